@@ -1,0 +1,58 @@
+# Each target sets up what it needs in .venv, from any Python 3.11 to 3.13: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEV := $(VENV)/.dev-stamp
+BENCH := $(VENV)/.bench-stamp
+
+.PHONY: help demo test lint format bench clean
+.DEFAULT_GOAL := help
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(DEV)  ## train under good and bad teachers, and compare the strategies
+	@echo "==> demo: examples/strategies.py"
+	@$(BIN)/python examples/strategies.py
+
+test: lint  ## lint, then the tests: compiled, uncompiled, bounds-checked
+	@echo "==> tests and doctests, compiled"
+	@$(BIN)/python -m pytest -n auto --maxprocesses 2 --doctest-modules src/lols tests
+	@echo "==> the uncompiled subset, as plain Python (NUMBA_DISABLE_JIT=1)"
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m uncompiled tests
+	@echo "==> the uncompiled subset, compiled with bounds checks (NUMBA_BOUNDSCHECK=1, throw-away cache)"
+	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
+		NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -q -m uncompiled tests
+
+lint: $(DEV)  ## ruff (rules and format) and mypy
+	@echo "==> ruff and mypy"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: $(DEV)  ## rewrite the files the way lint wants them
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(BENCH)  ## measure speed and quality against other systems
+	@echo "==> benchmarks/run.py"
+	@$(BIN)/python benchmarks/run.py
+
+clean:  ## remove caches and build outputs (not .venv)
+	@rm -rf build dist reports .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
+
+$(DEV): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null || \
+		{ echo "$(PYTHON) is not Python 3.11, 3.12 or 3.13: name one that is, as in 'make test PYTHON=python3.12'"; exit 1; }
+	@$(BIN)/python -m pip --version >/dev/null 2>&1 || \
+		{ echo "==> creating $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
+	@echo "==> installing lols and its development tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(BENCH): $(DEV)
+	@echo "==> installing the systems compared with into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@

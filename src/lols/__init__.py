@@ -1,0 +1,85 @@
+"""lols: learning to search better than your teacher.
+
+Importing `lols` is quick and does not import Numba; names are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Algorithm": "algorithms",
+    "Example": "space",
+    "Examples": "examples",
+    "LearnerSettings": "learners.learner",
+    "LolsError": "errors",
+    "Model": "model",
+    "Reference": "space",
+    "SearchSpace": "space",
+    "Sizes": "space",
+    "SpaceError": "errors",
+    "Trainer": "trainer",
+    "algorithm": "algorithms",
+    "checks": "",
+    "emit": "features",
+    "explain": "algorithms",
+    "feature": "features",
+    "load": "model",
+    "look": "features",
+    "mix": "hashing",
+    "train": "trainer",
+    "uniform": "features",
+}
+
+__all__ = [
+    "Algorithm",
+    "Example",
+    "Examples",
+    "LearnerSettings",
+    "LolsError",
+    "Model",
+    "Reference",
+    "SearchSpace",
+    "Sizes",
+    "SpaceError",
+    "Trainer",
+    "__version__",
+    "algorithm",
+    "checks",
+    "emit",
+    "explain",
+    "feature",
+    "load",
+    "look",
+    "mix",
+    "train",
+    "uniform",
+]
+
+if TYPE_CHECKING:
+    from lols import checks
+    from lols.algorithms import Algorithm, algorithm, explain
+    from lols.errors import LolsError, SpaceError
+    from lols.examples import Examples
+    from lols.features import emit, feature, look, uniform
+    from lols.hashing import mix
+    from lols.learners.learner import LearnerSettings
+    from lols.model import Model, load
+    from lols.space import Example, Reference, SearchSpace, Sizes
+    from lols.trainer import Trainer, train
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'lols' has no attribute '{name}'")
+    home = _HOME[name]
+    value = getattr(importlib.import_module(f"lols.{home}"), name) if home else importlib.import_module(f"lols.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

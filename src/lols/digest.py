@@ -1,0 +1,125 @@
+"""A digest of functions and of everything they reach, so that compiled code is never stale.
+
+Numba notices a change in a kernel's own file only. This digest covers the byte code of the user's functions, the helpers
+they call, the globals and closure cells they read, and the library's own sources; it is part of the compiled type.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["digest_functions", "reached_helpers"]
+
+# Changing these means installing another version, which the version in the digest tells.
+TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})
+
+
+def digest_functions(functions: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits that change whenever a function, or anything it reaches, changes.
+
+    >>> digest_functions({"f": lambda s: s + 1}) == digest_functions({"f": lambda s: s + 1})
+    True
+    >>> digest_functions({"f": lambda s: s + 1}) == digest_functions({"f": lambda s: s + 2})
+    False
+    """
+    digest = hashlib.sha256(_library_digest())
+    seen: set[int] = set()
+    for name in sorted(functions):
+        digest.update(f"\0{name}=".encode())
+        for part in _describe(functions[name], seen):
+            digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+def reached_helpers(function: Any) -> Iterator[types.FunctionType]:
+    """All plain Python functions that a function calls, directly or not: they are compiled with it."""
+    seen: set[int] = set()
+    queue = [plain(function)]
+    while queue:
+        current = queue.pop()
+        for value in _reached(current).values():
+            if isinstance(value, types.FunctionType) and id(value) not in seen and not _trusted(value):
+                seen.add(id(value))
+                queue.append(value)
+                yield value
+
+
+def plain(function: Any) -> Any:
+    """The Python function behind a Numba dispatcher, or the function itself."""
+    return getattr(function, "py_func", function)
+
+
+@functools.cache
+def _library_digest() -> bytes:
+    digest = hashlib.sha256(f"{sys.version}{np.__version__}".encode())
+    for path in sorted(Path(__file__).parent.rglob("*.py")):
+        if path.parent.name in ("lols", "engine", "learners"):
+            digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _trusted(value: Any) -> bool:
+    """Whether a function is covered by a version or by the library's own digest, and compiles without our help."""
+    module = getattr(value, "__module__", None) or ""
+    return module.partition(".")[0] in TRUSTED or module in ("lols.features", "lols.hashing")
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _reached(function: types.FunctionType) -> dict[str, Any]:
+    """Globals, closure cells and attributes of modules that a function's code names."""
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    for module_name, module in list(found.items()):
+        if isinstance(module, types.ModuleType) and module.__name__.partition(".")[0] not in TRUSTED:
+            found |= {f"{module_name}.{n}": getattr(module, n) for n in names if hasattr(module, n)}
+    return {name: plain(value) for name, value in found.items()}
+
+
+def _describe(value: Any, seen: set[int]) -> Iterator[bytes]:
+    value = plain(value)
+    if isinstance(value, types.FunctionType):
+        if _trusted(value):
+            yield f"{value.__module__}.{value.__qualname__}".encode()
+        elif id(value) in seen:
+            yield b"again"
+        else:
+            seen.add(id(value))
+            for code in _codes(value.__code__):
+                constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
+                yield repr((code.co_code, constants, code.co_names, code.co_varnames)).encode()
+            yield repr((value.__defaults__, value.__kwdefaults__)).encode()
+            reached = _reached(value)
+            for name in sorted(reached):
+                yield f"\0{name}=".encode()
+                yield from _describe(reached[name], seen)
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype}{value.shape}".encode() + value.tobytes()
+    elif isinstance(value, types.ModuleType):
+        yield f"module {value.__name__} {getattr(value, '__version__', '')}".encode()
+    elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
+        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}".encode()
+    elif isinstance(value, tuple):
+        for part in value:
+            yield b","
+            yield from _describe(part, seen)
+    else:
+        yield f"{type(value).__name__} {value!r}".encode()

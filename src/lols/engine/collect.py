@@ -1,0 +1,324 @@
+"""The first stage: roll in, deviate at every step, roll out every deviation; leave cost-sensitive examples behind.
+
+Algorithm 1 of the paper, lines 3-11, for any roll-in and roll-out. Learning from what is left here is the second stage.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from lols.engine.dual import cost, dual, has, key, loss, row, start, step, take
+from lols.engine.rolling import (
+    deviate,
+    find_legal,
+    forget,
+    free_actions,
+    remember,
+    repeats,
+    teacher_action,
+    teacher_costs,
+)
+from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, score
+from lols.engine.structures import (
+    COIN,
+    COMPARE,
+    COMPONENT,
+    DRAWN_POLICY,
+    EXAMPLE,
+    EXPECTED,
+    LEARNED,
+    MIXTURE,
+    NEGATIVE,
+    NO_ACTIONS,
+    NONE,
+    NOT_FINITE,
+    REFERENCE,
+    ROLL_IN,
+    ROLLOUT,
+    SAMPLE_ACTION,
+    SAMPLE_STEP,
+    STEP,
+    TEACHER,
+    TEACHER_POLICY,
+    TIE,
+    TOO_MANY_STEPS,
+)
+from lols.hashing import mix, unit
+
+
+@dual
+def record(space, x, s, legal, of, first_item, sight, slots, slot, n, m, where):
+    """Write the features of a state into a slot: its items' features first, then its own, then its actions'."""
+    slots.start[slot] = n
+    if has(space, "items"):
+        for k in range(sight.items.size[0]):
+            kind = of.types[first_item + sight.items.items[k]]
+            for f in range(of.start[kind], of.start[kind + 1]):
+                slots.ids[n] = in_role(of.ids[f], sight.items.roles[k])
+                slots.values[n] = of.values[f]
+                n += 1
+    for k in range(sight.features.size[0]):
+        slots.ids[n] = sight.features.ids[k]
+        slots.values[n] = sight.features.values[k]
+        n += 1
+    slots.stop[slot] = n
+    if has(space, "action_features"):
+        for a in range(legal.size):
+            slots.action_start[slot, a] = m
+            if legal[a]:
+                gather_action(space, x, s, a, sight.action_features, where)
+                for k in range(sight.action_features.size[0]):
+                    slots.action_ids[m] = sight.action_features.ids[k]
+                    slots.action_values[m] = sight.action_features.values[k]
+                    m += 1
+            slots.action_stop[slot, a] = m
+    return n, m
+
+
+@dual
+def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, round_key, scratch, batch, b):
+    """Roll in from the start state, recording features; the number of steps taken.
+
+    Among the reference's equally good actions the one is taken that the learner likes best.
+    """
+    legal, base, sight, where = scratch.legal, scratch.base, scratch.sight, scratch.where
+    n, m = batch.first_feature[b], batch.first_action_feature[b]
+    start(space, x, s)
+    t = 0
+    while find_legal(space, x, s, legal):
+        where[2] = t
+        if t >= limit:
+            where[0] = TOO_MANY_STEPS
+            break
+        gather(space, x, s, sight, where)
+        n, m = record(space, x, s, legal, of, first_item, sight, batch.slots, batch.first[b] + t, n, m, where)
+        stream = mix(mix(round_key, ROLL_IN), t)
+        teaching = plan.roll_in == REFERENCE or plan.roll_in == MIXTURE and unit(mix(stream, COIN)) < batch.beta_in[b]
+        if teaching and not plan.set_valued:
+            a = teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, where)
+        else:
+            component = draw_component(policy.chances, mix(stream, COMPONENT))
+            score(
+                space, x, s, legal, policy, component, plan.cache_items, of, first_item, sight, scratch.epoch[0], where
+            )
+            if teaching:
+                free_actions(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, where)
+            among = scratch.opinion.free if teaching else legal
+            a = cheapest(sight.bits, among, plan.random_ties, mix(stream, TIE))
+        if where[0] != 0:
+            break
+        base.action[t] = a
+        base.cost[t] = cost(space, x, y, s, a)
+        base.key[t] = key(space, x, s)
+        step(space, x, s, a)
+        t += 1
+    if t == 0 and where[0] == 0:
+        where[0] = NO_ACTIONS
+    return t
+
+
+@dual
+def value_trail(space, x, y, s, steps, components, plan, base, memo, epoch, where):
+    """What every state of the roll-in was worth, remembered for roll-outs that come back to it; the final loss."""
+    final = float(loss(space, x, y, s))
+    if not np.isfinite(final):
+        where[0] = NOT_FINITE
+    elif final < 0.0:
+        where[0] = NEGATIVE
+    value = 0.0 if has(space, "cost") else final
+    for t in range(steps - 1, -1, -1):
+        value = base.cost[t] + value
+        base.value[t] = value
+        if has(space, "key") and plan.merge:
+            if repeats(plan, components, TEACHER_POLICY):
+                remember(memo, epoch, 0, base.key[t], value)
+            if repeats(plan, components, 0):
+                remember(memo, epoch, 1, base.key[t], value)
+    return final
+
+
+@dual
+def immediate_costs(space, reference, x, y, s, legal, stream, values, opinion, where):
+    """Without roll-outs an action costs what it adds to the loss, or 1 unless the reference would take it."""
+    if has(space, "cost"):
+        for a in range(legal.size):
+            if legal[a]:
+                values[a] = cost(space, x, y, s, a)
+    else:
+        free_actions(reference, x, y, s, legal, stream, opinion, where)
+        for a in range(legal.size):
+            values[a] = 0.0 if opinion.free[a] else 1.0
+
+
+@dual
+def toss(plan, learned, beta, shared_stream, own_stream):
+    """Who completes a deviation; the coin lies in the stream that `plan.mix` says."""
+    if plan.roll_out == REFERENCE:
+        return TEACHER_POLICY
+    if plan.roll_out == LEARNED:
+        return learned
+    if plan.mix == STEP:
+        return DRAWN_POLICY
+    stream = own_stream if plan.mix == ROLLOUT else shared_stream
+    return TEACHER_POLICY if unit(mix(stream, -1)) < beta else learned
+
+
+@dual
+def evaluate(
+    space, reference, x, y, s, t, limit, legal, policy, plan, of, first_item, round_key, comparing, scratch, batch, b
+):
+    """Fill `scratch.values` with the cost of every chosen action at the roll-in's state at time t."""
+    base, where = scratch.base, scratch.where
+    beta = batch.beta[b] if plan.roll_out == MIXTURE else 0.0
+    learned = 0 if policy.chances.size == 1 else DRAWN_POLICY
+    expected = plan.roll_out == MIXTURE and plan.mix == EXPECTED
+    closed = plan.closed_form and has(reference, "costs") and plan.horizon == 0
+    state_stream = mix(mix(round_key, COIN), t)
+    shared_stream = mix(round_key, COIN) if plan.mix == EXAMPLE else state_stream
+    if closed:
+        teacher_costs(reference, x, y, s, legal, scratch.opinion.costs, where)
+        for a in range(legal.size):
+            scratch.values[a] = scratch.opinion.costs[a]
+    for a in range(legal.size):
+        if not legal[a] or where[0] != 0:
+            continue
+        stream = mix(state_stream, a) if plan.mix == ROLLOUT else state_stream
+        who = toss(plan, learned, beta, shared_stream, stream)
+        compared = comparing and a == base.action[t]
+        by_teacher, by_learner = scratch.values[a], 0.0
+        for part in range(2):
+            acting = TEACHER_POLICY if part == 0 else (who if who != TEACHER_POLICY else learned)
+            needed = expected or compared or (who == TEACHER_POLICY) == (part == 0)
+            if not needed or part == 0 and closed and not compared:
+                continue
+            if plan.reuse and a == base.action[t] and repeats(plan, policy.chances.size, acting):
+                value = base.value[t]
+            else:
+                share = 0.0 if expected else beta
+                value = deviate(
+                    space, reference, x, y, s, t, a, limit, policy, acting, share, plan, of, first_item, stream, scratch
+                )
+            if compared:
+                batch.losses[b, 1 + part] = value
+            if part == 1:
+                by_learner = value
+            elif not closed:
+                by_teacher = value
+        if expected:
+            scratch.values[a] = beta * by_teacher + (1.0 - beta) * by_learner
+        else:
+            scratch.values[a] = by_teacher if who == TEACHER_POLICY else by_learner
+
+
+@dual
+def sample_actions(reference, x, y, s, legal, most, taken, stream, kept, opinion, where):
+    """Thin out `legal` to the action taken, the teacher's, and random others."""
+    count = 0
+    for a in range(legal.size):
+        count += legal[a]
+        kept[a] = a == taken
+    if count <= most:
+        return
+    teacher = teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), opinion, where)
+    if teacher >= 0:
+        kept[teacher] = True
+    need, left = most, count
+    for a in range(legal.size):
+        if kept[a]:
+            need -= 1
+            left -= 1
+    for a in range(legal.size):
+        if legal[a] and not kept[a]:
+            if need > 0 and unit(mix(stream, a)) * left < need:
+                kept[a] = True
+                need -= 1
+            left -= 1
+    for a in range(legal.size):
+        legal[a] = kept[a]
+
+
+@dual
+def relative_costs(legal, values, costs, slot, where):
+    """Write the cost vector of a state: what each action costs more than the best one."""
+    least = np.inf
+    for a in range(legal.size):
+        if legal[a]:
+            if not np.isfinite(values[a]) and where[0] == 0:
+                where[0], where[3] = NOT_FINITE, a
+            least = min(least, values[a])
+    for a in range(legal.size):
+        costs[slot, a] = values[a] - least if legal[a] else np.inf
+
+
+def collect(space, reference, data, policy, plan, scratch, batch, counter):
+    """Make the cost-sensitive examples of a batch; several threads share one counter and take one example at a time."""
+    legal, where, slots = scratch.legal, scratch.where, batch.slots
+    while where[0] == 0:
+        n = take(counter)
+        if n >= batch.example.size:
+            break
+        b = batch.order[n]
+        example = batch.example[b]
+        limit, first_item = data.steps[example], data.items.first[example] if data.items.first.size > 1 else 0
+        where[1], where[2], where[3] = b, 0, -1
+        scratch.epoch[0] += 1
+        forget(scratch.memo, limit * legal.size)
+        x, y = row(data.x, example), row(data.y, example)
+        s = scratch.state[: data.states[example]]
+        round_key = mix(plan.seed, batch.round[b])
+        s[:] = 0
+        steps = roll_in(
+            space, reference, x, y, s, limit, policy, plan, data.items, first_item, round_key, scratch, batch, b
+        )
+        if where[0] != 0:
+            break
+        batch.count[b] = steps
+        batch.losses[b, 0] = value_trail(
+            space, x, y, s, steps, policy.chances.size, plan, scratch.base, scratch.memo, scratch.epoch[0], where
+        )
+        s[:] = 0
+        start(space, x, s)
+        need = min(plan.sample_steps, steps) if plan.sample_steps > 0 else steps
+        chosen_weight = np.float32(steps / need)
+        compared = need - np.int64(unit(mix(round_key, COMPARE)) * need) if plan.compare else -1
+        for t in range(steps):
+            if where[0] != 0:
+                break
+            where[2] = t
+            slot = batch.first[b] + t
+            slots.weight[slot] = 0.0
+            if need > 0 and unit(mix(mix(round_key, SAMPLE_STEP), t)) * (steps - t) < need:
+                slots.weight[slot] = chosen_weight
+                find_legal(space, x, s, legal)
+                if plan.sample_actions > 0:
+                    stream = mix(mix(round_key, SAMPLE_ACTION), t)
+                    taken = scratch.base.action[t]
+                    sample_actions(
+                        reference,
+                        x,
+                        y,
+                        s,
+                        legal,
+                        plan.sample_actions,
+                        taken,
+                        stream,
+                        scratch.here,
+                        scratch.opinion,
+                        where,
+                    )
+                if plan.roll_out == NONE:
+                    stream = mix(mix(round_key, TEACHER), t)
+                    immediate_costs(space, reference, x, y, s, legal, stream, scratch.values, scratch.opinion, where)
+                else:
+                    evaluate(
+                        space, reference, x, y, s, t, limit, legal, policy, plan, data.items, first_item, round_key,
+                        need == compared, scratch, batch, b,
+                    )  # fmt: skip
+                need -= 1
+                relative_costs(legal, scratch.values, slots.costs, slot, where)
+            step(space, x, s, scratch.base.action[t])
+    return where[0]
+
+
+collect_compiled = njit(cache=True, nogil=True, _nrt=False)(collect)

@@ -1,0 +1,294 @@
+"""The fused driver: batches of examples through the compiled space, on one or several threads, with errors in words."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from lols.engine import compiling as compiling  # noqa: PLC0414  (registers the announcement)
+from lols.engine.collect import collect, collect_compiled
+from lols.engine.dual import bind
+from lols.engine.memory import make_batch, make_scratch
+from lols.engine.predict import (
+    follow_teacher,
+    follow_teacher_compiled,
+    losses,
+    losses_compiled,
+    predict,
+    predict_compiled,
+)
+from lols.engine.structures import (
+    ILLEGAL_REFERENCE,
+    NEGATIVE,
+    NO_ACTIONS,
+    NOT_FINITE,
+    TOO_MANY_FEATURES,
+    TOO_MANY_ITEMS,
+    TOO_MANY_STEPS,
+    Batch,
+    Data,
+    Plan,
+    Policy,
+    Scratch,
+    Slots,
+)
+from lols.errors import LolsError, SpaceError
+from lols.examples import Examples
+from lols.space import Reference, SearchSpace
+
+__all__ = ["FusedDriver"]
+
+
+class FusedDriver:
+    """Runs a data set through a space: `collect` for training, `predict` and `follow_teacher` for the rest.
+
+    Parameters
+    ----------
+    space, reference
+        The contract; the reference is needed for `collect` and `follow_teacher` only.
+    examples
+        The data set.
+    threads
+        How many threads share a batch; the result is the same for any number.
+    compiled
+        False runs everything as plain Python: breakpoints and `print` work.
+
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        examples: Examples,
+        reference: Reference | None = None,
+        *,
+        threads: int = 1,
+        compiled: bool = True,
+    ):
+        self.space, self.reference, self.examples, self.compiled = space, reference, examples, compiled
+        self.bound = bind("Space", space.functions())
+        self.bound_reference = bind("Reference", reference.functions()) if reference is not None else None
+        y = examples.y if reference is not None or examples.has_truth else ()
+        self.data = Data(examples.x, y, examples.items, examples.states, examples.steps)
+        self.threads = threads if compiled else 1
+        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+        self._scratch: list[Scratch] = []
+        self._slots: Slots | None = None
+
+    def __enter__(self) -> FusedDriver:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the threads go."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+
+    # --- stages ---
+
+    def collect(
+        self,
+        indices: np.ndarray,
+        rounds: np.ndarray,
+        policy: Policy,
+        plan: Plan,
+        beta: np.ndarray,
+        beta_in: np.ndarray,
+    ) -> Batch:
+        """Turn examples into cost-sensitive examples under a frozen policy; the memory is reused by the next call."""
+        batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
+        self._slots = batch.slots
+        counter = np.zeros(1, np.int64)
+        kernel = collect_compiled if self.compiled else collect
+        arguments = (self.bound, self.bound_reference, self.data, policy, plan)
+        work = [(scratch, batch, counter) for scratch in self._scratches(policy)]
+
+        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
+            at = int(scratch.where[1])
+            return self._explain(error, scratch, int(indices[at]), lambda: self._replay(at, policy, plan, batch))
+
+        self._run(kernel, [(*arguments, *w) for w in work], failed)
+        return batch
+
+    def predict(self, policy: Policy, plan: Plan, *, scores: bool = False) -> Predictions:
+        """Follow the learned policy on all examples."""
+        made = Predictions(self.examples, self.space.sizes.actions if scores else 0)
+        kernel = predict_compiled if self.compiled else predict
+        parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
+        work = [
+            (self.bound, self.data, policy, plan, scratch, parts[k], parts[k + 1])
+            + (made.states, made.first, made.taken, made.first_step, made.scores)
+            for k, scratch in enumerate(self._scratches(policy))
+        ]
+
+        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
+            at = int(scratch.where[1])
+            again = (self.bound, self.data, policy, plan, self._fresh(policy), at, at + 1)
+            rest = (made.states, made.first, made.taken, made.first_step, made.scores)
+            return self._explain(error, scratch, at, lambda: predict(*again, *rest))
+
+        self._run(kernel, work, failed)
+        return made
+
+    def follow_teacher(self, plan: Plan, policy: Policy) -> Predictions:
+        """Follow the teacher on all examples."""
+        made = Predictions(self.examples, 0)
+        kernel = follow_teacher_compiled if self.compiled else follow_teacher
+        scratch = self._scratches(policy)[0]
+        head = (self.bound, self.bound_reference, self.data, plan)
+
+        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
+            at = int(scratch.where[1])
+            tail = (self._fresh(policy), at, at + 1, made.states, made.first)
+            return self._explain(error, scratch, at, lambda: follow_teacher(*head, *tail))
+
+        self._run(kernel, [(*head, scratch, 0, len(self.examples), made.states, made.first)], failed)
+        return made
+
+    def losses(self, predictions: Predictions, policy: Policy) -> np.ndarray:
+        """The loss of every prediction; the examples must have their truth."""
+        if not self.examples.has_truth:
+            raise SpaceError("these examples have no truth `y`, so their loss is unknown: give labelled examples")
+        kernel = losses_compiled if self.compiled else losses
+        scratch = self._scratches(policy)[0]
+        out = np.zeros(len(self.examples))
+
+        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
+            at = int(scratch.where[1])
+
+            def again() -> None:
+                state = predictions.state(at)
+                self.space.loss(*self.examples.example(at), state)
+
+            return self._explain(error, scratch, at, again)
+
+        self._run(kernel, [(self.bound, self.data, scratch, predictions.states, predictions.first, out)], failed)
+        return out
+
+    # --- helpers ---
+
+    def _run(self, kernel: Any, work: Sequence[tuple[Any, ...]], failed: Any) -> None:
+        """Run one kernel call per thread; the first error, in the order of the examples, is raised in words."""
+
+        def one(arguments: tuple[Any, ...]) -> tuple[Exception | None, Scratch]:
+            scratch = next(a for a in arguments if isinstance(a, Scratch))
+            scratch.where[:] = 0
+            try:
+                kernel(*arguments)
+            except Exception as error:
+                return error, scratch
+            return None, scratch
+
+        waiting = [self._pool.submit(one, w) for w in work[1:]] if self._pool is not None else []
+        results = [one(work[0]), *(w.result() for w in waiting)]
+        wrong = [(error, scratch) for error, scratch in results if error is not None or scratch.where[0]]
+        if wrong:
+            error, scratch = min(wrong, key=lambda pair: int(pair[1].where[1]))
+            if error is not None and type(error).__module__.startswith("numba"):
+                raise SpaceError(_compile_message(error)) from error
+            raise failed(error, scratch) from error
+
+    def _scratches(self, policy: Policy) -> list[Scratch]:
+        components, columns = policy.stack.shape[0], policy.stack.shape[2]
+        if not self._scratch or self._scratch[0].sight.item_scores.shape[::3] != (components, columns):
+            self._scratch = [self._fresh(policy) for _ in range(self.threads)]
+        return self._scratch
+
+    def _fresh(self, policy: Policy) -> Scratch:
+        return make_scratch(self.examples, policy.stack.shape[0], policy.stack.shape[2])
+
+    def _replay(self, at: int, policy: Policy, plan: Plan, batch: Batch) -> None:
+        scratch = self._fresh(policy)
+        counter = np.array([int(np.flatnonzero(batch.order == at)[0])])
+        stop = batch._replace(order=batch.order[: counter[0] + 1], example=batch.example[: counter[0] + 1])
+        stop = stop if at < stop.example.size else batch
+        collect(self.bound, self.bound_reference, self.data, policy, plan, scratch, stop, counter)
+
+    def _explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
+        """Say which function went wrong, on which example, at which step; run it again as plain Python to find out."""
+        code, step, action = (int(scratch.where[k]) for k in (0, 2, 3))
+        place = f"example {example}" + (f", step {step}" if step >= 0 else "")
+        if code == 0 and error is not None:
+            return SpaceError(self._blame(error, place, again))
+        reason = {
+            TOO_MANY_STEPS: f"the search goes on after {self.examples.steps[example]} steps: `step` loops for ever, "
+            "or Sizes.steps is too small",
+            NO_ACTIONS: "`actions` allows nothing at the start state: leave such examples out",
+            ILLEGAL_REFERENCE: f"the reference takes action {action}, which `actions` does not allow there"
+            if action >= 0
+            else "the reference has no legal action there",
+            TOO_MANY_FEATURES: "`features` or `action_features` emits more than Sizes says: raise it",
+            TOO_MANY_ITEMS: f"`items` looks at more than Sizes.items = {self.space.sizes.items}: raise it",
+            NOT_FINITE: f"`{self._costly()}` gives NaN or infinity: a dead end, or a mistake in it",
+            NEGATIVE: "`loss` is negative: add a constant, so that the best result costs 0",
+        }[code]
+        return SpaceError(f"{place}: {reason}")
+
+    def _costly(self) -> str:
+        names = [n for n in ("cost",) if n in self.bound.functions] or ["loss"]
+        if self.bound_reference is not None and "costs" in self.bound_reference.functions:
+            names.append("Reference.costs")
+        return "` or `".join(names)
+
+    def _blame(self, error: Exception, place: str, again: Any) -> str:
+        """Name the user's function and line behind an error, from a run as plain Python."""
+        try:
+            with np.errstate(all="ignore"):
+                again()
+        except Exception as found:
+            error = found
+        reference = self.bound_reference.functions if self.bound_reference is not None else {}
+        for name, function in [*self.bound.functions.items(), *reference.items()]:
+            for frame, line in traceback.walk_tb(error.__traceback__):
+                if frame.f_code is function.__code__:
+                    last = traceback.extract_tb(error.__traceback__)[-1]
+                    return (
+                        f"{place}: `{name}` failed with {type(error).__name__}: {error} "
+                        f"({last.filename}:{last.lineno}, called from line {line})"
+                    )
+        return f"{place}: a function of the space failed with {type(error).__name__}: {error}"
+
+
+class Predictions:
+    """End states, actions and, if asked for, predicted costs of all examples."""
+
+    def __init__(self, examples: Examples, actions: int):
+        self.examples = examples
+        self.first = np.concatenate([[0], np.cumsum(examples.states)])
+        self.states = np.zeros(int(self.first[-1]), np.int32)
+        self.first_step = np.concatenate([[0], np.cumsum(examples.steps + 1)])
+        self.taken = np.full(int(self.first_step[-1]), -1, np.int32)
+        self.scores = np.zeros((self.taken.size if actions else 0, actions), np.float32)
+
+    def state(self, index: int) -> np.ndarray:
+        """The end state of one example."""
+        return self.states[self.first[index] : self.first[index + 1]]
+
+    def actions(self, index: int) -> np.ndarray:
+        """The actions taken on one example."""
+        taken = self.taken[self.first_step[index] : self.first_step[index + 1]]
+        return taken[: int(np.argmax(taken < 0))]
+
+    def costs(self, index: int) -> np.ndarray:
+        """Predicted costs by step and action; infinite where an action was not legal."""
+        return self.scores[self.first_step[index] : self.first_step[index] + self.actions(index).size]
+
+    def output(self, index: int) -> Any:
+        """The user's own result for one example."""
+        return self.examples.output(index, self.state(index))
+
+
+def _compile_message(error: Exception) -> str:
+    """The line of a Numba error that a user can act on: the innermost reason, and the place outside the library."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    reasons = [line for line in lines if re.match(r"(Untyped|Unknown|Cannot|Invalid|Use of|Name|Type)\w* ", line)]
+    places = [line.rstrip(":") for line in lines if line.startswith("File ") and "/lols/engine/" not in line]
+    shown = " at ".join(dict.fromkeys([*reasons[:1], *places[:1]])) or lines[0]
+    return f"a function of the space cannot be compiled: {shown}. compiled=False runs it as plain Python"

@@ -1,0 +1,94 @@
+"""Sizes the working memory: scratch for a thread, slots for a batch. Nothing is allocated inside the kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lols.engine.structures import Batch, Memo, Opinion, Scratch, Sight, Slots, Trail
+from lols.examples import Examples
+from lols.features import feature_buffer, item_buffer
+
+__all__ = ["make_batch", "make_scratch"]
+
+MEMO_MOST = 1 << 16
+
+
+def make_scratch(examples: Examples, components: int, columns: int) -> Scratch:
+    """Working memory of one thread for any example of a data set."""
+    sizes = examples.space.sizes
+    states, steps = int(examples.states.max(initial=1)), int(examples.steps.max(initial=1))
+    item_count = int(np.diff(examples.items.first).max(initial=0))
+    memo = 1
+    if examples.space.key is not None:
+        memo = min(MEMO_MOST, 1 << (2 * steps * sizes.actions).bit_length())
+    costs = np.zeros(sizes.actions, np.float32)
+    return Scratch(
+        state=np.zeros(states, np.int32),
+        deviation=np.zeros(states, np.int32),
+        legal=np.zeros(sizes.actions, np.bool_),
+        here=np.zeros(sizes.actions, np.bool_),
+        values=np.zeros(sizes.actions, np.float64),
+        sight=Sight(
+            features=feature_buffer(sizes.features),
+            action_features=feature_buffer(sizes.action_features),
+            items=item_buffer(sizes.items),
+            columns=np.zeros(columns, np.float32),
+            part=np.zeros(columns, np.float32),
+            costs=costs,
+            bits=costs.view(np.int32),
+            item_scores=np.zeros((components, sizes.roles, item_count, columns), np.float32),
+            item_epochs=np.zeros((components, sizes.roles, item_count), np.int64),
+        ),
+        opinion=Opinion(np.zeros(sizes.actions, np.bool_), np.zeros(sizes.actions), np.zeros(1, np.int64)),
+        memo=Memo(np.zeros((2, memo, 2), np.int64), np.zeros((2, memo)), np.zeros(2, np.int64), np.zeros(1, np.int64)),
+        base=_trail(steps + 1),
+        path=_trail(steps + 1),
+        epoch=np.zeros(1, np.int64),
+        where=np.zeros(4, np.int64),
+    )
+
+
+def _trail(steps: int) -> Trail:
+    return Trail(np.zeros(steps, np.int64), np.zeros(steps), np.zeros(steps), np.zeros(steps, np.int64))
+
+
+def make_batch(
+    old: Slots | None, examples: Examples, indices: np.ndarray, rounds: np.ndarray, beta: Any, beta_in: Any
+) -> Batch:
+    """Slots for the cost-sensitive examples of a batch, in the memory of older ones where that is large enough."""
+    sizes = examples.space.sizes
+    steps = examples.steps[indices]
+    widest = sizes.features + sizes.items * int(np.diff(examples.items.start).max(initial=0))
+    slots = int(steps.sum())
+    by_action = sizes.actions * sizes.action_features
+    if old is None or old.start.size < slots:
+        room = slots + slots // 4
+        action_shape = (room if by_action else 0, sizes.actions)
+        old = Slots(
+            start=np.zeros(room, np.int64),
+            stop=np.zeros(room, np.int64),
+            ids=np.zeros(room * widest, np.int64),
+            values=np.zeros(room * widest, np.float32),
+            costs=np.zeros((room, sizes.actions), np.float32),
+            weight=np.zeros(room, np.float32),
+            action_start=np.zeros(action_shape, np.int64),
+            action_stop=np.zeros(action_shape, np.int64),
+            action_ids=np.zeros(room * by_action, np.int64),
+            action_values=np.zeros(room * by_action, np.float32),
+        )
+    first = np.cumsum(steps) - steps
+    return Batch(
+        example=indices,
+        round=rounds,
+        beta=beta,
+        beta_in=beta_in,
+        order=np.argsort(-steps, kind="stable"),
+        first=first,
+        first_feature=first * widest,
+        first_action_feature=first * by_action,
+        count=np.zeros(indices.size, np.int64),
+        losses=np.zeros((indices.size, 3)),
+        slots=old,
+    )

@@ -1,0 +1,146 @@
+"""From a state to predicted costs: features gathered, rows of weights added, items first and history after."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lols.engine.dual import action_features, dual, features, has, items
+from lols.engine.structures import TOO_MANY_FEATURES, TOO_MANY_ITEMS
+from lols.engine.table import lookup
+from lols.hashing import mix, unit
+
+
+@dual
+def gather(space, x, s, sight, where):
+    """Call the space's `features` and `items` into the buffers."""
+    sight.features.size[0] = 0
+    features(space, x, s, sight.features)
+    if sight.features.size[0] > sight.features.ids.size:
+        where[0] = TOO_MANY_FEATURES
+        sight.features.size[0] = sight.features.ids.size
+    if has(space, "items"):
+        sight.items.size[0] = 0
+        items(space, x, s, sight.items)
+        if sight.items.size[0] > sight.items.items.size:
+            where[0] = TOO_MANY_ITEMS
+            sight.items.size[0] = sight.items.items.size
+
+
+@dual
+def gather_action(space, x, s, a, out, where):
+    """Call the space's `action_features` into a buffer."""
+    out.size[0] = 0
+    action_features(space, x, s, a, out)
+    if out.size[0] > out.ids.size:
+        where[0] = TOO_MANY_FEATURES
+        out.size[0] = out.ids.size
+
+
+@dual
+def in_role(identity, role):
+    """The id of an item's feature in a role; role 0 keeps the id."""
+    return identity if role == 0 else mix(identity, role)
+
+
+@dual
+def add_row(columns, weights, row, value):
+    """Add one feature's weights to the scores of all columns."""
+    for j in range(columns.size):
+        columns[j] += value * weights[row, j]
+
+
+@dual
+def add_items(table, weights, component, cached, of, first_item, sight, epoch):
+    """Add what the items contribute, each in its role; computed once per example where `cached`."""
+    for n in range(sight.items.size[0]):
+        item, role = sight.items.items[n], sight.items.roles[n]
+        if cached and sight.item_epochs[component, role, item] == epoch:
+            for j in range(sight.columns.size):
+                sight.columns[j] += sight.item_scores[component, role, item, j]
+            continue
+        part = sight.part
+        for j in range(part.size):
+            part[j] = 0.0
+        kind = of.types[first_item + item]
+        for k in range(of.start[kind], of.start[kind + 1]):
+            row = lookup(table, in_role(of.ids[k], role))
+            if row >= 0:
+                add_row(part, weights, row, of.values[k])
+        for j in range(part.size):
+            sight.columns[j] += part[j]
+        if cached:
+            sight.item_epochs[component, role, item] = epoch
+            for j in range(part.size):
+                sight.item_scores[component, role, item, j] = part[j]
+
+
+@dual
+def decode(code, thresholds, columns, costs):
+    """Turn column scores into one predicted cost per action: themselves, or SECOC's vote of thresholded subsets."""
+    for a in range(costs.size):
+        costs[a] = columns[a] if thresholds == 0 else np.float32(0.0)
+    for subset in range(code.shape[0]):
+        above = 0
+        for h in range(thresholds):
+            above += columns[subset * thresholds + h] > 0.0
+        share = np.float32(above) / np.float32(thresholds)
+        for a in range(costs.size):
+            costs[a] += share if code[subset, a] > 0.0 else np.float32(1.0) - share
+
+
+@dual
+def score(space, x, s, legal, policy, component, cached, of, first_item, sight, epoch, where):
+    """Predict the cost of every legal action from gathered features, into `sight.costs`."""
+    columns, weights = sight.columns, policy.stack[component]
+    for j in range(columns.size):
+        columns[j] = 0.0
+    if has(space, "items"):
+        add_items(policy.shared, weights, component, cached, of, first_item, sight, epoch)
+    for k in range(sight.features.size[0]):
+        row = lookup(policy.shared, sight.features.ids[k])
+        if row >= 0:
+            add_row(columns, weights, row, sight.features.values[k])
+    decode(policy.code, policy.thresholds, columns, sight.costs)
+    if has(space, "action_features"):
+        out = sight.action_features
+        for a in range(legal.size):
+            if legal[a]:
+                gather_action(space, x, s, a, out, where)
+                for k in range(out.size[0]):
+                    row = lookup(policy.single, out.ids[k])
+                    if row >= 0:
+                        sight.costs[a] += out.values[k] * policy.single_stack[component, row]
+
+
+@dual
+def cheapest(bits, legal, random_ties, stream):
+    """The legal action of least predicted cost; ties go to the first, or to a random one; -1 if none is legal.
+
+    `bits` are the costs read as integers, which can be put in the same order without branches (a cost is never -0.0,
+    since sums start at 0.0): this loop is as hot as the scores themselves.
+    """
+    least = np.int32(2147483647)
+    for a in range(legal.size):
+        ordered = bits[a] ^ ((bits[a] >> np.int32(31)) & np.int32(2147483647))
+        least = min(least, ordered if legal[a] else np.int32(2147483647))
+    least = least ^ ((least >> np.int32(31)) & np.int32(2147483647))
+    best, tied = -1, 0
+    for a in range(legal.size):
+        if legal[a] and bits[a] == least:
+            if not random_ties:
+                return np.int64(a)
+            tied += 1
+            if unit(mix(stream, a)) * tied < 1.0:
+                best = a
+    return np.int64(best)
+
+
+@dual
+def draw_component(chances, stream):
+    """Draw a component of the learned policy by its cumulative chances."""
+    last = chances.size - 1
+    u = unit(stream)
+    for c in range(last):
+        if u < chances[c]:
+            return c
+    return last

@@ -1,0 +1,167 @@
+"""What the kernels pass to each other: named tuples of arrays and numbers, importable so that kernels stay cached."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.features import FeatureBuffer, ItemBuffer
+
+REFERENCE, LEARNED, MIXTURE, NONE = 0, 1, 2, 3
+ROLLS = {"reference": REFERENCE, "learned": LEARNED, "mixture": MIXTURE, "none": NONE}
+
+STATE, ROLLOUT, EXAMPLE, EXPECTED, STEP = 0, 1, 2, 3, 4
+MIXES = {"state": STATE, "rollout": ROLLOUT, "example": EXAMPLE, "expected": EXPECTED, "step": STEP}
+
+# Purposes of random draws: each has its own stream.
+COIN, TIE, TEACHER, ROLL_IN, COMPONENT, SAMPLE_STEP, SAMPLE_ACTION, COMPARE = 1, 2, 3, 4, 5, 6, 7, 8
+
+# What a roll-out follows: a component of the learned policy (0, 1, ...), the teacher, or a draw at every step.
+TEACHER_POLICY, DRAWN_POLICY = -1, -2
+
+# What can be wrong, as the kernels report it.
+OK, TOO_MANY_STEPS, NO_ACTIONS, ILLEGAL_REFERENCE, TOO_MANY_FEATURES, TOO_MANY_ITEMS, NOT_FINITE, NEGATIVE = range(8)
+
+
+class Table(NamedTuple):
+    """Where the weights of a feature are: hashed to a fixed size (no keys), or a growing open-addressing map."""
+
+    shift: int
+    keys: np.ndarray
+    rows: np.ndarray
+
+
+class Policy(NamedTuple):
+    """A frozen policy: one or several weight tables, drawn from with given chances, over one feature map."""
+
+    shared: Table
+    stack: np.ndarray  # [component, row, column]
+    single: Table
+    single_stack: np.ndarray  # [component, row]: weights of action features
+    chances: np.ndarray  # cumulative
+    code: np.ndarray  # [subset, action], empty unless the reduction is SECOC
+    thresholds: int
+
+
+class Plan(NamedTuple):
+    """The resolved schematic: everything that the kernels must know of an algorithm."""
+
+    seed: int
+    roll_in: int
+    roll_out: int
+    mix: int
+    random_ties: bool
+    random_teacher: bool
+    set_valued: bool
+    horizon: int
+    sample_steps: int
+    sample_actions: int
+    compare: bool  # measure teacher against learner, for beta="auto"
+    merge: bool
+    reuse: bool
+    closed_form: bool
+    cache_items: bool
+    live: int  # cells that a deviation copies; 0 for all
+
+
+class Data(NamedTuple):
+    """A data set as the kernels see it: two records of columns, item features, and sizes per example."""
+
+    x: Any
+    y: Any
+    items: Any
+    states: np.ndarray
+    steps: np.ndarray
+
+
+class Slots(NamedTuple):
+    """Cost-sensitive examples: features, cost vector and weight of each state.
+
+    Costs of actions that were not evaluated, illegal ones among them, are infinite; the weight of a state that was not
+    sampled is 0.
+    """
+
+    start: np.ndarray
+    stop: np.ndarray
+    ids: np.ndarray
+    values: np.ndarray
+    costs: np.ndarray  # [slot, action]
+    weight: np.ndarray
+    action_start: np.ndarray  # [slot, action]
+    action_stop: np.ndarray
+    action_ids: np.ndarray
+    action_values: np.ndarray
+
+
+class Batch(NamedTuple):
+    """Examples to work on, with the place and number of the slots that each of them fills."""
+
+    example: np.ndarray
+    round: np.ndarray
+    beta: np.ndarray
+    beta_in: np.ndarray
+    order: np.ndarray  # longest first, for balance between threads; learning goes in the order of `example`
+    first: np.ndarray  # first slot of each example
+    first_feature: np.ndarray
+    first_action_feature: np.ndarray
+    count: np.ndarray  # slots of each example that are filled
+    losses: np.ndarray  # [example, 3]: of the roll-in, and of completions by teacher and learner
+    slots: Slots
+
+
+class Sight(NamedTuple):
+    """What is seen of a state, and what the policy thinks of it."""
+
+    features: FeatureBuffer
+    action_features: FeatureBuffer
+    items: ItemBuffer
+    columns: np.ndarray
+    part: np.ndarray
+    costs: np.ndarray  # predicted, by action
+    bits: np.ndarray  # the same memory as integers
+    item_scores: np.ndarray  # [component, role, item, column]
+    item_epochs: np.ndarray
+
+
+class Opinion(NamedTuple):
+    """What the teacher says of a state."""
+
+    free: np.ndarray
+    costs: np.ndarray
+    rng: np.ndarray
+
+
+class Memo(NamedTuple):
+    """What states are worth under teacher (line 0) and learner (line 1), by key; valid in one epoch."""
+
+    keys: np.ndarray  # [line, slot, 2]: epoch and key, side by side
+    values: np.ndarray
+    count: np.ndarray
+    mask: np.ndarray  # slots in use, less one
+
+
+class Trail(NamedTuple):
+    """The steps of the roll-in, or of one roll-out."""
+
+    action: np.ndarray
+    cost: np.ndarray
+    value: np.ndarray
+    key: np.ndarray
+
+
+class Scratch(NamedTuple):
+    """One thread's working memory."""
+
+    state: np.ndarray
+    deviation: np.ndarray
+    legal: np.ndarray
+    here: np.ndarray  # legal actions of a roll-out's state
+    values: np.ndarray  # evaluated costs, by action
+    sight: Sight
+    opinion: Opinion
+    memo: Memo
+    base: Trail
+    path: Trail
+    epoch: np.ndarray
+    where: np.ndarray  # error code, example, step, action

@@ -1,0 +1,227 @@
+"""Examples in columns: one array for the whole data set plus offsets, never Python objects in the hot path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.errors import SpaceError
+from lols.records import record_class
+from lols.space import Example, SearchSpace
+
+__all__ = ["Examples"]
+
+
+class Ragged(NamedTuple):
+    """An array per example: all values, and where each example's begin."""
+
+    values: np.ndarray
+    offsets: np.ndarray
+
+
+class Scalar(NamedTuple):
+    """A number per example."""
+
+    values: np.ndarray
+
+
+class Shared(NamedTuple):
+    """A setting of the space: the same number or array for every example."""
+
+    value: Any
+
+
+class Items(NamedTuple):
+    """The features of input items, each distinct list stored once: example → items → type → features."""
+
+    first: np.ndarray
+    types: np.ndarray
+    start: np.ndarray
+    ids: np.ndarray
+    values: np.ndarray
+
+
+class Examples:
+    """A data set in the columns that the engine reads.
+
+    Parameters
+    ----------
+    space
+        The space whose `encode`, `sizes` and `settings` are used.
+    objects
+        The user's objects, each given to `space.encode`.
+    truth
+        Whether the truth is needed: True, False, or None for "where every example has it".
+
+    Examples
+    --------
+    >>> from lols.worlds import tagging_space
+    >>> examples = Examples(tagging_space(labels=3), [{"words": [4, 5], "tags": [0, 2]}])
+    >>> len(examples), examples.example(0)[0].words.tolist()
+    (1, [4, 5])
+
+    """
+
+    def __init__(self, space: SearchSpace, objects: Iterable[Any], *, truth: bool | None = None):
+        encoded = [_encoded(space, i, obj) for i, obj in enumerate(objects)]
+        if not encoded:
+            raise SpaceError("there are no examples: give at least one")
+        with_truth = [e.y is not None for e in encoded]
+        if truth is True and not all(with_truth):
+            raise SpaceError(f"example {with_truth.index(False)}: `encode` gave no truth `y`, which training needs")
+        y = [e.y for e in encoded if e.y is not None] if truth is not False and all(with_truth) else None
+        items = None
+        if space.items is not None:
+            missing = [i for i, e in enumerate(encoded) if e.items is None]
+            if missing:
+                raise SpaceError(f"example {missing[0]}: the space has `items`, but `encode` gave no item features")
+            items = _items([e.items or [] for e in encoded])
+        self._set(space, len(encoded), _columns("x", [e.x for e in encoded]), _columns("y", y) if y else None, items)
+
+    @classmethod
+    def from_columns(
+        cls,
+        space: SearchSpace,
+        count: int,
+        x: Mapping[str, Ragged | Scalar],
+        y: Mapping[str, Ragged | Scalar] | None = None,
+        items: Items | None = None,
+    ) -> Examples:
+        """Take columns as they are, for readers that produce them without Python objects."""
+        made = cls.__new__(cls)
+        made._set(space, count, dict(x), dict(y) if y is not None else None, items)
+        return made
+
+    def _set(self, space: SearchSpace, count: int, x: dict[str, Any], y: dict[str, Any] | None, items: Any) -> None:
+        clash = set(x) & set(space.settings)
+        if clash:
+            raise SpaceError(f"column '{min(clash)}' of x is also a setting of the space: rename one of them")
+        x |= {name: Shared(_setting(value)) for name, value in space.settings.items()}
+        self.space = space
+        self.count = count
+        self.x = record_class(tuple(x))(*x.values())
+        self.y = record_class(tuple(y or ()))(*(y or {}).values())
+        self.has_truth = y is not None
+        self.items = items if items is not None else _items([])
+        self.states = self._sizes("state")
+        self.steps = self._sizes("steps")
+
+    def _sizes(self, name: str) -> np.ndarray:
+        size = getattr(self.space.sizes, name)
+        if not callable(size):
+            return np.full(self.count, size, np.int64)
+        sizes = np.empty(self.count, np.int64)
+        for i in range(self.count):
+            sizes[i] = size(self.example(i)[0])
+            if sizes[i] < 0:
+                raise SpaceError(f"example {i}: Sizes.{name} gave {sizes[i]}; it cannot be negative")
+        return sizes
+
+    def __len__(self) -> int:
+        return self.count
+
+    def example(self, index: int) -> tuple[Any, Any]:
+        """Input and truth of one example, as the space's functions see them."""
+        x, y = (type(side)(*(view(column, index) for column in side)) for side in (self.x, self.y))
+        return x, y
+
+    def output(self, index: int, state: np.ndarray) -> Any:
+        """The user's own result for an end state of one example."""
+        try:
+            return self.space.output(self.example(index)[0], state)
+        except Exception as error:
+            raise SpaceError(f"`output` failed on example {index}: {type(error).__name__}: {error}") from error
+
+    def nbytes(self) -> int:
+        """Memory held by the columns, in bytes."""
+        arrays = [a for column in (*self.x, *self.y, self.items) for a in column]
+        return sum(a.nbytes for a in arrays if isinstance(a, np.ndarray))
+
+
+def view(column: Any, index: int) -> Any:
+    """One example's part of a column."""
+    if isinstance(column, Ragged):
+        return column.values[column.offsets[index] : column.offsets[index + 1]]
+    return column.values[index] if isinstance(column, Scalar) else column.value
+
+
+def _encoded(space: SearchSpace, index: int, obj: Any) -> Example:
+    try:
+        made = space.encode(obj)
+    except Exception as error:
+        raise SpaceError(f"`encode` failed on example {index}: {type(error).__name__}: {error}") from error
+    if isinstance(made, Mapping):
+        made = Example(made)
+    if not isinstance(made, tuple) or not isinstance(made[0], Mapping):
+        raise SpaceError(f"example {index}: `encode` gave {type(made).__name__}; it must give a lols.Example")
+    return made if isinstance(made, Example) else Example(*made)
+
+
+def _array(where: str, value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    if array.size == 0 and not isinstance(value, np.ndarray):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iufb":
+        raise SpaceError(
+            f"{where} holds {array.dtype} values; a column must be numbers: hash or number them in `encode`"
+        )
+    if array.ndim > 1:
+        raise SpaceError(
+            f"{where} has {array.ndim} dimensions; a column is a number or one array: flatten it in `encode`"
+        )
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise SpaceError(f"{where} holds NaN or infinity; replace it in `encode`")
+    return array
+
+
+def _setting(value: Any) -> Any:
+    array = np.ascontiguousarray(value)
+    return array if np.ndim(value) else array.reshape(1)[0]
+
+
+def _columns(side: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for i, row in enumerate(rows):
+        if set(row) != set(rows[0]):
+            raise SpaceError(f"example {i}: {side} has columns {sorted(row)}, but example 0 has {sorted(rows[0])}")
+    for name in rows[0]:
+        arrays = [_array(f"example {i}: column '{name}' of {side}", row[name]) for i, row in enumerate(rows)]
+        ranks = [a.ndim for a in arrays]
+        if min(ranks) != max(ranks):
+            odd = ranks.index(1 - ranks[0])
+            raise SpaceError(
+                f"example {odd}: column '{name}' of {side} is a number in some examples and an array in others"
+            )
+        if ranks[0] == 0:
+            columns[name] = Scalar(np.array(arrays))
+        else:
+            full = [a for a in arrays if a.size] or arrays[:1]
+            dtype = np.result_type(*{a.dtype for a in full})
+            columns[name] = Ragged(np.concatenate(arrays).astype(dtype), _offsets([a.size for a in arrays]))
+    return columns
+
+
+def _items(rows: Sequence[Sequence[Any]]) -> Items:
+    """Store each distinct list of item features once: a word type's features serve all its tokens."""
+    types: dict[Any, int] = {}
+    of_item: list[int] = []
+    for row in rows:
+        for entry in row:
+            pair = isinstance(entry, tuple) and len(entry) == 2 and not np.isscalar(entry[0])
+            key = (tuple(entry[0]), tuple(entry[1])) if pair else (tuple(entry), None)
+            of_item.append(types.setdefault(key, len(types)))
+    ids = [np.array(key[0], np.int64) for key in types]
+    values = [np.ones(len(k[0]), np.float32) if k[1] is None else np.array(k[1], np.float32) for k in types]
+    return Items(
+        _offsets([len(row) for row in rows]),
+        np.array(of_item, np.int64),
+        _offsets([len(i) for i in ids]),
+        np.concatenate(ids) if ids else np.zeros(0, np.int64),
+        np.concatenate(values) if values else np.zeros(0, np.float32),
+    )
+
+
+def _offsets(lengths: Sequence[int]) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(np.int64)

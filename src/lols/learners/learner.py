@@ -1,0 +1,417 @@
+"""The linear learner: settings, weights that grow, and the verbs that other stages and machines use."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from lols.engine.structures import Batch, Policy, Table
+from lols.engine.table import fixed_table, growing_table, rehash
+from lols.errors import ConfigurationError, LolsError
+from lols.learners.reductions import learn, learn_compiled
+from lols.learners.structures import (
+    ADAGRAD,
+    BAD,
+    DROPPED,
+    NAG,
+    REDUCTIONS,
+    RIDGE,
+    ROUNDS,
+    STATES,
+    UPDATES,
+    Bank,
+    Recipe,
+    Workspace,
+)
+
+__all__ = ["Learner", "LearnerSettings"]
+
+DEFAULT_RATES = {
+    ("csoaa", "nag"): 0.5,
+    ("csoaa", "adagrad"): 0.1,
+    ("csoaa", "gd"): 0.05,
+    ("hinge", "nag"): 0.5,
+    ("hinge", "adagrad"): 0.1,
+    ("hinge", "gd"): 0.5,
+    ("hinge", "perceptron"): 1.0,
+    ("secoc", "nag"): 0.5,
+    ("secoc", "adagrad"): 0.1,
+    ("secoc", "gd"): 0.05,
+    ("secoc", "perceptron"): 1.0,
+    ("csoaa", "ridge"): 1.0,
+    ("secoc", "ridge"): 1.0,
+}
+RIDGE_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class LearnerSettings:
+    """How costs become a policy.
+
+    Parameters
+    ----------
+    reduction
+        `"hinge"`, `"csoaa"` (the paper's) or `"secoc"`.
+    update
+        `"adagrad"`, `"nag"` (normalized adaptive invariant: the paper's), `"gd"`, `"ridge"` or `"perceptron"`.
+    rate
+        Step size; by default one that suits reduction and update. For ridge, the regularisation.
+    margin
+        The hinge's margin: `"unit"`, or `"cost"` for the difference in cost.
+    bits
+        None for a table that grows with the features seen, or the base-2 logarithm of a fixed number of rows.
+    max_features
+        The most rows a growing table takes; features beyond it are dropped and counted.
+    thresholds
+        SECOC's thresholds per subset.
+
+    Examples
+    --------
+    >>> LearnerSettings("csoaa", "nag").step
+    0.5
+    >>> LearnerSettings("csoaa", "perceptron")
+    Traceback (most recent call last):
+        ...
+    lols.errors.ConfigurationError: csoaa cannot use perceptron: choose one of adagrad, gd, nag, ridge
+
+    """
+
+    reduction: str = "hinge"
+    update: str = "adagrad"
+    rate: float | None = None
+    margin: str = "unit"
+    bits: int | None = None
+    max_features: int = 1 << 26
+    thresholds: int = 4
+
+    def __post_init__(self) -> None:
+        for value, names, what in (
+            (self.reduction, REDUCTIONS, "learner"),
+            (self.update, UPDATES, "update"),
+            (self.margin, ("unit", "cost"), "margin"),
+        ):
+            if value not in names:
+                raise ConfigurationError(f"unknown {what} '{value}': choose one of {', '.join(sorted(names))}")
+        if (self.reduction, self.update) not in DEFAULT_RATES:
+            able = sorted(u for r, u in DEFAULT_RATES if r == self.reduction)
+            raise ConfigurationError(f"{self.reduction} cannot use {self.update}: choose one of {', '.join(able)}")
+        if self.rate is not None and not self.rate > 0:
+            raise ConfigurationError(f"the learning rate is {self.rate}; it must be positive")
+        if self.bits is not None and not 1 <= self.bits <= 30:
+            raise ConfigurationError(f"bits is {self.bits}; it must be between 1 and 30")
+        if self.max_features < 1 or self.thresholds < 1:
+            raise ConfigurationError("max_features and thresholds must be at least 1")
+
+    @property
+    def step(self) -> float:
+        """The rate in force."""
+        return DEFAULT_RATES[self.reduction, self.update] if self.rate is None else self.rate
+
+
+class Learner:
+    """A cost-sensitive online learner over hashed features.
+
+    Parameters
+    ----------
+    settings
+        Reduction, update and table.
+    actions
+        The number of actions.
+    by_action
+        Whether actions have features of their own.
+    averaged
+        Whether to keep what the averaged policy needs.
+    compiled
+        False runs the same kernels as plain Python.
+
+    """
+
+    def __init__(
+        self,
+        settings: LearnerSettings,
+        actions: int,
+        *,
+        by_action: bool = False,
+        averaged: bool = True,
+        compiled: bool = True,
+    ):
+        if by_action and (settings.reduction == "secoc" or settings.update == "ridge"):
+            raise ConfigurationError(
+                f"{settings.reduction} with {settings.update} has no form for `action_features`: use hinge or csoaa "
+                "with adagrad, nag or gd"
+            )
+        self.settings, self.actions, self.by_action = settings, actions, by_action
+        self.averaged = averaged and settings.update != "ridge"
+        self.compiled = compiled
+        self.code = hadamard_code(actions) if settings.reduction == "secoc" else np.zeros((0, actions), np.float32)
+        self.columns = self.code.shape[0] * settings.thresholds if settings.reduction == "secoc" else actions
+        self.recipe = Recipe(
+            REDUCTIONS[settings.reduction],
+            UPDATES[settings.update],
+            float(settings.step),
+            settings.margin == "unit",
+            settings.thresholds,
+        )
+        self.counters = np.zeros(6, np.float64)
+        self.shared = self._bank(self.columns)
+        self.single = self._bank(1)
+        self._work = _workspace(64, self.columns, actions, self.shared.inverse.shape[1])
+
+    def _bank(self, columns: int) -> Bank:
+        settings = self.settings
+        if settings.update == "ridge":
+            most = 1 << settings.bits if settings.bits else min(settings.max_features, 1024)
+            if columns * most * most * 8 > RIDGE_BYTES:
+                raise ConfigurationError(
+                    f"ridge keeps a {most} x {most} matrix for each of {columns} columns, more than 1 GiB: lower "
+                    "max_features or bits, or use nag or adagrad"
+                )
+            inverse = np.stack([np.eye(most) / settings.step] * columns)
+        else:
+            inverse = np.zeros((0, 0, 0))
+        table = fixed_table(settings.bits) if settings.bits else growing_table(1 << 10)
+        rows = 1 << settings.bits if settings.bits else 1 << 9
+        if settings.update == "ridge":
+            rows = inverse.shape[1]
+            table = table if settings.bits else growing_table(1 << (2 * rows - 1).bit_length())
+        count = np.array([rows if settings.bits else 0], np.int64)
+        bank = Bank(table, *self._arrays(rows, columns), inverse, count, min(settings.max_features, 1 << 31))
+        if settings.update == "ridge":
+            bank = bank._replace(most=rows)
+        return bank
+
+    def _arrays(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        def table(wanted: bool) -> np.ndarray:
+            return np.zeros((rows, columns) if wanted else (0, columns), np.float32)
+
+        adaptive = self.recipe.update in (NAG, ADAGRAD)
+        scales = np.zeros(rows if self.recipe.update == NAG else 0, np.float32)
+        return table(True), table(adaptive), table(self.averaged), scales
+
+    def _room(self, bank: Bank, more: int) -> Bank:
+        """Make sure that `more` new features find room, doubling what is there; never needed for fixed tables."""
+        if bank.table.keys.size == 0 or self.recipe.update == RIDGE:
+            return bank
+        need = min(int(bank.count[0]) + more, bank.most)
+        if need > bank.weights.shape[0]:
+            rows = min(max(2 * bank.weights.shape[0], need), bank.most)
+            grown = self._arrays(rows, bank.weights.shape[1])
+            for new, old in zip(grown, bank[1:5], strict=True):
+                new[: old.shape[0]] = old
+            bank = bank._replace(**dict(zip(("weights", "squares", "sums", "scales"), grown, strict=True)))
+        if 2 * need > bank.table.keys.size:
+            table = growing_table(1 << int(2 * need).bit_length())
+            rehash(bank.table, table)
+            bank = bank._replace(table=table)
+        return bank
+
+    def learn(self, batch: Batch, count: int | None = None) -> None:
+        """Learn from the cost-sensitive examples of a batch, example after example, step after step."""
+        count = batch.example.size if count is None else count
+        used = batch.first[:count] + batch.count[:count] - 1
+        features = int((batch.slots.stop[used] - batch.first_feature[:count]).sum())
+        self.shared = self._room(self.shared, features)
+        if self.by_action:
+            self.single = self._room(self.single, int(batch.slots.action_ids.size))
+        slots = int(batch.slots.start.size)
+        widest = max(batch.slots.ids.size, batch.slots.action_ids.size // self.actions) // max(slots, 1)
+        if widest > self._work.rows.size:
+            self._work = _workspace(widest, self.columns, self.actions, self.shared.inverse.shape[1])
+        kernel = learn_compiled if self.compiled else learn
+        kernel(
+            batch, count, self.shared, self.single, self.recipe, self.code, self.by_action, self._work, self.counters
+        )
+        if self.counters[BAD]:
+            raise LolsError(
+                f"the weights became infinite at example {int(batch.example[int(self.counters[BAD]) - 1])}: "
+                f"lower the rate ({self.settings.step:g}) or scale the features"
+            )
+
+    def restart(self) -> None:
+        """Forget all weights, but keep the features' rows."""
+        for bank, columns in ((self.shared, self.columns), (self.single, 1)):
+            for array in bank[1:5]:
+                array[:] = 0
+            if bank.inverse.size:
+                bank.inverse[:] = self._bank(columns).inverse
+        self.counters[:] = 0.0
+
+    # --- policies ---
+
+    def policy(self, *, averaged: bool = False) -> Policy:
+        """The current policy, or the average over rounds; the current one shares memory with the learner."""
+        shared, single = (
+            (self._average(self.shared), self._average(self.single))
+            if averaged and self.averaged
+            else (self.shared.weights, self.single.weights)
+        )
+        return Policy(
+            self.shared.table,
+            shared[np.newaxis],
+            self.single.table,
+            single.reshape(1, -1),
+            np.ones(1),
+            self.code,
+            self.settings.thresholds if self.settings.reduction == "secoc" else 0,
+        )
+
+    def _average(self, bank: Bank) -> np.ndarray:
+        """The mean of the weights after each round: a change in round i is in all rounds from i on."""
+        rounds = max(float(self.counters[ROUNDS]), 1.0)
+        share = bank.weights.astype(np.float64) * (rounds + 1.0) - bank.sums
+        return (share / rounds).astype(np.float32)
+
+    # --- state ---
+
+    def report(self) -> dict[str, Any]:
+        """What the learner holds: features, bytes, bytes per feature, dropped features, rounds and states."""
+        arrays = [a for bank in (self.shared, self.single) for a in (bank.table.keys, bank.table.rows, *bank[1:6])]
+        features = int(self.shared.count[0]) + int(self.single.count[0]) * (self.single.table.keys.size > 0)
+        total = sum(a.nbytes for a in arrays)
+        return {
+            "features": features,
+            "bytes": total,
+            "bytes_per_feature": total / max(features, 1),
+            "dropped": int(self.counters[DROPPED]),
+            "rounds": int(self.counters[ROUNDS]),
+            "states": int(self.counters[STATES]),
+        }
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that learning goes on from, as named arrays without slack."""
+        made = {"counters": self.counters.copy()}
+        for name, bank in (("shared", self.shared), ("single", self.single)):
+            rows = int(bank.count[0])
+            made[f"{name}.features"] = _features_by_row(bank)
+            for part in ("weights", "squares", "sums", "scales"):
+                made[f"{name}.{part}"] = np.ascontiguousarray(getattr(bank, part)[:rows])
+            if bank.inverse.size:
+                made[f"{name}.inverse"] = bank.inverse.copy()
+        return made
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over a state of a learner with the same settings."""
+        for name, columns in (("shared", self.columns), ("single", 1)):
+            setattr(self, name, self._loaded(name, columns, state))
+        self.counters = _checked(state, "counters", self.counters.shape).astype(np.float64).copy()
+
+    def _loaded(self, name: str, columns: int, state: Mapping[str, np.ndarray]) -> Bank:
+        bank = self._bank(columns)
+        features = state.get(f"{name}.features", np.zeros(0, np.int64))
+        rows = 1 << self.settings.bits if self.settings.bits else features.size
+        if not self.settings.bits:
+            bank = self._room(bank, rows)
+            fill(bank.table, features.astype(np.int64))
+            bank.count[0] = rows
+        for part in ("weights", "squares", "sums", "scales"):
+            mine = getattr(bank, part)
+            shape = (rows, *mine.shape[1:]) if mine.shape[0] else mine.shape
+            mine[: shape[0]] = _checked(state, f"{name}.{part}", shape)
+        if bank.inverse.size:
+            bank.inverse[:] = _checked(state, f"{name}.inverse", bank.inverse.shape)
+        return bank
+
+    def merge(self, others: Sequence[Learner]) -> None:
+        """Average this learner with others that learned elsewhere, weighted by their rounds; squares add up."""
+        everyone = [self, *others]
+        if any(o.settings != self.settings or o.actions != self.actions for o in others):
+            raise ConfigurationError("only learners with the same settings and actions can be merged")
+        if self.settings.update == "ridge":
+            raise ConfigurationError(
+                "ridge learners cannot be merged: their covariance matrices are over different rows"
+            )
+        rounds = np.array([max(o.counters[ROUNDS], 1.0) for o in everyone])
+        share = rounds / rounds.sum()
+        states = [o.state() for o in everyone]
+        merged = {"counters": np.sum([s["counters"] for s in states], axis=0)}
+        for name in ("shared", "single"):
+            merged |= _merged_bank(name, states, share, rounds, fixed=self.settings.bits is not None)
+        self.load(merged)
+
+    def describe(self) -> dict[str, Any]:
+        """Settings as plain values, for model files."""
+        return asdict(self.settings) | {"actions": self.actions, "by_action": self.by_action, "averaged": self.averaged}
+
+
+def fill(table: Table, features: np.ndarray) -> None:
+    """Give features their rows in an empty map."""
+    rows = np.arange(features.size, dtype=np.int32)
+    rehash(Table(table.shift, features, rows), table)
+
+
+def _merged_bank(
+    name: str, states: list[dict[str, np.ndarray]], share: np.ndarray, rounds: np.ndarray, *, fixed: bool
+) -> dict[str, np.ndarray]:
+    features = [s[f"{name}.features"] for s in states]
+    union = np.unique(np.concatenate(features))
+    made = {f"{name}.features": union}
+    before = np.concatenate([[0.0], np.cumsum(rounds)[:-1]])
+    for part in ("weights", "squares", "sums", "scales"):
+        arrays = [s[f"{name}.{part}"] for s in states]
+        used = arrays[0].shape[0] > 0 or any(a.shape[0] for a in arrays)
+        rows = (arrays[0].shape[0] if fixed else union.size) if used else 0
+        total = np.zeros((rows, *arrays[0].shape[1:]))
+        for k, array in enumerate(arrays):
+            at = slice(None) if fixed else np.searchsorted(union, features[k])
+            if not array.size:
+                continue
+            if part == "weights":
+                total[at] += share[k] * array
+            elif part == "scales":
+                total[at] = np.maximum(total[at], array)
+            elif part == "squares":
+                total[at] += array
+            else:
+                # The merged policy counts as if each learner's average had held for its own rounds.
+                mean = (states[k][f"{name}.weights"] * (rounds[k] + 1.0) - array) / rounds[k]
+                total[at] -= mean * rounds[k]
+        if part == "sums" and total.size:
+            total += made[f"{name}.weights"] * (before[-1] + rounds[-1] + 1.0)
+        made[f"{name}.{part}"] = total.astype(np.float32)
+    return made
+
+
+def hadamard_code(actions: int) -> np.ndarray:
+    """Subsets of the actions such that any two actions are told apart by half of them (Sylvester's construction).
+
+    >>> hadamard_code(3).astype(int).tolist()
+    [[0, 1, 0], [0, 0, 1], [0, 1, 1]]
+    """
+    size = 2
+    while size < max(actions, 2):
+        size *= 2
+    index = np.arange(size)
+    parity = np.zeros((size, size), np.int64)
+    for bit in range(size.bit_length()):
+        parity += (index[:, None] >> bit & 1) * (index[None, :] >> bit & 1)
+    return (parity[1:, :actions] % 2).astype(np.float32)
+
+
+def _features_by_row(bank: Bank) -> np.ndarray:
+    if bank.table.keys.size == 0:
+        return np.zeros(0, np.int64)
+    taken = bank.table.rows >= 0
+    features = np.zeros(int(bank.count[0]), np.int64)
+    features[bank.table.rows[taken]] = bank.table.keys[taken]
+    return features
+
+
+def _checked(state: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:
+    if name not in state:
+        raise LolsError(f"the learner's state has no '{name}'")
+    if state[name].shape != shape:
+        raise LolsError(f"'{name}' has shape {state[name].shape}; this learner needs {shape}")
+    return state[name]
+
+
+def _workspace(features: int, columns: int, actions: int, dense: int) -> Workspace:
+    return Workspace(
+        np.zeros(features, np.int64),
+        np.zeros(features, np.int64),
+        *(np.zeros(columns, np.float32) for _ in range(5)),
+        np.zeros(dense, np.float64),
+        np.zeros(actions, np.float32),
+    )

@@ -1,0 +1,192 @@
+"""Reductions from cost-sensitive classification: CSOAA, SECOC and the cost-sensitive hinge; and the learning kernel.
+
+CSOAA (the paper's appendix A) regresses every action's cost. SECOC (Langford & Beygelzimer 2005) asks, for subsets of the
+actions given by an error-correcting code and for several thresholds, whether the subset's share of the total cost is
+above the threshold, weighted by how much it matters. The hinge widens the margin between the best-liked cheapest action
+and the worst violator. All predict costs: the least is chosen.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from lols.engine.dual import dual
+from lols.engine.table import insert
+from lols.learners.structures import BAD, CSOAA, DROPPED, HINGE, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT
+from lols.learners.updates import invariant_step, move, multiplier, regress_rows, sensitize
+
+
+@dual
+def find_rows(bank, ids, first, last, rows, counters):
+    """Rows of features, new ones given a row; those beyond the table's limit are counted as dropped."""
+    for k in range(first, last):
+        rows[k - first] = insert(bank.table, ids[k], bank.count, bank.most)
+        counters[DROPPED] += rows[k - first] < 0
+
+
+@dual
+def predict_columns(bank, rows, values, first, last, columns):
+    """Scores of all columns with the weights as they are now."""
+    for j in range(columns.size):
+        columns[j] = 0.0
+    for k in range(first, last):
+        row = rows[k - first]
+        if row >= 0:
+            for j in range(columns.size):
+                columns[j] += values[k] * bank.weights[row, j]
+
+
+@dual
+def predict_single(bank, rows, values, first, last):
+    """Score of one action's own features."""
+    total = np.float32(0.0)
+    for k in range(first, last):
+        row = rows[k - first]
+        if row >= 0:
+            total += values[k] * bank.weights[row, 0]
+    return total
+
+
+@dual
+def aim_csoaa(slots, slot, work):
+    """Every evaluated action's regressor aims at its cost."""
+    weight = slots.weight[slot]
+    for j in range(work.columns.size):
+        given = np.isfinite(slots.costs[slot, j])
+        work.importance[j] = weight if given else np.float32(0.0)
+        work.targets[j] = slots.costs[slot, j] if given else work.columns[j]
+
+
+@dual
+def learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters):
+    """Regress costs where actions have features of their own: one action after the other, since they share weights."""
+    first, last = slots.start[slot], slots.stop[slot]
+    weight = slots.weight[slot]
+    for a in range(slots.costs.shape[1]):
+        if not np.isfinite(slots.costs[slot, a]):
+            continue
+        low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
+        find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
+        predicted = work.columns[a] + predict_single(single, work.action_rows, slots.action_values, low, high)
+        residual = slots.costs[slot, a] - predicted
+        amount = -np.float32(2.0) * residual * weight
+        if recipe.update == NAG:
+            square = np.float32(4.0) * residual * residual * weight
+            counters[WEIGHT] += weight
+            total = sensitize(shared, work.rows, slots.values, first, last, a, square, counters)
+            total += sensitize(single, work.action_rows, slots.action_values, low, high, 0, square, counters)
+            factor = multiplier(counters)
+            amount = -invariant_step(residual, recipe.rate * weight, total * factor) * factor
+        if residual != 0.0:
+            move(shared, recipe, work.rows, slots.values, first, last, a, amount, counters)
+            move(single, recipe, work.action_rows, slots.action_values, low, high, 0, amount, counters)
+
+
+@dual
+def aim_secoc(recipe, code, slots, slot, work):
+    """One weighted binary example per subset and threshold: is the subset's share of the cost above the threshold?"""
+    total = np.float32(0.0)
+    for a in range(slots.costs.shape[1]):
+        if np.isfinite(slots.costs[slot, a]):
+            total += slots.costs[slot, a]
+    for subset in range(code.shape[0]):
+        inside = np.float32(0.0)
+        for a in range(slots.costs.shape[1]):
+            if code[subset, a] > 0.0 and np.isfinite(slots.costs[slot, a]):
+                inside += slots.costs[slot, a]
+        for h in range(recipe.thresholds):
+            j = subset * recipe.thresholds + h
+            gap = inside - total * np.float32((h + 0.5) / recipe.thresholds)
+            work.targets[j] = np.float32(1.0) if gap >= 0.0 else np.float32(-1.0)
+            work.importance[j] = abs(gap) * slots.weight[slot]
+
+
+@dual
+def learn_hinge(shared, single, recipe, by_action, slots, slot, work, counters):
+    """Widen the margin between the best-liked cheapest action and the worst violator, if it is too small."""
+    good, bad, least = -1, -1, np.float32(np.inf)
+    for a in range(slots.costs.shape[1]):
+        least = min(least, slots.costs[slot, a])
+    most = np.float32(-np.inf)
+    for a in range(slots.costs.shape[1]):
+        price = slots.costs[slot, a]
+        if not np.isfinite(price):
+            continue
+        predicted = work.columns[a]
+        if by_action:
+            low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
+            find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
+            predicted += predict_single(single, work.action_rows, slots.action_values, low, high)
+        work.costs[a] = predicted
+        if price <= least:
+            if good < 0 or predicted < work.costs[good]:
+                good = a
+        else:
+            wanted = np.float32(1.0) if recipe.unit_margin else price - least
+            if recipe.update == PERCEPTRON:
+                wanted = np.float32(0.0)
+            if bad < 0 or wanted - predicted > most:
+                bad, most = a, wanted - predicted
+    violation = work.costs[good] + most if bad >= 0 else np.float32(-1.0)
+    if violation > 0.0 or violation == 0.0 and recipe.update == PERCEPTRON:
+        widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, work, counters)
+
+
+@dual
+def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, work, counters):
+    """Make the good action look cheaper and the bad one dearer."""
+    first, last = slots.start[slot], slots.stop[slot]
+    weight = slots.weight[slot]
+    amount = weight
+    if recipe.update == NAG:
+        counters[WEIGHT] += weight
+        total = sensitize(shared, work.rows, slots.values, first, last, good, weight, counters)
+        total += sensitize(shared, work.rows, slots.values, first, last, bad, weight, counters)
+        if by_action:
+            for a in (good, bad):
+                low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
+                find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
+                total += sensitize(single, work.action_rows, slots.action_values, low, high, 0, weight, counters)
+        factor = multiplier(counters)
+        enough = violation / max(total * factor, np.float32(1e-12))
+        amount = np.float32(min(recipe.rate * weight, enough) * factor)
+    move(shared, recipe, work.rows, slots.values, first, last, good, amount, counters)
+    move(shared, recipe, work.rows, slots.values, first, last, bad, -amount, counters)
+    if by_action:
+        for a in (good, bad):
+            low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
+            find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
+            signed = amount if a == good else -amount
+            move(single, recipe, work.action_rows, slots.action_values, low, high, 0, signed, counters)
+
+
+def learn(batch, count, shared, single, recipe, code, by_action, work, counters):
+    """Learn from the first `count` examples of a batch, in order; one round of Algorithm 1, line 12, for each."""
+    slots = batch.slots
+    for b in range(count):
+        counters[ROUNDS] += 1.0
+        for slot in range(batch.first[b], batch.first[b] + batch.count[b]):
+            if slots.weight[slot] <= 0.0:
+                continue
+            first, last = slots.start[slot], slots.stop[slot]
+            find_rows(shared, slots.ids, first, last, work.rows, counters)
+            predict_columns(shared, work.rows, slots.values, first, last, work.columns)
+            for j in range(work.columns.size):
+                if not np.isfinite(work.columns[j]):
+                    counters[BAD] = b + 1.0
+                    return
+            counters[STATES] += 1.0
+            if recipe.reduction == HINGE:
+                learn_hinge(shared, single, recipe, by_action, slots, slot, work, counters)
+            elif recipe.reduction == CSOAA and by_action:
+                learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters)
+            else:
+                if recipe.reduction == CSOAA:
+                    aim_csoaa(slots, slot, work)
+                else:
+                    aim_secoc(recipe, code, slots, slot, work)
+                regress_rows(shared, recipe, work.rows, slots.values, first, last, work, counters)
+
+
+learn_compiled = njit(cache=True, nogil=True, _nrt=False)(learn)

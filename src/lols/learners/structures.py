@@ -1,0 +1,55 @@
+"""What the learning kernels pass to each other, and the names of reductions and updates."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.engine.structures import Table
+
+CSOAA, HINGE, SECOC = 0, 1, 2
+REDUCTIONS = {"csoaa": CSOAA, "hinge": HINGE, "secoc": SECOC}
+
+NAG, ADAGRAD, GD, RIDGE, PERCEPTRON = 0, 1, 2, 3, 4
+UPDATES = {"nag": NAG, "adagrad": ADAGRAD, "gd": GD, "ridge": RIDGE, "perceptron": PERCEPTRON}
+
+# Places in a learner's counters.
+ROUNDS, WEIGHT, NORM, STATES, DROPPED, BAD = 0, 1, 2, 3, 4, 5
+
+
+class Bank(NamedTuple):
+    """Weights by row and column with what the update keeps beside them; arrays that an update does not need are empty."""
+
+    table: Table
+    weights: np.ndarray  # [row, column]
+    squares: np.ndarray  # sums of squared gradients
+    sums: np.ndarray  # round-weighted sums of changes, for the averaged policy
+    scales: np.ndarray  # largest absolute value of each feature
+    inverse: np.ndarray  # [column, row, row]: ridge's inverse covariance
+    count: np.ndarray  # rows in use
+    most: int
+
+
+class Recipe(NamedTuple):
+    """A learner's settings as the kernels see them."""
+
+    reduction: int
+    update: int
+    rate: float
+    unit_margin: bool
+    thresholds: int
+
+
+class Workspace(NamedTuple):
+    """Working memory of one learner."""
+
+    rows: np.ndarray
+    action_rows: np.ndarray
+    columns: np.ndarray
+    targets: np.ndarray
+    importance: np.ndarray
+    gradients: np.ndarray
+    sensitivity: np.ndarray
+    dense: np.ndarray
+    costs: np.ndarray

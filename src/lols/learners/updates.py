@@ -1,0 +1,215 @@
+"""Online updates of a linear predictor: normalized adaptive invariant gradient, AdaGrad, gradient descent, ridge, perceptron.
+
+Each comes in two shapes: over all columns at once (`*_rows`: a regressor per action, actions contiguous) and for one
+column. A change of a weight in round i counts i times in `sums`, so that the average over rounds needs no copies.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lols.engine.dual import dual
+from lols.learners.structures import ADAGRAD, GD, NAG, NORM, PERCEPTRON, RIDGE, ROUNDS, WEIGHT
+
+TINY = np.float32(1e-12)
+
+
+@dual
+def rate_now(recipe, counters):
+    """The step size of the updates that have no scale of their own: plain gradient descent decays as 1/sqrt(rounds)."""
+    if recipe.update == GD:
+        return np.float32(recipe.rate / np.sqrt(counters[ROUNDS]))
+    if recipe.update == PERCEPTRON:
+        return np.float32(1.0)
+    return np.float32(recipe.rate)
+
+
+@dual
+def change(bank, row, column, amount, counters):
+    """Change one weight, and its sum for the average."""
+    bank.weights[row, column] += amount
+    if bank.sums.size > 0:
+        bank.sums[row, column] += np.float32(counters[ROUNDS]) * amount
+
+
+@dual
+def rescale(bank, row, value, counters):
+    """Note the largest value of a feature; when it grows, shrink its weights so that predictions keep their scale."""
+    size = abs(value)
+    if size > bank.scales[row]:
+        if bank.scales[row] > 0.0:
+            factor = bank.scales[row] / size - np.float32(1.0)
+            for j in range(bank.weights.shape[1]):
+                change(bank, row, j, bank.weights[row, j] * factor, counters)
+        bank.scales[row] = size
+
+
+@dual
+def multiplier(counters):
+    """The mean size of normalized examples, which sets the scale of the normalized update."""
+    return np.float32(np.sqrt(counters[WEIGHT] / counters[NORM])) if counters[NORM] > 0.0 else np.float32(1.0)
+
+
+@dual
+def invariant_step(residual, scale, sensitivity):
+    """How far to move a prediction whose squared loss is met `scale` times in infinitely small steps."""
+    if scale * sensitivity < 1e-6:
+        return np.float32(2.0 * residual * scale)
+    return np.float32(residual * (1.0 - np.exp(-2.0 * scale * sensitivity)) / sensitivity)
+
+
+@dual
+def regress_rows(bank, recipe, rows, values, first, last, work, counters):
+    """One squared-loss update of all columns with positive importance: predictions in `columns`, aims in `targets`."""
+    if recipe.update == RIDGE:
+        ridge_rows(bank, rows, values, first, last, work)
+    elif recipe.update == NAG:
+        nag_rows(bank, recipe, rows, values, first, last, work, counters)
+    else:
+        for j in range(work.columns.size):
+            gradient = np.float32(2.0) * (work.columns[j] - work.targets[j]) * work.importance[j]
+            if recipe.update == PERCEPTRON:
+                wrong = work.columns[j] * work.targets[j] <= 0.0
+                gradient = -work.targets[j] * work.importance[j] if wrong else np.float32(0.0)
+            work.gradients[j] = gradient
+        descend_rows(bank, recipe, rows, values, first, last, work.gradients, counters)
+
+
+@dual
+def descend_rows(bank, recipe, rows, values, first, last, gradients, counters):
+    """A gradient step on all columns: AdaGrad's own scale per weight, or one rate."""
+    rate, rounds = rate_now(recipe, counters), np.float32(counters[ROUNDS])
+    averaged = bank.sums.size > 0
+    for k in range(first, last):
+        row, value = rows[k - first], values[k]
+        if row < 0:
+            continue
+        if recipe.update == ADAGRAD and averaged:
+            for j in range(gradients.size):
+                g = gradients[j] * value
+                q = bank.squares[row, j] + g * g
+                bank.squares[row, j] = q
+                amount = rate * g / np.sqrt(q + TINY)
+                bank.weights[row, j] -= amount
+                bank.sums[row, j] -= rounds * amount
+        elif recipe.update == ADAGRAD:
+            for j in range(gradients.size):
+                g = gradients[j] * value
+                q = bank.squares[row, j] + g * g
+                bank.squares[row, j] = q
+                bank.weights[row, j] -= rate * g / np.sqrt(q + TINY)
+        else:
+            for j in range(gradients.size):
+                change(bank, row, j, -rate * gradients[j] * value, counters)
+
+
+@dual
+def nag_rows(bank, recipe, rows, values, first, last, work, counters):
+    """The normalized adaptive invariant update that the paper's experiments used, for all columns."""
+    sensitivity = work.sensitivity
+    weight = np.float32(0.0)
+    for j in range(work.columns.size):
+        sensitivity[j] = 0.0
+        residual = work.targets[j] - work.columns[j]
+        work.gradients[j] = np.float32(4.0) * residual * residual * work.importance[j]
+        weight += work.importance[j]
+    norm = 0.0
+    for k in range(first, last):
+        row, value = rows[k - first], values[k]
+        if row < 0 or value == 0.0:
+            continue
+        rescale(bank, row, value, counters)
+        scale, square = bank.scales[row], value * value
+        norm += square / (scale * scale)
+        for j in range(sensitivity.size):
+            q = bank.squares[row, j] + work.gradients[j] * square
+            bank.squares[row, j] = q
+            sensitivity[j] += square / (np.sqrt(q + TINY) * scale)
+    counters[WEIGHT] += weight
+    counters[NORM] += weight * norm
+    factor = multiplier(counters)
+    for j in range(sensitivity.size):
+        residual = work.targets[j] - work.columns[j]
+        moved = np.float32(0.0)
+        if work.importance[j] > 0.0 and residual != 0.0:
+            moved = invariant_step(residual, recipe.rate * work.importance[j], sensitivity[j] * factor) * factor
+        work.gradients[j] = moved
+    rounds, averaged = np.float32(counters[ROUNDS]), bank.sums.size > 0
+    for k in range(first, last):
+        row, value = rows[k - first], values[k]
+        if row < 0 or value == 0.0:
+            continue
+        scaled = value / bank.scales[row]
+        if averaged:
+            for j in range(sensitivity.size):
+                amount = work.gradients[j] * scaled / np.sqrt(bank.squares[row, j] + TINY)
+                bank.weights[row, j] += amount
+                bank.sums[row, j] += rounds * amount
+        else:
+            for j in range(sensitivity.size):
+                bank.weights[row, j] += work.gradients[j] * scaled / np.sqrt(bank.squares[row, j] + TINY)
+
+
+@dual
+def ridge_rows(bank, rows, values, first, last, work):
+    """Online ridge regression, exact: every column keeps its inverse covariance matrix (Sherman and Morrison)."""
+    size = bank.inverse.shape[1]
+    gain = work.dense
+    for j in range(work.columns.size):
+        weight = np.float64(work.importance[j])
+        if weight <= 0.0:
+            continue
+        inverse = bank.inverse[j]
+        for r in range(size):
+            gain[r] = 0.0
+        for k in range(first, last):
+            if rows[k - first] >= 0:
+                for r in range(size):
+                    gain[r] += inverse[r, rows[k - first]] * values[k]
+        spread = 0.0
+        for k in range(first, last):
+            if rows[k - first] >= 0:
+                spread += gain[rows[k - first]] * values[k]
+        shrink = weight / (1.0 + weight * spread)
+        residual = np.float64(work.targets[j]) - np.float64(work.columns[j])
+        for r in range(size):
+            bank.weights[r, j] += np.float32(shrink * residual * gain[r])
+            for c in range(size):
+                inverse[r, c] -= shrink * gain[r] * gain[c]
+
+
+@dual
+def sensitize(bank, rows, values, first, last, column, square_gradient, counters):
+    """NAG for one column, first half: note the gradient, and say how much a unit step moves the prediction."""
+    total = np.float32(0.0)
+    norm = 0.0
+    for k in range(first, last):
+        row, value = rows[k - first], values[k]
+        if row < 0 or value == 0.0:
+            continue
+        rescale(bank, row, value, counters)
+        square = value * value
+        norm += square / (bank.scales[row] * bank.scales[row])
+        bank.squares[row, column] += square_gradient * square
+        total += square / (np.sqrt(bank.squares[row, column] + TINY) * bank.scales[row])
+    counters[NORM] += norm
+    return total
+
+
+@dual
+def move(bank, recipe, rows, values, first, last, column, amount, counters):
+    """Move one column against `amount`, the gradient of its prediction (NAG, second half: the step itself)."""
+    rate = rate_now(recipe, counters)
+    for k in range(first, last):
+        row, value = rows[k - first], values[k]
+        if row < 0 or value == 0.0:
+            continue
+        if recipe.update == NAG:
+            by = amount * value / (bank.scales[row] * np.sqrt(bank.squares[row, column] + TINY))
+        elif recipe.update == ADAGRAD:
+            g = amount * value
+            bank.squares[row, column] += g * g
+            by = rate * g / np.sqrt(bank.squares[row, column] + TINY)
+        else:
+            by = rate * amount * value
+        change(bank, row, column, -by, counters)

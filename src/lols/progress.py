@@ -1,0 +1,49 @@
+"""A progress bar on terminals, and silence elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+__all__ = ["Progress"]
+
+
+class Progress:
+    """Shows rounds done, rounds per second and the progressive loss; costs nothing when it is off."""
+
+    def __init__(self, wanted: bool | None, total: int, title: str):
+        self.bar: Any = None
+        self.shown = 0.0
+        if wanted or wanted is None and sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            self.bar = progress.Progress(
+                progress.TextColumn("{task.description}"),
+                progress.BarColumn(),
+                progress.TaskProgressColumn(),
+                progress.TextColumn("{task.fields[speed]:>9} examples/s  loss {task.fields[loss]:.4g}"),
+                progress.TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self.task = self.bar.add_task(title, total=total, speed="", loss=float("nan"))
+            self.began = time.perf_counter()
+
+    def __enter__(self) -> Progress:
+        if self.bar is not None:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def advance(self, done: int, *, loss: float) -> None:
+        """Say how far it is; shown at most ten times a second."""
+        if self.bar is None or time.perf_counter() - self.shown < 0.1:
+            return
+        self.shown = time.perf_counter()
+        speed = f"{done / max(self.shown - self.began, 1e-9):,.0f}"
+        self.bar.update(self.task, completed=done, speed=speed, loss=loss)

@@ -1,0 +1,35 @@
+"""Examples as named tuples whose class can be found again by its name.
+
+A compiled kernel is cached on disk under the types of its arguments. A class made at run time would be pickled by value
+and never match again, so these classes are importable by name: `lols.records.Record__tags__words` is made when asked for.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections import namedtuple
+from typing import Any
+
+__all__ = ["record_class"]
+
+PREFIX = "Record__"
+
+
+def record_class(fields: tuple[str, ...]) -> type:
+    """Give the named tuple class with these fields.
+
+    >>> record_class(("words", "tags"))([1, 2], [0, 0]).words
+    [1, 2]
+    """
+    for field in fields:
+        if not field.isidentifier() or keyword.iskeyword(field) or "__" in field or field.startswith("_"):
+            raise ValueError(f"'{field}' cannot name a column: use a plain identifier without a double underscore")
+    return __getattr__(PREFIX + "__".join(fields))
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith(PREFIX):
+        raise AttributeError(name)
+    made: Any = namedtuple(name, name[len(PREFIX) :].split("__") if len(name) > len(PREFIX) else [], module=__name__)
+    globals()[name] = made
+    return made
