@@ -15,8 +15,8 @@ MEMORY = 300
 class Rivalry:
     """Running means of what teacher and learner make of the same states, over about the last 300 examples.
 
-    β is the teacher's share by squared loss: one half when they are level, near 1 when the teacher's completions are much
-    cheaper, near 0 when the learner's are.
+    β is the teacher's share by squared loss: one half when they are level, near 1 when the teacher's completions are
+    much cheaper, near 0 when the learner's are.
 
     >>> rivalry = Rivalry()
     >>> rivalry.beta

@@ -28,17 +28,19 @@ class Algorithm:
     roll_out
         Who completes the deviations: `"reference"`, `"mixture"`, `"learned"`, or `"none"` (immediate costs only).
     beta
-        Probability of the reference in a mixture roll-out: a number, a schedule, or `"auto"`, which follows whichever of
-        teacher and learner has lately completed searches better.
+        Probability of the reference in a mixture roll-out: a number, a schedule, or `"auto"`, which follows whichever
+        of teacher and learner has lately completed searches better.
     beta_in
         The same for a mixture roll-in; like `beta` unless given.
     mix
-        Where the coin is tossed: once per `"state"`, shared by its deviations; per `"rollout"` (Algorithm 1 as printed);
-        per `"example"`; at every `"step"` of a roll-out (Searn); or not at all: `"expected"` averages both roll-outs.
+        Where the coin is tossed: once per `"state"`, shared by its deviations; per `"rollout"` (Algorithm 1 as
+        printed); per `"example"`; at every `"step"` of a roll-out (Searn); or not at all: `"expected"` averages both
+        roll-outs.
     ties
         `"first"` or `"random"`.
     returned
-        The policy that training gives: `"average"` of the weights, `"last"`, or one `"drawn"` uniformly from all rounds.
+        The policy that training gives: `"average"` of the weights, `"last"`, or one `"drawn"` uniformly from all
+        rounds.
     restart
         Whether every pass trains a new learner, and the policy is a mixture over passes (Searn).
     alpha

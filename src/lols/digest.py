@@ -1,7 +1,8 @@
 """A digest of functions and of everything they reach, so that compiled code is never stale.
 
-Numba notices a change in a kernel's own file only. This digest covers the byte code of the user's functions, the helpers
-they call, the globals and closure cells they read, and the library's own sources; it is part of the compiled type.
+Numba notices a change in a kernel's own file only. This digest covers the byte code of the user's functions, the
+helpers they call, the globals and closure cells they read, and the library's own sources; it is part of the compiled
+type.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ class Progress:
     def __init__(self, wanted: bool | None, total: int, title: str):
         self.bar: Any = None
         self.shown = 0.0
-        if wanted or wanted is None and sys.stderr.isatty():
+        if wanted or (wanted is None and sys.stderr.isatty()):
             from rich import progress
             from rich.console import Console
 

@@ -1,7 +1,7 @@
 """Examples as named tuples whose class can be found again by its name.
 
 A compiled kernel is cached on disk under the types of its arguments. A class made at run time would be pickled by value
-and never match again, so these classes are importable by name: `lols.records.Record__tags__words` is made when asked for.
+and never match again, so these are importable by name: `lols.records.Record__tags__words` is made when asked for.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def record_class(fields: tuple[str, ...]) -> type:
 def __getattr__(name: str) -> Any:
     if not name.startswith(PREFIX):
         raise AttributeError(name)
-    made: Any = namedtuple(name, name[len(PREFIX) :].split("__") if len(name) > len(PREFIX) else [], module=__name__)
+    made: Any = namedtuple(  # type: ignore[misc]
+        name, name[len(PREFIX) :].split("__") if len(name) > len(PREFIX) else [], module=__name__
+    )
     globals()[name] = made
     return made

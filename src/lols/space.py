@@ -1,7 +1,7 @@
 """The contract: a search space and a reference, as a handful of ordinary Python functions.
 
-An example is an input `x`, always there, and a truth `y`, there in training only; both are records of numbers and arrays.
-A state is an `int32` vector `s`. Only the functions that may know the truth receive `y`.
+An example is an input `x`, always there, and a truth `y`, there in training only: records of numbers and arrays. A
+state is an `int32` vector `s`. Only the functions that may know the truth receive `y`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from lols.errors import ConfigurationError
 
@@ -21,8 +21,8 @@ Function = Callable[..., Any]
 class Example(NamedTuple):
     """What `encode` gives: the input, the truth if it is known, and the features of each input item if there are items.
 
-    `x` and `y` map column names to numbers or one-dimensional arrays; `items` holds one list of feature ids per item, or
-    one pair of lists (ids, values) per item.
+    `x` and `y` map column names to numbers or one-dimensional arrays; `items` holds one list of feature ids per item,
+    or one pair of lists (ids, values) per item.
     """
 
     x: Mapping[str, Any]
@@ -155,8 +155,8 @@ class SearchSpace:
     settings: Mapping[str, Any] = field(default_factory=dict)
     name: str = ""
 
-    NEEDED = {"start": 2, "actions": 3, "step": 3, "features": 3, "loss": 3, "output": 2, "encode": 1}
-    OPTIONAL = {"action_features": 4, "cost": 4, "key": 2, "items": 3}
+    NEEDED: ClassVar = {"start": 2, "actions": 3, "step": 3, "features": 3, "loss": 3, "output": 2, "encode": 1}
+    OPTIONAL: ClassVar = {"action_features": 4, "cost": 4, "key": 2, "items": 3}
 
     def __post_init__(self) -> None:
         for name, count in (self.NEEDED | self.OPTIONAL).items():
@@ -189,11 +189,11 @@ class Reference:
     action
         The action the teacher takes.
     free
-        `free(x, y, s, out)` sets `out[a] = True` for all equally good actions. The roll-in takes the one of them that the
-        learner likes best, roll-outs the first.
+        `free(x, y, s, out)` sets `out[a] = True` for all equally good actions. The roll-in takes the one of them that
+        the learner likes best, roll-outs the first.
     costs
-        `costs(x, y, s, out)` writes, for every legal action, the loss of taking it and then following this reference, up
-        to a constant shared by the actions of the state. Saves the reference's roll-outs.
+        `costs(x, y, s, out)` writes, for every legal action, the loss of taking it and then following this reference,
+        up to a constant shared by the actions of the state. Saves the reference's roll-outs.
     needs_truth
         False for a rule-based system, which must not look at `y`: the only kind of reference that a bandit may have.
 

@@ -105,7 +105,7 @@ class Trainer:
     def _plan(self) -> Plan:
         chosen, on = self.algorithm, self.tricks
         live = self.space.sizes.live if on["live"] and self.space.cost is not None else None
-        auto = chosen.beta == "auto" and "mixture" in (chosen.roll_out, chosen.roll_in) or chosen.beta_in == "auto"
+        auto = (chosen.beta == "auto" and "mixture" in (chosen.roll_out, chosen.roll_in)) or chosen.beta_in == "auto"
         return Plan(
             seed=mix(self.seed, 0x1015),
             roll_in=ROLLS[chosen.roll_in],

@@ -6,9 +6,8 @@ Algorithm 1 of the paper, lines 3-11, for any roll-in and roll-out. Learning fro
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lols.engine.dual import cost, dual, has, key, loss, row, start, step, take
+from lols.engine.dual import Kernel, cost, dual, has, key, loss, row, start, step, take
 from lols.engine.rolling import (
     deviate,
     find_legal,
@@ -94,7 +93,7 @@ def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, roun
         gather(space, x, s, sight, where)
         n, m = record(space, x, s, legal, of, first_item, sight, batch.slots, batch.first[b] + t, n, m, where)
         stream = mix(mix(round_key, ROLL_IN), t)
-        teaching = plan.roll_in == REFERENCE or plan.roll_in == MIXTURE and unit(mix(stream, COIN)) < batch.beta_in[b]
+        teaching = plan.roll_in == REFERENCE or (plan.roll_in == MIXTURE and unit(mix(stream, COIN)) < batch.beta_in[b])
         if teaching and not plan.set_valued:
             a = teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, where)
         else:
@@ -190,7 +189,7 @@ def evaluate(
         for part in range(2):
             acting = TEACHER_POLICY if part == 0 else (who if who != TEACHER_POLICY else learned)
             needed = expected or compared or (who == TEACHER_POLICY) == (part == 0)
-            if not needed or part == 0 and closed and not compared:
+            if not needed or (part == 0 and closed and not compared):
                 continue
             if plan.reuse and a == base.action[t] and repeats(plan, policy.chances.size, acting):
                 value = base.value[t]
@@ -273,7 +272,7 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
         )
         if where[0] != 0:
             break
-        batch.count[b] = steps
+        batch.filled[b] = steps
         batch.losses[b, 0] = value_trail(
             space, x, y, s, steps, policy.chances.size, plan, scratch.base, scratch.memo, scratch.epoch[0], where
         )
@@ -321,4 +320,4 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
     return where[0]
 
 
-collect_compiled = njit(cache=True, nogil=True, _nrt=False)(collect)
+collect_kernel = Kernel(collect)

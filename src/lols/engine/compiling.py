@@ -12,7 +12,7 @@ from numba.core import event
 __all__ = ["compile_seconds"]
 
 
-class _Announcer(event.Listener):
+class _Announcer(event.Listener):  # type: ignore[misc]
     """Counts the seconds of outermost compilations and announces the first of each run of them."""
 
     def __init__(self) -> None:

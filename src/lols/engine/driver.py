@@ -10,18 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine import compiling as compiling  # noqa: PLC0414  (registers the announcement)
-from lols.engine.collect import collect, collect_compiled
-from lols.engine.dual import bind
+from lols.engine import compiling as compiling
+from lols.engine.collect import collect, collect_kernel
+from lols.engine.dual import Kernel, bind
 from lols.engine.memory import make_batch, make_scratch
-from lols.engine.predict import (
-    follow_teacher,
-    follow_teacher_compiled,
-    losses,
-    losses_compiled,
-    predict,
-    predict_compiled,
-)
+from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
 from lols.engine.structures import (
     ILLEGAL_REFERENCE,
     NEGATIVE,
@@ -106,7 +99,6 @@ class FusedDriver:
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
         self._slots = batch.slots
         counter = np.zeros(1, np.int64)
-        kernel = collect_compiled if self.compiled else collect
         arguments = (self.bound, self.bound_reference, self.data, policy, plan)
         work = [(scratch, batch, counter) for scratch in self._scratches(policy)]
 
@@ -114,13 +106,12 @@ class FusedDriver:
             at = int(scratch.where[1])
             return self._explain(error, scratch, int(indices[at]), lambda: self._replay(at, policy, plan, batch))
 
-        self._run(kernel, [(*arguments, *w) for w in work], failed)
+        self._run(collect_kernel, [(*arguments, *w) for w in work], failed)
         return batch
 
     def predict(self, policy: Policy, plan: Plan, *, scores: bool = False) -> Predictions:
         """Follow the learned policy on all examples."""
         made = Predictions(self.examples, self.space.sizes.actions if scores else 0)
-        kernel = predict_compiled if self.compiled else predict
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         work = [
             (self.bound, self.data, policy, plan, scratch, parts[k], parts[k + 1])
@@ -134,13 +125,12 @@ class FusedDriver:
             rest = (made.states, made.first, made.taken, made.first_step, made.scores)
             return self._explain(error, scratch, at, lambda: predict(*again, *rest))
 
-        self._run(kernel, work, failed)
+        self._run(predict_kernel, work, failed)
         return made
 
     def follow_teacher(self, plan: Plan, policy: Policy) -> Predictions:
         """Follow the teacher on all examples."""
         made = Predictions(self.examples, 0)
-        kernel = follow_teacher_compiled if self.compiled else follow_teacher
         scratch = self._scratches(policy)[0]
         head = (self.bound, self.bound_reference, self.data, plan)
 
@@ -149,14 +139,13 @@ class FusedDriver:
             tail = (self._fresh(policy), at, at + 1, made.states, made.first)
             return self._explain(error, scratch, at, lambda: follow_teacher(*head, *tail))
 
-        self._run(kernel, [(*head, scratch, 0, len(self.examples), made.states, made.first)], failed)
+        self._run(follow_teacher_kernel, [(*head, scratch, 0, len(self.examples), made.states, made.first)], failed)
         return made
 
     def losses(self, predictions: Predictions, policy: Policy) -> np.ndarray:
         """The loss of every prediction; the examples must have their truth."""
         if not self.examples.has_truth:
             raise SpaceError("these examples have no truth `y`, so their loss is unknown: give labelled examples")
-        kernel = losses_compiled if self.compiled else losses
         scratch = self._scratches(policy)[0]
         out = np.zeros(len(self.examples))
 
@@ -169,19 +158,19 @@ class FusedDriver:
 
             return self._explain(error, scratch, at, again)
 
-        self._run(kernel, [(self.bound, self.data, scratch, predictions.states, predictions.first, out)], failed)
+        self._run(losses_kernel, [(self.bound, self.data, scratch, predictions.states, predictions.first, out)], failed)
         return out
 
     # --- helpers ---
 
-    def _run(self, kernel: Any, work: Sequence[tuple[Any, ...]], failed: Any) -> None:
+    def _run(self, kernel: Kernel, work: Sequence[tuple[Any, ...]], failed: Any) -> None:
         """Run one kernel call per thread; the first error, in the order of the examples, is raised in words."""
 
         def one(arguments: tuple[Any, ...]) -> tuple[Exception | None, Scratch]:
             scratch = next(a for a in arguments if isinstance(a, Scratch))
             scratch.where[:] = 0
             try:
-                kernel(*arguments)
+                kernel(self.compiled, *arguments)
             except Exception as error:
                 return error, scratch
             return None, scratch
@@ -192,7 +181,7 @@ class FusedDriver:
         if wrong:
             error, scratch = min(wrong, key=lambda pair: int(pair[1].where[1]))
             if error is not None and type(error).__module__.startswith("numba"):
-                raise SpaceError(_compile_message(error)) from error
+                raise SpaceError(_compile_message(error)) from None
             raise failed(error, scratch) from error
 
     def _scratches(self, policy: Policy) -> list[Scratch]:
@@ -286,9 +275,14 @@ class Predictions:
 
 
 def _compile_message(error: Exception) -> str:
-    """The line of a Numba error that a user can act on: the innermost reason, and the place outside the library."""
+    """What a user can act on in a Numba error: the innermost reason, and the place outside the libraries."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    reasons = [line for line in lines if re.match(r"(Untyped|Unknown|Cannot|Invalid|Use of|Name|Type)\w* ", line)]
-    places = [line.rstrip(":") for line in lines if line.startswith("File ") and "/lols/engine/" not in line]
-    shown = " at ".join(dict.fromkeys([*reasons[:1], *places[:1]])) or lines[0]
-    return f"a function of the space cannot be compiled: {shown}. compiled=False runs it as plain Python"
+    places = [line.rstrip(":") for line in lines if re.match(r'File "(?!.*(/lols/engine/|numba/)).*", line', line)]
+    reasons = [line for line in lines if re.match(r"(Untyped|Unknown|Cannot|Invalid|Use of|Name|Undecided)\w* ", line)]
+    if any("Only accept returning of array passed" in line for line in lines):
+        reasons = ["it makes an array; keep it in the state, make it in `encode`, or use plain numbers"]
+    elif not reasons:
+        calls = [line.removeprefix(">>> ") for line in lines if line.startswith(">>> ") and len(line) < 120]
+        reasons = [f"no compiled form of {calls[-1]}"] if calls else [lines[0]]
+    place = f" ({places[0]})" if places else ""
+    return f"a function of the space cannot be compiled: {reasons[0]}{place}. compiled=False runs it as plain Python"

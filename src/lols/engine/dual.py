@@ -1,8 +1,8 @@
 """Functions with two lives: plain Python when called from Python, compiled when called from a kernel.
 
-A user's space enters a kernel as an opaque value whose *type* carries name and digest (`SpaceType`); the generic functions
-`step(space, ...)`, `features(space, ...)` and so on are overloaded on that type, so the user's code is inlined, the kernel
-is cached on disk, and any edit of a function or of a helper it calls gives another type.
+A user's space enters a kernel as an opaque value whose *type* carries a digest (`SpaceType`); the generic functions
+`step(space, ...)`, `features(space, ...)` and so on are overloaded on that type, so the user's code is inlined, the
+kernel is cached on disk, and any edit of a function or of a helper it calls gives another type.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numba import njit, types
-from numba.np import arrayobj
 from numba.extending import (
     NativeValue,
     intrinsic,
@@ -23,6 +22,7 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
+from numba.np import arrayobj
 
 from lols import features as feature_functions
 from lols import hashing
@@ -30,17 +30,34 @@ from lols.digest import digest_functions, plain, reached_helpers
 from lols.errors import SpaceError
 from lols.examples import Ragged, Scalar, view
 
-__all__ = ["Bound", "bind"]
+__all__ = ["Bound", "Kernel", "bind", "dual"]
 
-BARE = {"_nrt": False, "forceinline": True}
+INLINED: Any = {"forceinline": True}
 
 
 def dual(function: Any) -> Any:
-    """Compile a function as it stands when a kernel calls it; from Python it stays what it is."""
-    return register_jitable(forceinline=True, _nrt=False)(function)
+    """Compile a function as it stands, into its caller, when a kernel calls it; from Python it stays what it is."""
+    return register_jitable(**INLINED)(function)
 
 
-class SpaceType(types.Type):
+class Kernel:
+    """An entry point: plain Python when asked for, else compiled, cached on disk and free of the interpreter's lock.
+
+    Kernels allocate nothing, so they are compiled without reference counting, which would take most of the time here.
+    """
+
+    def __init__(self, function: Any):
+        self.plain = function
+        self.compiled: Any = njit(cache=True, nogil=True, _nrt=False)(function)
+
+    def __call__(self, compiled: bool, *arguments: Any) -> Any:
+        if compiled:
+            return self.compiled(*arguments)
+        with np.errstate(over="ignore"):
+            return self.plain(*arguments)
+
+
+class SpaceType(types.Type):  # type: ignore[misc]
     """A bound set of functions as Numba sees it: identity is the digest, so the cache key is stable and never stale."""
 
     def __init__(self, kind: str, digest: str):
@@ -72,7 +89,7 @@ def bind(kind: str, functions: Mapping[str, Any]) -> Bound:
         for function in bound.functions.values():
             for helper in reached_helpers(function):
                 register_jitable(helper)
-        COMPILED[bound.digest] = {name: njit(**BARE)(function) for name, function in bound.functions.items()}
+        COMPILED[bound.digest] = {name: njit(**INLINED)(function) for name, function in bound.functions.items()}
     return bound
 
 
@@ -109,7 +126,7 @@ def _generic(name: str, absent: Any = None) -> Any:
         function = bound.functions.get(name)
         return function(*arguments) if function is not None else absent
 
-    @overload(call, jit_options=BARE)
+    @overload(call, jit_options=INLINED)
     def _call(bound, *arguments):
         function = COMPILED[bound.digest].get(name)
         if function is None:
@@ -139,7 +156,7 @@ def reference_action(bound: Any, x: Any, y: Any, s: Any, rng: Any) -> int:
     return function(x, y, s, rng) if function.__code__.co_argcount == 4 else function(x, y, s)
 
 
-@overload(reference_action, jit_options=BARE)
+@overload(reference_action, jit_options=INLINED)
 def _reference_action(bound, x, y, s, rng):
     function = COMPILED[bound.digest].get("action")
     if function is None:
@@ -182,7 +199,7 @@ def row(columns: Any, index: int) -> Any:
     return type(columns)(*_views(columns, index))
 
 
-@overload(row, jit_options=BARE)
+@overload(row, jit_options=INLINED)
 def _row(columns, index):
     record = columns.instance_class
     return lambda columns, index: record(*_views(columns, index))
@@ -192,7 +209,7 @@ def _views(columns: Any, index: int) -> Any:
     return tuple(view(column, index) for column in columns)
 
 
-@overload(_views, jit_options=BARE)
+@overload(_views, jit_options=INLINED)
 def _views_of(columns, index):
     if len(columns) == 0:
         return lambda columns, index: ()
@@ -240,8 +257,7 @@ def _spread_of(key, shift):
 
 @overload(feature_functions.feature)
 def _feature(template, *values):
-    values = values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values
-    count = len(values)
+    count = len(values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values)
     if count > 6:
         raise SpaceError("feature() takes at most six values: hash some of them together with lols.hashing.mix")
 
@@ -284,6 +300,6 @@ def _fetch_add(typing_context, counter):
     return types.int64(counter), generate
 
 
-@overload(take, jit_options=BARE)
+@overload(take, jit_options=INLINED)
 def _take(counter):
     return lambda counter: _fetch_add(counter)

@@ -88,7 +88,7 @@ def make_batch(
         first=first,
         first_feature=first * widest,
         first_action_feature=first * by_action,
-        count=np.zeros(indices.size, np.int64),
+        filled=np.zeros(indices.size, np.int64),
         losses=np.zeros((indices.size, 3)),
         slots=old,
     )

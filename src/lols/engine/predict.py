@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lols.engine.dual import dual, loss, row, start, step
+from lols.engine.dual import Kernel, dual, loss, row, start, step
 from lols.engine.rolling import find_legal, teacher_action
 from lols.engine.scoring import cheapest, draw_component, gather, score
 from lols.engine.structures import COMPONENT, NEGATIVE, NOT_FINITE, TEACHER, TIE, TOO_MANY_STEPS
@@ -53,8 +52,8 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first,
                 stream = state_stream(plan.seed, t, sight.features.ids, sight.features.size[0])
                 component = draw_component(policy.chances, mix(stream, COMPONENT))
             score(
-                space, x, s, legal, policy, component, plan.cache_items, data.items, first_item, sight, scratch.epoch[0],
-                scratch.where,
+                space, x, s, legal, policy, component, plan.cache_items, data.items, first_item, sight,
+                scratch.epoch[0], scratch.where,
             )  # fmt: skip
             a = cheapest(sight.bits, legal, plan.random_ties, mix(stream, TIE))
             taken[first_step[example] + t] = a
@@ -104,6 +103,6 @@ def losses(space, data, scratch, states, first, out):
     return scratch.where[0]
 
 
-predict_compiled = njit(cache=True, nogil=True, _nrt=False)(predict)
-follow_teacher_compiled = njit(cache=True, nogil=True, _nrt=False)(follow_teacher)
-losses_compiled = njit(cache=True, nogil=True, _nrt=False)(losses)
+predict_kernel = Kernel(predict)
+follow_teacher_kernel = Kernel(follow_teacher)
+losses_kernel = Kernel(losses)

@@ -103,7 +103,7 @@ def teacher_action(reference, x, y, s, legal, stream, opinion, where):
 def remember(memo, epoch, line, identity, value):
     """Store what a state is worth; a full memo takes no more."""
     mask = memo.mask[0]
-    if memo.count[line] * 2 > mask:
+    if memo.filled[line] * 2 > mask:
         return
     h = mix(identity, 0) & mask
     while memo.keys[line, h, 0] == epoch:
@@ -113,7 +113,7 @@ def remember(memo, epoch, line, identity, value):
     memo.keys[line, h, 0] = epoch
     memo.keys[line, h, 1] = identity
     memo.values[line, h] = value
-    memo.count[line] += 1
+    memo.filled[line] += 1
 
 
 @dual
@@ -131,7 +131,7 @@ def recall(memo, epoch, line, identity):
 @dual
 def forget(memo, states):
     """Empty the memo for a new example with up to `states` states; a small memo stays in the processor's cache."""
-    memo.count[0] = memo.count[1] = 0
+    memo.filled[0] = memo.filled[1] = 0
     size = 2
     while size < 2 * states and size < memo.keys.shape[1]:
         size *= 2
@@ -163,8 +163,8 @@ def repeats(plan, components, who):
 def deviate(space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, stream, scratch):
     """What it costs to take action `a` at state `s`, after `taken` steps, and let `who` finish: a one-step deviation.
 
-    Where costs do not add up along the way, this is the loss of the end state. Costs are added from the end backwards, so
-    that a roll-out that was merged into another gives the very same number as a full one.
+    Where costs do not add up along the way, this is the loss of the end state. Costs are added from the end backwards,
+    so that a roll-out that was merged into another gives the very same number as a full one.
     """
     d, legal, path, epoch = scratch.deviation[: s.size], scratch.here, scratch.path, scratch.epoch[0]
     for k in range(plan.live if plan.live > 0 else s.size):

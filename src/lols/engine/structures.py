@@ -105,7 +105,7 @@ class Batch(NamedTuple):
     first: np.ndarray  # first slot of each example
     first_feature: np.ndarray
     first_action_feature: np.ndarray
-    count: np.ndarray  # slots of each example that are filled
+    filled: np.ndarray  # slots of each example that are filled
     losses: np.ndarray  # [example, 3]: of the roll-in, and of completions by teacher and learner
     slots: Slots
 
@@ -137,7 +137,7 @@ class Memo(NamedTuple):
 
     keys: np.ndarray  # [line, slot, 2]: epoch and key, side by side
     values: np.ndarray
-    count: np.ndarray
+    filled: np.ndarray
     mask: np.ndarray  # slots in use, less one
 
 

@@ -39,7 +39,7 @@ def lookup(table, identity):
 
 @dual
 def insert(table, identity, count, most):
-    """The row of a feature, given the next one if it is new; -1 when all `most` rows are taken. `count[0]` counts rows."""
+    """The row of a feature, the next free one if it is new, or -1 when all `most` rows are taken (`count[0]` are)."""
     h = spread(identity, table.shift)
     if table.keys.size == 0:
         return h

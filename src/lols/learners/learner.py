@@ -11,11 +11,12 @@ import numpy as np
 from lols.engine.structures import Batch, Policy, Table
 from lols.engine.table import fixed_table, growing_table, rehash
 from lols.errors import ConfigurationError, LolsError
-from lols.learners.reductions import learn, learn_compiled
+from lols.learners.reductions import learn_costs_kernel, learn_margins_kernel
 from lols.learners.structures import (
     ADAGRAD,
     BAD,
     DROPPED,
+    HINGE,
     NAG,
     REDUCTIONS,
     RIDGE,
@@ -195,13 +196,13 @@ class Learner:
         """Make sure that `more` new features find room, doubling what is there; never needed for fixed tables."""
         if bank.table.keys.size == 0 or self.recipe.update == RIDGE:
             return bank
-        need = min(int(bank.count[0]) + more, bank.most)
+        need = min(int(bank.filled[0]) + more, bank.most)
         if need > bank.weights.shape[0]:
             rows = min(max(2 * bank.weights.shape[0], need), bank.most)
-            grown = self._arrays(rows, bank.weights.shape[1])
+            weights, squares, sums, scales = grown = self._arrays(rows, bank.weights.shape[1])
             for new, old in zip(grown, bank[1:5], strict=True):
                 new[: old.shape[0]] = old
-            bank = bank._replace(**dict(zip(("weights", "squares", "sums", "scales"), grown, strict=True)))
+            bank = bank._replace(weights=weights, squares=squares, sums=sums, scales=scales)
         if 2 * need > bank.table.keys.size:
             table = growing_table(1 << int(2 * need).bit_length())
             rehash(bank.table, table)
@@ -211,7 +212,8 @@ class Learner:
     def learn(self, batch: Batch, count: int | None = None) -> None:
         """Learn from the cost-sensitive examples of a batch, example after example, step after step."""
         count = batch.example.size if count is None else count
-        used = batch.first[:count] + batch.count[:count] - 1
+        rounds = self.counters[ROUNDS]
+        used = batch.first[:count] + batch.filled[:count] - 1
         features = int((batch.slots.stop[used] - batch.first_feature[:count]).sum())
         self.shared = self._room(self.shared, features)
         if self.by_action:
@@ -220,14 +222,15 @@ class Learner:
         widest = max(batch.slots.ids.size, batch.slots.action_ids.size // self.actions) // max(slots, 1)
         if widest > self._work.rows.size:
             self._work = _workspace(widest, self.columns, self.actions, self.shared.inverse.shape[1])
-        kernel = learn_compiled if self.compiled else learn
-        kernel(
-            batch, count, self.shared, self.single, self.recipe, self.code, self.by_action, self._work, self.counters
-        )
+        common = (batch, count, self.shared, self.single, self.recipe, self.by_action)
+        if self.recipe.reduction == HINGE:
+            learn_margins_kernel(self.compiled, *common, self._work, self.counters)
+        else:
+            learn_costs_kernel(self.compiled, *common, self.code, self._work, self.counters)
         if self.counters[BAD]:
+            at = int(batch.example[int(self.counters[BAD] - rounds) - 1])
             raise LolsError(
-                f"the weights became infinite at example {int(batch.example[int(self.counters[BAD]) - 1])}: "
-                f"lower the rate ({self.settings.step:g}) or scale the features"
+                f"the weights became infinite at example {at}: lower the rate {self.settings.step:g} or scale features"
             )
 
     def restart(self) -> None:
@@ -269,7 +272,7 @@ class Learner:
     def report(self) -> dict[str, Any]:
         """What the learner holds: features, bytes, bytes per feature, dropped features, rounds and states."""
         arrays = [a for bank in (self.shared, self.single) for a in (bank.table.keys, bank.table.rows, *bank[1:6])]
-        features = int(self.shared.count[0]) + int(self.single.count[0]) * (self.single.table.keys.size > 0)
+        features = int(self.shared.filled[0]) + int(self.single.filled[0]) * (self.single.table.keys.size > 0)
         total = sum(a.nbytes for a in arrays)
         return {
             "features": features,
@@ -284,7 +287,7 @@ class Learner:
         """Everything that learning goes on from, as named arrays without slack."""
         made = {"counters": self.counters.copy()}
         for name, bank in (("shared", self.shared), ("single", self.single)):
-            rows = int(bank.count[0])
+            rows = int(bank.filled[0])
             made[f"{name}.features"] = _features_by_row(bank)
             for part in ("weights", "squares", "sums", "scales"):
                 made[f"{name}.{part}"] = np.ascontiguousarray(getattr(bank, part)[:rows])
@@ -305,7 +308,7 @@ class Learner:
         if not self.settings.bits:
             bank = self._room(bank, rows)
             fill(bank.table, features.astype(np.int64))
-            bank.count[0] = rows
+            bank.filled[0] = rows
         for part in ("weights", "squares", "sums", "scales"):
             mine = getattr(bank, part)
             shape = (rows, *mine.shape[1:]) if mine.shape[0] else mine.shape
@@ -394,7 +397,7 @@ def _features_by_row(bank: Bank) -> np.ndarray:
     if bank.table.keys.size == 0:
         return np.zeros(0, np.int64)
     taken = bank.table.rows >= 0
-    features = np.zeros(int(bank.count[0]), np.int64)
+    features = np.zeros(int(bank.filled[0]), np.int64)
     features[bank.table.rows[taken]] = bank.table.keys[taken]
     return features
 
@@ -408,10 +411,17 @@ def _checked(state: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...])
 
 
 def _workspace(features: int, columns: int, actions: int, dense: int) -> Workspace:
+    def column() -> np.ndarray:
+        return np.zeros(columns, np.float32)
+
     return Workspace(
-        np.zeros(features, np.int64),
-        np.zeros(features, np.int64),
-        *(np.zeros(columns, np.float32) for _ in range(5)),
-        np.zeros(dense, np.float64),
-        np.zeros(actions, np.float32),
+        rows=np.zeros(features, np.int64),
+        action_rows=np.zeros(features, np.int64),
+        columns=column(),
+        targets=column(),
+        importance=column(),
+        gradients=column(),
+        sensitivity=column(),
+        dense=np.zeros(dense, np.float64),
+        costs=np.zeros(actions, np.float32),
     )

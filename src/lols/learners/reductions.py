@@ -1,19 +1,18 @@
 """Reductions from cost-sensitive classification: CSOAA, SECOC and the cost-sensitive hinge; and the learning kernel.
 
-CSOAA (the paper's appendix A) regresses every action's cost. SECOC (Langford & Beygelzimer 2005) asks, for subsets of the
-actions given by an error-correcting code and for several thresholds, whether the subset's share of the total cost is
-above the threshold, weighted by how much it matters. The hinge widens the margin between the best-liked cheapest action
-and the worst violator. All predict costs: the least is chosen.
+CSOAA (the paper's appendix A) regresses every action's cost. SECOC (Langford & Beygelzimer 2005) asks, for subsets of
+the actions given by an error-correcting code and for several thresholds, whether the subset's share of the total cost
+is above the threshold, weighted by how much it matters. The hinge widens the margin between the best-liked cheapest
+action and the worst violator. All predict costs: the least is chosen.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lols.engine.dual import dual
+from lols.engine.dual import Kernel, dual
 from lols.engine.table import insert
-from lols.learners.structures import BAD, CSOAA, DROPPED, HINGE, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT
+from lols.learners.structures import BAD, CSOAA, DROPPED, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT
 from lols.learners.updates import invariant_step, move, multiplier, regress_rows, sensitize
 
 
@@ -21,7 +20,7 @@ from lols.learners.updates import invariant_step, move, multiplier, regress_rows
 def find_rows(bank, ids, first, last, rows, counters):
     """Rows of features, new ones given a row; those beyond the table's limit are counted as dropped."""
     for k in range(first, last):
-        rows[k - first] = insert(bank.table, ids[k], bank.count, bank.most)
+        rows[k - first] = insert(bank.table, ids[k], bank.filled, bank.most)
         counters[DROPPED] += rows[k - first] < 0
 
 
@@ -129,7 +128,7 @@ def learn_hinge(shared, single, recipe, by_action, slots, slot, work, counters):
             if bad < 0 or wanted - predicted > most:
                 bad, most = a, wanted - predicted
     violation = work.costs[good] + most if bad >= 0 else np.float32(-1.0)
-    if violation > 0.0 or violation == 0.0 and recipe.update == PERCEPTRON:
+    if violation > 0.0 or (violation == 0.0 and recipe.update == PERCEPTRON):
         widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, work, counters)
 
 
@@ -161,32 +160,48 @@ def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, 
             move(single, recipe, work.action_rows, slots.action_values, low, high, 0, signed, counters)
 
 
-def learn(batch, count, shared, single, recipe, code, by_action, work, counters):
-    """Learn from the first `count` examples of a batch, in order; one round of Algorithm 1, line 12, for each."""
+@dual
+def ready(shared, slots, slot, work, counters):
+    """Whether a state is to be learned from; if so, its rows and the scores of all columns are in the workspace."""
+    if slots.weight[slot] <= 0.0 or counters[BAD] != 0.0:
+        return False
+    first, last = slots.start[slot], slots.stop[slot]
+    find_rows(shared, slots.ids, first, last, work.rows, counters)
+    predict_columns(shared, work.rows, slots.values, first, last, work.columns)
+    for j in range(work.columns.size):
+        if not np.isfinite(work.columns[j]):
+            counters[BAD] = counters[ROUNDS]
+            return False
+    counters[STATES] += 1.0
+    return True
+
+
+def learn_margins(batch, count, shared, single, recipe, by_action, work, counters):
+    """The hinge: learn from the first `count` examples of a batch, in order; each is one round of Algorithm 1."""
+    for b in range(count):
+        counters[ROUNDS] += 1.0
+        for slot in range(batch.first[b], batch.first[b] + batch.filled[b]):
+            if ready(shared, batch.slots, slot, work, counters):
+                learn_hinge(shared, single, recipe, by_action, batch.slots, slot, work, counters)
+
+
+def learn_costs(batch, count, shared, single, recipe, by_action, code, work, counters):
+    """CSOAA and SECOC: the same, by regression of many columns at once."""
     slots = batch.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
-        for slot in range(batch.first[b], batch.first[b] + batch.count[b]):
-            if slots.weight[slot] <= 0.0:
+        for slot in range(batch.first[b], batch.first[b] + batch.filled[b]):
+            if not ready(shared, slots, slot, work, counters):
                 continue
-            first, last = slots.start[slot], slots.stop[slot]
-            find_rows(shared, slots.ids, first, last, work.rows, counters)
-            predict_columns(shared, work.rows, slots.values, first, last, work.columns)
-            for j in range(work.columns.size):
-                if not np.isfinite(work.columns[j]):
-                    counters[BAD] = b + 1.0
-                    return
-            counters[STATES] += 1.0
-            if recipe.reduction == HINGE:
-                learn_hinge(shared, single, recipe, by_action, slots, slot, work, counters)
-            elif recipe.reduction == CSOAA and by_action:
+            if recipe.reduction == CSOAA and by_action:
                 learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters)
+                continue
+            if recipe.reduction == CSOAA:
+                aim_csoaa(slots, slot, work)
             else:
-                if recipe.reduction == CSOAA:
-                    aim_csoaa(slots, slot, work)
-                else:
-                    aim_secoc(recipe, code, slots, slot, work)
-                regress_rows(shared, recipe, work.rows, slots.values, first, last, work, counters)
+                aim_secoc(recipe, code, slots, slot, work)
+            regress_rows(shared, recipe, work.rows, slots.values, slots.start[slot], slots.stop[slot], work, counters)
 
 
-learn_compiled = njit(cache=True, nogil=True, _nrt=False)(learn)
+learn_margins_kernel = Kernel(learn_margins)
+learn_costs_kernel = Kernel(learn_costs)

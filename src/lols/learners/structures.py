@@ -19,7 +19,7 @@ ROUNDS, WEIGHT, NORM, STATES, DROPPED, BAD = 0, 1, 2, 3, 4, 5
 
 
 class Bank(NamedTuple):
-    """Weights by row and column with what the update keeps beside them; arrays that an update does not need are empty."""
+    """Weights by row and column, and what the update keeps beside them; arrays that it does not need are empty."""
 
     table: Table
     weights: np.ndarray  # [row, column]
@@ -27,7 +27,7 @@ class Bank(NamedTuple):
     sums: np.ndarray  # round-weighted sums of changes, for the averaged policy
     scales: np.ndarray  # largest absolute value of each feature
     inverse: np.ndarray  # [column, row, row]: ridge's inverse covariance
-    count: np.ndarray  # rows in use
+    filled: np.ndarray  # rows in use
     most: int
 
 

@@ -1,4 +1,4 @@
-"""Online updates of a linear predictor: normalized adaptive invariant gradient, AdaGrad, gradient descent, ridge, perceptron.
+"""Online updates of a linear predictor: normalized adaptive invariant gradient (NAG), AdaGrad, plain gradient, ridge.
 
 Each comes in two shapes: over all columns at once (`*_rows`: a regressor per action, actions contiguous) and for one
 column. A change of a weight in round i counts i times in `sums`, so that the average over rounds needs no copies.
