@@ -1,17 +1,19 @@
 """A tagging space as a user would write it, in plain Python: 45 actions, ten features a state, Hamming loss.
 
-The same task and the same features as `benchmarks.vw.hook` gives to Vowpal Wabbit.
+The same task and the same features as `benchmarks.vw.hook` gives to Vowpal Wabbit; like its built-in task it looks at
+one tag before. Seven features depend on the input alone, so they are declared as those of an item, the word.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from lols import Example, Reference, SearchSpace, Sizes, emit, feature, look
 
 
 def start(x, s):
-    s[1] = s[2] = -1
+    s[1] = -1
 
 
 def actions(x, s, legal):
@@ -20,8 +22,7 @@ def actions(x, s, legal):
 
 
 def step(x, s, a):
-    s[3 + s[0]] = a
-    s[2] = s[1]
+    s[2 + s[0]] = a
     s[1] = a
     s[0] += 1
 
@@ -31,9 +32,9 @@ def items(x, s, out):
 
 
 def features(x, s, out):
-    emit(out, feature(6, s[1]))
-    emit(out, feature(7, s[1], s[2]))
+    emit(out, feature(7, s[1]))
     emit(out, feature(8, s[1], x.words[s[0]]))
+    emit(out, feature(9, s[1], x.suffixes[s[0]]))
 
 
 def cost(x, y, s, a):
@@ -43,55 +44,59 @@ def cost(x, y, s, a):
 def loss(x, y, s):
     wrong = 0.0
     for i in range(len(x.words)):
-        wrong += s[3 + i] != y.tags[i]
+        wrong += s[2 + i] != y.tags[i]
     return wrong
 
 
 def key(x, s):
-    return (s[0] * 64 + s[1] + 1) * 64 + s[2] + 1
+    return s[0] * 64 + s[1] + 1
 
 
 def output(x: Any, s: Any) -> list[int]:
-    return list(s[3 : 3 + len(x.words)].tolist())
+    return list(s[2 : 2 + len(x.words)].tolist())
 
 
 def best(x, y, s):
     return y.tags[s[0]]
 
 
-class Vocabulary:
-    """Numbers for strings, in the order in which they are met."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-
-    def __call__(self, text: str) -> int:
-        return self.numbers.setdefault(text, len(self.numbers))
+def best_costs(x, y, s, out):
+    out[:] = 1.0
+    out[y.tags[s[0]]] = 0.0
 
 
 def shape(word: str) -> str:
+    """Capitals, small letters and digits as classes, runs of a class as one."""
     classes = "".join("X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c for c in word)
     return "".join(c for i, c in enumerate(classes) if i == 0 or c != classes[i - 1])
 
 
 def make_space(labels: int) -> tuple[SearchSpace, Reference]:
     """The space with its own vocabulary, and the teacher that knows the truth."""
-    number = Vocabulary()
+    numbers: dict[str, int] = {}
+
+    @cache
+    def number(text: str) -> int:
+        return numbers.setdefault(text, len(numbers))
+
+    @cache
+    def word_type(word: str) -> tuple[int, int, tuple[int, ...], int, int]:
+        """Number, suffix, and features of a word as itself, as a left and as a right neighbour: once per word type."""
+        own = (feature(0, number(word)), feature(3, number(word[:2])), feature(4, number(word[-2:])))
+        itself = (*own, feature(5, number(shape(word))), feature(6))
+        return number(word), number(word[-2:]), itself, feature(1, number(word)), feature(2, number(word))
 
     def encode(sentence: Any) -> Example:
-        words = ["", *sentence.words, ""]
-        input_features = [
-            [feature(k, number(part)) for k, part in enumerate((w, before, after, w[:2], w[-2:], shape(w), ""))]
-            for before, w, after in zip(words, words[1:], words[2:], strict=False)
-        ]
-        x = {"words": [number(w) for w in sentence.words]}
-        return Example(x, {"tags": list(sentence.tags)}, items=input_features)
+        types = [word_type(w) for w in ("", *sentence.words, "")]
+        items = [(*types[i][2], types[i - 1][3], types[i + 1][4]) for i in range(1, len(types) - 1)]
+        words, suffixes = [t[0] for t in types[1:-1]], [t[1] for t in types[1:-1]]
+        return Example({"words": words, "suffixes": suffixes}, {"tags": sentence.tags}, items)
 
     sizes = Sizes(
-        state=lambda x: 3 + len(x.words), live=3, actions=labels, features=3, items=1, steps=lambda x: len(x.words)
+        state=lambda x: 2 + len(x.words), live=2, actions=labels, features=3, items=1, steps=lambda x: len(x.words)
     )
     space = SearchSpace(
         start=start, actions=actions, step=step, features=features, items=items, loss=loss, cost=cost, key=key,
         output=output, encode=encode, sizes=sizes,
     )  # fmt: skip
-    return space, Reference(action=best)
+    return space, Reference(action=best, costs=best_costs)

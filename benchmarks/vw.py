@@ -139,14 +139,14 @@ class _DocumentedTagging(pyvw.SearchTask):  # type: ignore[misc]  # the package 
 
     def _run(self, sentence: Sentence) -> list[int]:
         output: list[int] = []
-        previous = before = 0
+        previous = 0
         for position, tag in enumerate(sentence.tags):
-            features = _with_history(self.inputs[position], previous, before)
+            features = _with_history(self.inputs[position], previous)
             example = self.vw.example({"f": features})
-            guess = self.sch.predict(example, position + 1, tag + 1, condition=(position, 2, "p"))
+            guess = self.sch.predict(example, position + 1, tag + 1, condition=(position, "p"))
             self.vw.finish_example([example])
             output.append(guess)
-            previous, before = guess, previous
+            previous = guess
         return output
 
 
@@ -155,28 +155,28 @@ class _TunedTagging(_DocumentedTagging):
 
     def _setup(self, sentence: Sentence) -> None:
         super()._setup(sentence)
-        self.examples: dict[tuple[int, int, int], Any] = {}
+        self.examples: dict[tuple[int, int], Any] = {}
 
     def _takedown(self, sentence: Sentence) -> None:
         for example in self.examples.values():
             self.vw.finish_example([example])
 
-    def _example(self, position: int, previous: int, before: int) -> Any:
-        example = self.examples.get((position, previous, before))
+    def _example(self, position: int, previous: int) -> Any:
+        example = self.examples.get((position, previous))
         if example is None:
-            features = _with_history(self.inputs[position], previous, before)
+            features = _with_history(self.inputs[position], previous)
             # No label in the text: with one, Vowpal Wabbit would cache predictions by position and ignore the history.
-            example = self.examples[position, previous, before] = self.vw.example("|f " + " ".join(features))
+            example = self.examples[position, previous] = self.vw.example("|f " + " ".join(features))
         return example
 
     def _run(self, sentence: Sentence) -> list[int]:
         output: list[int] = []
-        previous = before = 0
+        previous = 0
         predict = self.sch.predict
         for position, tag in enumerate(sentence.tags):
-            guess = predict(partial(self._example, position, previous, before), position + 1, tag + 1)
+            guess = predict(partial(self._example, position, previous), position + 1, tag + 1)
             output.append(guess)
-            previous, before = guess, previous
+            previous = guess
         return output
 
 
@@ -190,9 +190,9 @@ def _input_features(words: list[str], position: int) -> list[str]:
     return [_escape(feature) for feature in features]
 
 
-def _with_history(inputs: list[str], previous: int, before: int) -> list[str]:
-    """Add the previous tag, the previous two, and the previous one with the word."""
-    return [*inputs, f"t={previous}", f"tt={previous},{before}", f"tw={previous},{inputs[0]}"]
+def _with_history(inputs: list[str], previous: int) -> list[str]:
+    """Add the previous tag, alone, with the word, and with its suffix: the history that the built-in task has, too."""
+    return [*inputs, f"t={previous}", f"tw={previous},{inputs[0]}", f"ts={previous},{inputs[4]}"]
 
 
 def _escape(text: str) -> str:

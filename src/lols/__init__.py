@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from lols import checks
+    import lols.checks as checks
     from lols.algorithms import Algorithm, algorithm, explain
     from lols.errors import LolsError, SpaceError
     from lols.examples import Examples

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -173,7 +175,7 @@ def _array(where: str, value: Any) -> np.ndarray:
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise SpaceError(f"{where} holds NaN or infinity; replace it in `encode`")
-    return array
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 
 def _setting(value: Any) -> Any:
@@ -197,9 +199,7 @@ def _columns(side: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         if ranks[0] == 0:
             columns[name] = Scalar(np.array(arrays))
         else:
-            full = [a for a in arrays if a.size] or arrays[:1]
-            dtype = np.result_type(*{a.dtype for a in full})
-            columns[name] = Ragged(np.concatenate(arrays).astype(dtype), _offsets([a.size for a in arrays]))
+            columns[name] = Ragged(np.concatenate(arrays), _offsets([a.size for a in arrays]))
     return columns
 
 
@@ -209,18 +209,18 @@ def _items(rows: Sequence[Sequence[Any]]) -> Items:
     of_item: list[int] = []
     for row in rows:
         for entry in row:
-            pair = isinstance(entry, tuple) and len(entry) == 2 and not np.isscalar(entry[0])
+            pair = isinstance(entry, tuple) and len(entry) == 2 and not isinstance(entry[0], int | np.integer)
             key = (tuple(entry[0]), tuple(entry[1])) if pair else (tuple(entry), None)
             of_item.append(types.setdefault(key, len(types)))
-    ids = [np.array(key[0], np.int64) for key in types]
-    values = [np.ones(len(k[0]), np.float32) if k[1] is None else np.array(k[1], np.float32) for k in types]
-    return Items(
-        _offsets([len(row) for row in rows]),
-        np.array(of_item, np.int64),
-        _offsets([len(i) for i in ids]),
-        np.concatenate(ids) if ids else np.zeros(0, np.int64),
-        np.concatenate(values) if values else np.zeros(0, np.float32),
-    )
+    ids = np.array(list(chain.from_iterable(ids for ids, _ in types)), np.int64)
+    ones = (itertools.repeat(1.0, len(ids)) if values is None else values for ids, values in types)
+    values = np.fromiter(chain.from_iterable(ones), np.float32)
+    if values.size != ids.size:
+        raise SpaceError("the features of an item have more ids than values, or fewer: give one value for each id")
+    if not np.isfinite(values).all():
+        raise SpaceError("a feature of an item has the value NaN or infinity; replace it in `encode`")
+    lengths = [len(ids) for ids, _ in types]
+    return Items(_offsets([len(row) for row in rows]), np.array(of_item, np.int64), _offsets(lengths), ids, values)
 
 
 def _offsets(lengths: Sequence[int]) -> np.ndarray:

@@ -6,6 +6,7 @@ with them runs both ways.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -41,6 +42,9 @@ def item_buffer(capacity: int) -> ItemBuffer:
     return ItemBuffer(np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(1, np.int64))
 
 
+_mix_once = cache(mix)
+
+
 def feature(template: int, *values: int) -> int:
     """Hash a template number and up to six integers into the id of a feature.
 
@@ -49,7 +53,7 @@ def feature(template: int, *values: int) -> int:
     >>> feature(2, 3, 4) != feature(2, 4, 3)
     True
     """
-    identity = mix(template, len(values))
+    identity = _mix_once(template, len(values))
     for value in values:
         identity = mix(identity, value)
     return identity

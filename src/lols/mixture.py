@@ -110,7 +110,8 @@ class PolicyMixture:
 
 def _stacked(stack: np.ndarray, added: np.ndarray) -> np.ndarray:
     made = np.zeros((stack.shape[0] + 1, *added.shape[1:]), np.float32)
-    made[:-1, : stack.shape[1]] = stack
+    if stack.size:
+        made[:-1, : stack.shape[1]] = stack
     made[-1] = added[0]
     return made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
 from lols.errors import ConfigurationError
@@ -242,8 +243,8 @@ def _name_of(function: Function) -> str:
 
 
 def _check_arity(owner: str, name: str, function: Function, counts: tuple[int, ...]) -> None:
-    if not callable(function):
-        raise ConfigurationError(f"{owner}.{name} must be a function, not {type(function).__name__}")
+    if not isinstance(getattr(function, "py_func", function), FunctionType):
+        raise ConfigurationError(f"{owner}.{name} must be a plain function, not {type(function).__name__}")
     found = len(inspect.signature(function).parameters)
     if found not in counts:
         wanted = " or ".join(str(c) for c in counts)

@@ -18,7 +18,7 @@ from lols.engine.rolling import (
     teacher_action,
     teacher_costs,
 )
-from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, score
+from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score
 from lols.engine.structures import (
     COIN,
     COMPARE,
@@ -76,7 +76,7 @@ def record(space, x, s, legal, of, first_item, sight, slots, slot, n, m, where):
 
 
 @dual
-def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, round_key, scratch, batch, b):
+def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, item_count, round_key, scratch, batch, b):
     """Roll in from the start state, recording features; the number of steps taken.
 
     Among the reference's equally good actions the one is taken that the learner likes best.
@@ -90,7 +90,7 @@ def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, roun
         if t >= limit:
             where[0] = TOO_MANY_STEPS
             break
-        gather(space, x, s, sight, where)
+        gather(space, x, s, item_count, sight, where)
         n, m = record(space, x, s, legal, of, first_item, sight, batch.slots, batch.first[b] + t, n, m, where)
         stream = mix(mix(round_key, ROLL_IN), t)
         teaching = plan.roll_in == REFERENCE or (plan.roll_in == MIXTURE and unit(mix(stream, COIN)) < batch.beta_in[b])
@@ -165,8 +165,9 @@ def toss(plan, learned, beta, shared_stream, own_stream):
 
 @dual
 def evaluate(
-    space, reference, x, y, s, t, limit, legal, policy, plan, of, first_item, round_key, comparing, scratch, batch, b
-):
+    space, reference, x, y, s, t, limit, legal, policy, plan, of, first_item, item_count, round_key, comparing, scratch,
+    batch, b,
+):  # fmt: skip
     """Fill `scratch.values` with the cost of every chosen action at the roll-in's state at time t."""
     base, where = scratch.base, scratch.where
     beta = batch.beta[b] if plan.roll_out == MIXTURE else 0.0
@@ -196,8 +197,9 @@ def evaluate(
             else:
                 share = 0.0 if expected else beta
                 value = deviate(
-                    space, reference, x, y, s, t, a, limit, policy, acting, share, plan, of, first_item, stream, scratch
-                )
+                    space, reference, x, y, s, t, a, limit, policy, acting, share, plan, of, first_item, item_count,
+                    stream, scratch,
+                )  # fmt: skip
             if compared:
                 batch.losses[b, 1 + part] = value
             if part == 1:
@@ -259,7 +261,8 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
             break
         b = batch.order[n]
         example = batch.example[b]
-        limit, first_item = data.steps[example], data.items.first[example] if data.items.first.size > 1 else 0
+        limit = data.steps[example]
+        first_item, item_count = own_items(data.items.first, example)
         where[1], where[2], where[3] = b, 0, -1
         scratch.epoch[0] += 1
         forget(scratch.memo, limit * legal.size)
@@ -268,7 +271,21 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
         round_key = mix(plan.seed, batch.round[b])
         s[:] = 0
         steps = roll_in(
-            space, reference, x, y, s, limit, policy, plan, data.items, first_item, round_key, scratch, batch, b
+            space,
+            reference,
+            x,
+            y,
+            s,
+            limit,
+            policy,
+            plan,
+            data.items,
+            first_item,
+            item_count,
+            round_key,
+            scratch,
+            batch,
+            b,
         )
         if where[0] != 0:
             break
@@ -311,8 +328,8 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
                     immediate_costs(space, reference, x, y, s, legal, stream, scratch.values, scratch.opinion, where)
                 else:
                     evaluate(
-                        space, reference, x, y, s, t, limit, legal, policy, plan, data.items, first_item, round_key,
-                        need == compared, scratch, batch, b,
+                        space, reference, x, y, s, t, limit, legal, policy, plan, data.items, first_item, item_count,
+                        round_key, need == compared, scratch, batch, b,
                     )  # fmt: skip
                 need -= 1
                 relative_costs(legal, scratch.values, slots.costs, slot, where)

@@ -13,12 +13,13 @@ import numpy as np
 from lols.engine import compiling as compiling
 from lols.engine.collect import collect, collect_kernel
 from lols.engine.dual import Kernel, bind
-from lols.engine.memory import make_batch, make_scratch
+from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
 from lols.engine.structures import (
     ILLEGAL_REFERENCE,
     NEGATIVE,
     NO_ACTIONS,
+    NO_SUCH_ITEM,
     NOT_FINITE,
     TOO_MANY_FEATURES,
     TOO_MANY_ITEMS,
@@ -111,7 +112,7 @@ class FusedDriver:
 
     def predict(self, policy: Policy, plan: Plan, *, scores: bool = False) -> Predictions:
         """Follow the learned policy on all examples."""
-        made = Predictions(self.examples, self.space.sizes.actions if scores else 0)
+        made = Predictions(self.examples, self.compiled, self.space.sizes.actions if scores else 0)
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         work = [
             (self.bound, self.data, policy, plan, scratch, parts[k], parts[k + 1])
@@ -130,7 +131,7 @@ class FusedDriver:
 
     def follow_teacher(self, plan: Plan, policy: Policy) -> Predictions:
         """Follow the teacher on all examples."""
-        made = Predictions(self.examples, 0)
+        made = Predictions(self.examples, self.compiled)
         scratch = self._scratches(policy)[0]
         head = (self.bound, self.bound_reference, self.data, plan)
 
@@ -191,7 +192,7 @@ class FusedDriver:
         return self._scratch
 
     def _fresh(self, policy: Policy) -> Scratch:
-        return make_scratch(self.examples, policy.stack.shape[0], policy.stack.shape[2])
+        return make_scratch(self.examples, policy.stack.shape[0], policy.stack.shape[2], self.compiled)
 
     def _replay(self, at: int, policy: Policy, plan: Plan, batch: Batch) -> None:
         scratch = self._fresh(policy)
@@ -215,6 +216,7 @@ class FusedDriver:
             else "the reference has no legal action there",
             TOO_MANY_FEATURES: "`features` or `action_features` emits more than Sizes says: raise it",
             TOO_MANY_ITEMS: f"`items` looks at more than Sizes.items = {self.space.sizes.items}: raise it",
+            NO_SUCH_ITEM: f"`items` looks at item {action}, or in a role, that is not there",
             NOT_FINITE: f"`{self._costly()}` gives NaN or infinity: a dead end, or a mistake in it",
             NEGATIVE: "`loss` is negative: add a constant, so that the best result costs 0",
         }[code]
@@ -248,10 +250,10 @@ class FusedDriver:
 class Predictions:
     """End states, actions and, if asked for, predicted costs of all examples."""
 
-    def __init__(self, examples: Examples, actions: int):
+    def __init__(self, examples: Examples, compiled: bool, actions: int = 0):
         self.examples = examples
         self.first = np.concatenate([[0], np.cumsum(examples.states)])
-        self.states = np.zeros(int(self.first[-1]), np.int32)
+        self.states = np.zeros(int(self.first[-1]), state_type(compiled))
         self.first_step = np.concatenate([[0], np.cumsum(examples.steps + 1)])
         self.taken = np.full(int(self.first_step[-1]), -1, np.int32)
         self.scores = np.zeros((self.taken.size if actions else 0, actions), np.float32)

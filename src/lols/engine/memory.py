@@ -10,12 +10,17 @@ from lols.engine.structures import Batch, Memo, Opinion, Scratch, Sight, Slots, 
 from lols.examples import Examples
 from lols.features import feature_buffer, item_buffer
 
-__all__ = ["make_batch", "make_scratch"]
+__all__ = ["make_batch", "make_scratch", "state_type"]
 
 MEMO_MOST = 1 << 16
 
 
-def make_scratch(examples: Examples, components: int, columns: int) -> Scratch:
+def state_type(compiled: bool) -> Any:
+    """Plain Python computes with what it reads, so it reads 64 bits; compiled code computes with 64 bits anyway."""
+    return np.int32 if compiled else np.int64
+
+
+def make_scratch(examples: Examples, components: int, columns: int, compiled: bool = True) -> Scratch:
     """Working memory of one thread for any example of a data set."""
     sizes = examples.space.sizes
     states, steps = int(examples.states.max(initial=1)), int(examples.steps.max(initial=1))
@@ -25,8 +30,8 @@ def make_scratch(examples: Examples, components: int, columns: int) -> Scratch:
         memo = min(MEMO_MOST, 1 << (2 * steps * sizes.actions).bit_length())
     costs = np.zeros(sizes.actions, np.float32)
     return Scratch(
-        state=np.zeros(states, np.int32),
-        deviation=np.zeros(states, np.int32),
+        state=np.zeros(states, state_type(compiled)),
+        deviation=np.zeros(states, state_type(compiled)),
         legal=np.zeros(sizes.actions, np.bool_),
         here=np.zeros(sizes.actions, np.bool_),
         values=np.zeros(sizes.actions, np.float64),

@@ -6,7 +6,7 @@ import numpy as np
 
 from lols.engine.dual import Kernel, dual, loss, row, start, step
 from lols.engine.rolling import find_legal, teacher_action
-from lols.engine.scoring import cheapest, draw_component, gather, score
+from lols.engine.scoring import cheapest, draw_component, gather, own_items, score
 from lols.engine.structures import COMPONENT, NEGATIVE, NOT_FINITE, TEACHER, TIE, TOO_MANY_STEPS
 from lols.hashing import mix
 
@@ -35,7 +35,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first,
     legal, sight = scratch.legal, scratch.sight
     keep_scores = scores.shape[0] > 0
     for example in range(begin_at, end_at):
-        first_item = data.items.first[example] if data.items.first.size > 1 else 0
+        first_item, item_count = own_items(data.items.first, example)
         x = row(data.x, example)
         s = states[first[example] : first[example] + data.states[example]]
         begin(space, example, x, s, scratch)
@@ -44,7 +44,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first,
             scratch.where[2] = t
             if t >= data.steps[example]:
                 scratch.where[0] = TOO_MANY_STEPS
-            gather(space, x, s, sight, scratch.where)
+            gather(space, x, s, item_count, sight, scratch.where)
             if scratch.where[0] != 0:
                 return scratch.where[0]
             component, stream = 0, np.int64(0)

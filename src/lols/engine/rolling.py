@@ -160,14 +160,16 @@ def repeats(plan, components, who):
 
 
 @dual
-def deviate(space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, stream, scratch):
+def deviate(
+    space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream, scratch
+):
     """What it costs to take action `a` at state `s`, after `taken` steps, and let `who` finish: a one-step deviation.
 
     Where costs do not add up along the way, this is the loss of the end state. Costs are added from the end backwards,
     so that a roll-out that was merged into another gives the very same number as a full one.
     """
     d, legal, path, epoch = scratch.deviation[: s.size], scratch.here, scratch.path, scratch.epoch[0]
-    for k in range(plan.live if plan.live > 0 else s.size):
+    for k in range(min(plan.live, s.size) if plan.live > 0 else s.size):
         d[k] = s[k]
     merged = has(space, "key") and merges(plan, who)
     line = 0 if who == TEACHER_POLICY else 1
@@ -200,7 +202,7 @@ def deviate(space, reference, x, y, s, taken, a, limit, policy, who, beta, plan,
         if acting == TEACHER_POLICY:
             move = teacher_action(reference, x, y, d, legal, mix(draw, TEACHER), scratch.opinion, scratch.where)
         else:
-            gather(space, x, d, scratch.sight, scratch.where)
+            gather(space, x, d, item_count, scratch.sight, scratch.where)
             score(
                 space,
                 x,

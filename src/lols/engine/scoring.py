@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from lols.engine.dual import action_features, dual, features, has, items
-from lols.engine.structures import TOO_MANY_FEATURES, TOO_MANY_ITEMS
+from lols.engine.structures import NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
 from lols.hashing import mix, unit
 
 
 @dual
-def gather(space, x, s, sight, where):
+def gather(space, x, s, item_count, sight, where):
     """Call the space's `features` and `items` into the buffers."""
     sight.features.size[0] = 0
     features(space, x, s, sight.features)
@@ -24,6 +24,12 @@ def gather(space, x, s, sight, where):
         if sight.items.size[0] > sight.items.items.size:
             where[0] = TOO_MANY_ITEMS
             sight.items.size[0] = sight.items.items.size
+        for n in range(sight.items.size[0]):
+            item, role = sight.items.items[n], sight.items.roles[n]
+            if item < 0 or item >= item_count or role < 0 or role >= sight.item_scores.shape[1]:
+                where[0], where[3] = NO_SUCH_ITEM, item
+                sight.items.size[0] = n
+                break
 
 
 @dual
@@ -34,6 +40,14 @@ def gather_action(space, x, s, a, out, where):
     if out.size[0] > out.ids.size:
         where[0] = TOO_MANY_FEATURES
         out.size[0] = out.ids.size
+
+
+@dual
+def own_items(first, example):
+    """Where an example's items begin, and how many they are."""
+    if first.size <= 1:
+        return 0, 0
+    return first[example], first[example + 1] - first[example]
 
 
 @dual
@@ -85,7 +99,7 @@ def decode(code, thresholds, columns, costs):
             above += columns[subset * thresholds + h] > 0.0
         share = np.float32(above) / np.float32(thresholds)
         for a in range(costs.size):
-            costs[a] += share if code[subset, a] > 0.0 else np.float32(1.0) - share
+            costs[a] += np.float32(1.0) - share if code[subset, a] > 0.0 else share
 
 
 @dual

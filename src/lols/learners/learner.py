@@ -36,7 +36,7 @@ DEFAULT_RATES = {
     ("csoaa", "gd"): 0.05,
     ("hinge", "nag"): 0.5,
     ("hinge", "adagrad"): 0.1,
-    ("hinge", "gd"): 0.5,
+    ("hinge", "gd"): 2.0,
     ("hinge", "perceptron"): 1.0,
     ("secoc", "nag"): 0.5,
     ("secoc", "adagrad"): 0.1,

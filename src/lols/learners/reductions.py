@@ -1,8 +1,8 @@
 """Reductions from cost-sensitive classification: CSOAA, SECOC and the cost-sensitive hinge; and the learning kernel.
 
 CSOAA (the paper's appendix A) regresses every action's cost. SECOC (Langford & Beygelzimer 2005) asks, for subsets of
-the actions given by an error-correcting code and for several thresholds, whether the subset's share of the total cost
-is above the threshold, weighted by how much it matters. The hinge widens the margin between the best-liked cheapest
+the actions given by an error-correcting code and for several thresholds, whether the subset's share of what can be
+saved is above the threshold, weighted by how much it matters. The hinge widens the margin between the best-liked cheapest
 action and the worst violator. All predict costs: the least is chosen.
 """
 
@@ -84,16 +84,24 @@ def learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters):
 
 @dual
 def aim_secoc(recipe, code, slots, slot, work):
-    """One weighted binary example per subset and threshold: is the subset's share of the cost above the threshold?"""
+    """One weighted binary example per subset and threshold: is the subset's share of the savings above the threshold?
+
+    Savings are what an action costs less than the worst one. Shares of the costs themselves would hardly differ between
+    subsets when there are many actions and few cheap ones.
+    """
+    worst = np.float32(0.0)
+    for a in range(slots.costs.shape[1]):
+        if np.isfinite(slots.costs[slot, a]):
+            worst = max(worst, slots.costs[slot, a])
     total = np.float32(0.0)
     for a in range(slots.costs.shape[1]):
         if np.isfinite(slots.costs[slot, a]):
-            total += slots.costs[slot, a]
+            total += worst - slots.costs[slot, a]
     for subset in range(code.shape[0]):
         inside = np.float32(0.0)
         for a in range(slots.costs.shape[1]):
             if code[subset, a] > 0.0 and np.isfinite(slots.costs[slot, a]):
-                inside += slots.costs[slot, a]
+                inside += worst - slots.costs[slot, a]
         for h in range(recipe.thresholds):
             j = subset * recipe.thresholds + h
             gap = inside - total * np.float32((h + 0.5) / recipe.thresholds)

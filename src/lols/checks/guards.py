@@ -1,0 +1,117 @@
+"""Arrays that refuse what compiled code gets wrong in silence: wrong indices, and writes to what is only to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Guarded", "HiddenTruth", "MistakeError", "guard", "guard_record", "read_only_record"]
+
+# What a number becomes when compiled code computes with it, so that nothing overflows here that does not there.
+WIDE: dict[type, Any] = dict.fromkeys((np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32), np.int64)
+WIDE |= dict.fromkeys((np.float16, np.float32), np.float64)
+
+INTEGERS = (int, np.integer)
+
+FIX = {
+    "the state": "raise Sizes.state, or check the index first",
+    "legal": "actions are numbered below Sizes.actions",
+    "out": "there is one entry for each action, and Sizes.actions of them",
+    "the feature buffer": "write to it with lols.emit",
+    "the item buffer": "write to it with lols.look",
+}
+
+
+class MistakeError(Exception):
+    """A function did what it must not do: says which kind of mistake, and the fix."""
+
+    def __init__(self, kind: str, message: str):
+        super().__init__(message)
+        self.kind = kind
+
+
+class Guarded(np.ndarray):
+    """An array with a name that takes no negative index, none beyond its end, and no write where it is read-only."""
+
+    label = "an array"
+
+    def __array_finalize__(self, parent: Any) -> None:
+        self.label = getattr(parent, "label", "an array")
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        # what is computed from a guarded array is an ordinary number or array
+        return array[()] if return_scalar else np.asarray(array)
+
+    def __getitem__(self, index: Any) -> Any:
+        self._refuse(index)
+        found = np.ndarray.__getitem__(self, index)
+        widen = WIDE.get(type(found))
+        return found if widen is None else widen(found)
+
+    def __repr__(self) -> str:  # so that `print` works in a function that is being checked
+        return repr(np.asarray(self))
+
+    def __str__(self) -> str:
+        return str(np.asarray(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[i] for i in range(len(self)))
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._refuse(index)
+        if not self.flags.writeable:
+            raise MistakeError("modifies", f"writes to {self.label}, which it may only read: keep results in the state")
+        super().__setitem__(index, value)
+
+    def _refuse(self, index: Any) -> None:
+        for i, size in zip(index if type(index) is tuple else (index,), self.shape, strict=False):
+            if not isinstance(i, INTEGERS):
+                return  # slices and masks mean the same in compiled code
+            if i < 0:
+                message = f"uses index {i} of {self.label}: a negative index counts from the end, in silence"
+                raise MistakeError("negative index", f"{message}: check it first, or write the position out")
+            if i >= size:
+                message = f"uses index {i} of {self.label}, which has {size} entries; compiled code would not notice"
+                raise MistakeError("outside", f"{message}: {FIX.get(self.label, 'check the index first')}")
+
+
+class HiddenTruth:
+    """The truth as a teacher sees it that does without: any look at it is a mistake."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise MistakeError("truth", "reads `y`, although needs_truth is False: set needs_truth=True, or use `x` only")
+
+    def _refuse(self, *_: Any) -> Any:
+        return self.anything
+
+    __getitem__ = __iter__ = __len__ = _refuse
+
+
+def guard(array: np.ndarray, label: str, *, writeable: bool = True) -> Guarded:
+    """Put an array under guard, in place."""
+    guarded = array.view(Guarded)
+    guarded.label = label
+    guarded.flags.writeable = writeable
+    return guarded
+
+
+def guard_record(side: str, record: Any) -> Any:
+    """The columns of an example, under guard and read-only."""
+    values = [
+        guard(value, f"{side}.{name}", writeable=False)
+        if isinstance(value, np.ndarray)
+        else WIDE.get(type(value), lambda same: same)(value)
+        for name, value in zip(record._fields, record, strict=True)
+    ]
+    return type(record)(*values)
+
+
+def read_only_record(record: Any) -> Any:
+    """The columns of an example as ordinary arrays that cannot be written."""
+    values = [value.view() if isinstance(value, np.ndarray) else value for value in record]
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return type(record)(*values)
