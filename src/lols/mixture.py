@@ -8,8 +8,8 @@ import numpy as np
 
 from lols.algorithms import Algorithm, searn_alpha
 from lols.engine.structures import Policy, Table
-from lols.engine.table import growing_table
-from lols.learners.learner import Learner, fill
+from lols.engine.table import copied, features_by_row, fill, growing_table, is_fixed
+from lols.learners.learner import Learner
 
 __all__ = ["PolicyMixture"]
 
@@ -41,7 +41,7 @@ class PolicyMixture:
     def _freeze(self, learner: Learner) -> None:
         policy = learner.policy()
         self.tables = tuple(  # type: ignore[assignment]
-            t._replace(keys=t.keys.copy(), rows=t.rows.copy()) for t in (policy.shared, policy.single)
+            copied(t) for t in (policy.shared, policy.single)
         )
 
     def policy(self, learner: Learner) -> Policy:
@@ -51,7 +51,7 @@ class PolicyMixture:
             shape = learner.policy().stack.shape
             empty = growing_table(16)
             blank = learner.policy()
-            if blank.shared.keys.size:
+            if not is_fixed(blank.shared):
                 return blank._replace(
                     shared=empty,
                     stack=np.zeros((1, 1, shape[2]), np.float32),
@@ -118,11 +118,8 @@ def _stacked(stack: np.ndarray, added: np.ndarray) -> np.ndarray:
 
 def _first_rows(table: Table, count: int) -> Table:
     """The table as it was when it had `count` rows; unchanged where it is of fixed size."""
-    if table.keys.size == 0:
+    if is_fixed(table):
         return table
-    keep = (table.rows >= 0) & (table.rows < count)
-    features = np.zeros(count, np.int64)
-    features[table.rows[keep]] = table.keys[keep]
-    made = growing_table(table.keys.size)
-    fill(made, features)
+    made = growing_table(table.entries.shape[0])
+    fill(made, features_by_row(table, count))
     return made

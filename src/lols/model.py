@@ -12,12 +12,12 @@ import numpy as np
 from lols import __version__
 from lols.engine.driver import FusedDriver, Predictions
 from lols.engine.dual import bind
-from lols.engine.structures import Plan, Policy
-from lols.engine.table import fixed_table, growing_table
+from lols.engine.structures import Plan, Policy, following
+from lols.engine.table import fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError
 from lols.examples import Examples
 from lols.io.model_file import read_tensors, write_tensors
-from lols.learners.learner import fill, hadamard_code
+from lols.learners.learner import hadamard_code
 from lols.space import Reference, SearchSpace
 
 __all__ = ["Model", "load"]
@@ -96,7 +96,7 @@ class Model:
                 "settings": {k: np.asarray(v).tolist() for k, v in self.space.settings.items()},
                 "actions": self.space.sizes.actions,
             },
-            "plan": self.plan._asdict(),
+            "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},
             "thresholds": self.policy.thresholds,
         }
         tensors = {"chances": self.policy.chances}
@@ -104,7 +104,7 @@ class Model:
             ("shared", self.policy.shared, self.policy.stack),
             ("single", self.policy.single, self.policy.single_stack[:, :, np.newaxis]),
         ):
-            fixed = table.keys.size == 0
+            fixed = is_fixed(table)
             taken = np.zeros(0, np.int64) if fixed else np.flatnonzero(table.rows >= 0)
             rows = np.arange(stack.shape[1]) if fixed else table.rows[taken].astype(np.int64)
             used = stack[:, rows].any(axis=(0, 2))
@@ -123,7 +123,8 @@ def load(path: str | os.PathLike[str], space: SearchSpace, *, threads: int = 1, 
     """
     header, tensors = read_tensors(path, "model")
     try:
-        about, plan = dict(header["about"]), Plan(**header["plan"])
+        about, how = dict(header["about"]), header["following"]
+        plan = following(int(how["seed"]), bool(how["random_ties"]))
         actions = int(header["space"]["actions"])
         policy = _policy(header, tensors, actions)
         digest = header["space"]["digest"]

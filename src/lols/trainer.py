@@ -17,6 +17,7 @@ from lols.algorithms import Algorithm, algorithm, schedules
 from lols.engine.compiling import compile_seconds
 from lols.engine.driver import FusedDriver
 from lols.engine.structures import MIXES, ROLLS, Batch, Plan, Policy
+from lols.engine.table import copied
 from lols.errors import ConfigurationError, ModelFileError
 from lols.examples import Examples
 from lols.hashing import mix
@@ -377,7 +378,7 @@ def _plain(chosen: Algorithm) -> dict[str, Any]:
 
 def _frozen(policy: Policy) -> Policy:
     """A copy that later learning does not touch."""
-    tables = [t._replace(keys=t.keys.copy(), rows=t.rows.copy()) for t in (policy.shared, policy.single)]
+    tables = [copied(t) for t in (policy.shared, policy.single)]
     return policy._replace(
         shared=tables[0], single=tables[1], stack=policy.stack.copy(), single_stack=policy.single_stack.copy()
     )

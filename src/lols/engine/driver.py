@@ -104,8 +104,13 @@ class FusedDriver:
         work = [(scratch, batch, counter) for scratch in self._scratches(policy)]
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = int(scratch.where[1])
-            return self._explain(error, scratch, int(indices[at]), lambda: self._replay(at, policy, plan, batch))
+            at = slice(int(scratch.where[1]), int(scratch.where[1]) + 1)
+
+            def again() -> None:
+                alone = make_batch(None, self.examples, indices[at], rounds[at], beta[at], beta_in[at])
+                collect(*arguments, self._fresh(policy), alone, np.zeros(1, np.int64))
+
+            return self._explain(error, scratch, int(indices[at][0]), again)
 
         self._run(collect_kernel, [(*arguments, *w) for w in work], failed)
         return batch
@@ -193,13 +198,6 @@ class FusedDriver:
 
     def _fresh(self, policy: Policy) -> Scratch:
         return make_scratch(self.examples, policy.stack.shape[0], policy.stack.shape[2], self.compiled)
-
-    def _replay(self, at: int, policy: Policy, plan: Plan, batch: Batch) -> None:
-        scratch = self._fresh(policy)
-        counter = np.array([int(np.flatnonzero(batch.order == at)[0])])
-        stop = batch._replace(order=batch.order[: counter[0] + 1], example=batch.example[: counter[0] + 1])
-        stop = stop if at < stop.example.size else batch
-        collect(self.bound, self.bound_reference, self.data, policy, plan, scratch, stop, counter)
 
     def _explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
         """Say which function went wrong, on which example, at which step; run it again as plain Python to find out."""

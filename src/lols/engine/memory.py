@@ -39,6 +39,7 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
             features=feature_buffer(sizes.features),
             action_features=feature_buffer(sizes.action_features),
             items=item_buffer(sizes.items),
+            rows=np.zeros(sizes.features, np.int64),
             columns=np.zeros(columns, np.float32),
             part=np.zeros(columns, np.float32),
             costs=costs,

@@ -110,10 +110,12 @@ def score(space, x, s, legal, policy, component, cached, of, first_item, sight, 
         columns[j] = 0.0
     if has(space, "items"):
         add_items(policy.shared, weights, component, cached, of, first_item, sight, epoch)
+    # All look-ups first: their cache misses then overlap.
     for k in range(sight.features.size[0]):
-        row = lookup(policy.shared, sight.features.ids[k])
-        if row >= 0:
-            add_row(columns, weights, row, sight.features.values[k])
+        sight.rows[k] = lookup(policy.shared, sight.features.ids[k])
+    for k in range(sight.features.size[0]):
+        if sight.rows[k] >= 0:
+            add_row(columns, weights, sight.rows[k], sight.features.values[k])
     decode(policy.code, policy.thresholds, columns, sight.costs)
     if has(space, "action_features"):
         out = sight.action_features

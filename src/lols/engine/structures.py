@@ -26,11 +26,20 @@ NOT_FINITE, NEGATIVE = 7, 8
 
 
 class Table(NamedTuple):
-    """Where the weights of a feature are: hashed to a fixed size (no keys), or a growing open-addressing map."""
+    """Where the weights of a feature are: hashed to a fixed size (no entries), or a growing open-addressing map."""
 
     shift: int
-    keys: np.ndarray
-    rows: np.ndarray
+    entries: np.ndarray  # [slot, 2]: feature and row side by side, so that a look-up is one cache miss; row -1 if empty
+
+    @property
+    def keys(self) -> np.ndarray:
+        """The feature in each slot; meaningless where the row is -1."""
+        return self.entries[:, 0]
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row in each slot, or -1."""
+        return self.entries[:, 1]
 
 
 class Policy(NamedTuple):
@@ -64,6 +73,13 @@ class Plan(NamedTuple):
     closed_form: bool
     cache_items: bool
     live: int  # cells that a deviation copies; 0 for all
+
+
+def following(seed: int, random_ties: bool) -> Plan:
+    """A plan for following a policy: all that matters then is how ties are broken and draws are made."""
+    return Plan(
+        seed, LEARNED, NONE, STATE, random_ties, *(False,) * 2, *(0,) * 3, *(False,) * 4, cache_items=True, live=0
+    )
 
 
 class Data(NamedTuple):
@@ -117,6 +133,7 @@ class Sight(NamedTuple):
     features: FeatureBuffer
     action_features: FeatureBuffer
     items: ItemBuffer
+    rows: np.ndarray  # of the features' weights
     columns: np.ndarray
     part: np.ndarray
     costs: np.ndarray  # predicted, by action

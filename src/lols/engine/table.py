@@ -9,31 +9,64 @@ from lols.engine.dual import dual
 from lols.engine.structures import Table
 from lols.hashing import spread
 
-__all__ = ["fixed_table", "growing_table", "insert", "lookup", "rehash"]
+__all__ = [
+    "copied",
+    "features_by_row",
+    "fill",
+    "fixed_table",
+    "growing_table",
+    "insert",
+    "is_fixed",
+    "lookup",
+    "rehash",
+]
 
 
 def growing_table(capacity: int) -> Table:
     """An empty map for up to half of `capacity` features, a power of two."""
     bits = int(capacity).bit_length() - 1
-    return Table(64 - bits, np.zeros(1 << bits, np.int64), np.full(1 << bits, -1, np.int32))
+    return Table(64 - bits, np.full((1 << bits, 2), -1, np.int64))
 
 
 def fixed_table(bits: int) -> Table:
     """A table in which every feature has one of 2**bits rows, shared where hashes collide."""
-    return Table(64 - bits, np.zeros(0, np.int64), np.zeros(0, np.int32))
+    return Table(64 - bits, np.zeros((0, 2), np.int64))
+
+
+def is_fixed(table: Table) -> bool:
+    """Whether features are hashed to a fixed number of rows."""
+    return table.entries.shape[0] == 0
+
+
+def copied(table: Table) -> Table:
+    """A copy that later insertions do not touch."""
+    return table._replace(entries=table.entries.copy())
+
+
+def features_by_row(table: Table, count: int) -> np.ndarray:
+    """The features of the first `count` rows of a growing table, in the order of the rows; none of a fixed one."""
+    taken = (table.rows >= 0) & (table.rows < count)
+    features = np.zeros(0 if is_fixed(table) else count, np.int64)
+    features[table.rows[taken]] = table.keys[taken]
+    return features
+
+
+def fill(table: Table, features: np.ndarray) -> None:
+    """Give features their rows in an empty map."""
+    rehash(Table(table.shift, np.stack([features.astype(np.int64), np.arange(features.size)], axis=1)), table)
 
 
 @dual
 def lookup(table, identity):
     """The row of a feature, or -1 where it has none."""
     h = spread(identity, table.shift)
-    if table.keys.size == 0:
+    slots = table.entries.shape[0]
+    if slots == 0:
         return h
-    mask = table.keys.size - 1
-    while table.rows[h] >= 0:
-        if table.keys[h] == identity:
-            return np.int64(table.rows[h])
-        h = (h + 1) & mask
+    while table.entries[h, 1] >= 0:
+        if table.entries[h, 0] == identity:
+            return table.entries[h, 1]
+        h = (h + 1) & (slots - 1)
     return np.int64(-1)
 
 
@@ -41,30 +74,29 @@ def lookup(table, identity):
 def insert(table, identity, count, most):
     """The row of a feature, the next free one if it is new, or -1 when all `most` rows are taken (`count[0]` are)."""
     h = spread(identity, table.shift)
-    if table.keys.size == 0:
+    slots = table.entries.shape[0]
+    if slots == 0:
         return h
-    mask = table.keys.size - 1
-    while table.rows[h] >= 0:
-        if table.keys[h] == identity:
-            return np.int64(table.rows[h])
-        h = (h + 1) & mask
+    while table.entries[h, 1] >= 0:
+        if table.entries[h, 0] == identity:
+            return table.entries[h, 1]
+        h = (h + 1) & (slots - 1)
     row = count[0]
     if row >= most:
         return np.int64(-1)
-    table.keys[h] = identity
-    table.rows[h] = row
+    table.entries[h, 0] = identity
+    table.entries[h, 1] = row
     count[0] = row + 1
-    return np.int64(row)
+    return row
 
 
 @njit(cache=True)
 def rehash(old, new):
     """Move all features to a larger map; rows stay."""
-    mask = new.keys.size - 1
-    for k in range(old.keys.size):
-        if old.rows[k] >= 0:
-            h = spread(old.keys[k], new.shift)
-            while new.rows[h] >= 0:
+    mask = new.entries.shape[0] - 1
+    for k in range(old.entries.shape[0]):
+        if old.entries[k, 1] >= 0:
+            h = spread(old.entries[k, 0], new.shift)
+            while new.entries[h, 1] >= 0:
                 h = (h + 1) & mask
-            new.keys[h] = old.keys[k]
-            new.rows[h] = old.rows[k]
+            new.entries[h] = old.entries[k]

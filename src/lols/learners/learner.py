@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.structures import Batch, Policy, Table
-from lols.engine.table import fixed_table, growing_table, rehash
+from lols.engine.structures import Batch, Policy
+from lols.engine.table import features_by_row, fill, fixed_table, growing_table, is_fixed, rehash
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import learn_costs_kernel, learn_margins_kernel
 from lols.learners.structures import (
@@ -194,7 +194,7 @@ class Learner:
 
     def _room(self, bank: Bank, more: int) -> Bank:
         """Make sure that `more` new features find room, doubling what is there; never needed for fixed tables."""
-        if bank.table.keys.size == 0 or self.recipe.update == RIDGE:
+        if is_fixed(bank.table) or self.recipe.update == RIDGE:
             return bank
         need = min(int(bank.filled[0]) + more, bank.most)
         if need > bank.weights.shape[0]:
@@ -203,7 +203,7 @@ class Learner:
             for new, old in zip(grown, bank[1:5], strict=True):
                 new[: old.shape[0]] = old
             bank = bank._replace(weights=weights, squares=squares, sums=sums, scales=scales)
-        if 2 * need > bank.table.keys.size:
+        if 2 * need > bank.table.entries.shape[0]:
             table = growing_table(1 << int(2 * need).bit_length())
             rehash(bank.table, table)
             bank = bank._replace(table=table)
@@ -271,8 +271,8 @@ class Learner:
 
     def report(self) -> dict[str, Any]:
         """What the learner holds: features, bytes, bytes per feature, dropped features, rounds and states."""
-        arrays = [a for bank in (self.shared, self.single) for a in (bank.table.keys, bank.table.rows, *bank[1:6])]
-        features = int(self.shared.filled[0]) + int(self.single.filled[0]) * (self.single.table.keys.size > 0)
+        arrays = [a for bank in (self.shared, self.single) for a in (bank.table.entries, *bank[1:6])]
+        features = int(self.shared.filled[0]) + int(self.single.filled[0]) * (not is_fixed(self.single.table))
         total = sum(a.nbytes for a in arrays)
         return {
             "features": features,
@@ -288,7 +288,7 @@ class Learner:
         made = {"counters": self.counters.copy()}
         for name, bank in (("shared", self.shared), ("single", self.single)):
             rows = int(bank.filled[0])
-            made[f"{name}.features"] = _features_by_row(bank)
+            made[f"{name}.features"] = features_by_row(bank.table, rows)
             for part in ("weights", "squares", "sums", "scales"):
                 made[f"{name}.{part}"] = np.ascontiguousarray(getattr(bank, part)[:rows])
             if bank.inverse.size:
@@ -339,12 +339,6 @@ class Learner:
         return asdict(self.settings) | {"actions": self.actions, "by_action": self.by_action, "averaged": self.averaged}
 
 
-def fill(table: Table, features: np.ndarray) -> None:
-    """Give features their rows in an empty map."""
-    rows = np.arange(features.size, dtype=np.int32)
-    rehash(Table(table.shift, features, rows), table)
-
-
 def _merged_bank(
     name: str, states: list[dict[str, np.ndarray]], share: np.ndarray, rounds: np.ndarray, *, fixed: bool
 ) -> dict[str, np.ndarray]:
@@ -391,15 +385,6 @@ def hadamard_code(actions: int) -> np.ndarray:
     for bit in range(size.bit_length()):
         parity += (index[:, None] >> bit & 1) * (index[None, :] >> bit & 1)
     return (parity[1:, :actions] % 2).astype(np.float32)
-
-
-def _features_by_row(bank: Bank) -> np.ndarray:
-    if bank.table.keys.size == 0:
-        return np.zeros(0, np.int64)
-    taken = bank.table.rows >= 0
-    features = np.zeros(int(bank.filled[0]), np.int64)
-    features[bank.table.rows[taken]] = bank.table.keys[taken]
-    return features
 
 
 def _checked(state: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""Exact values on small spaces, and the paper's constructions."""
