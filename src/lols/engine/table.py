@@ -9,17 +9,7 @@ from lols.engine.dual import dual
 from lols.engine.structures import Table
 from lols.hashing import spread
 
-__all__ = [
-    "copied",
-    "features_by_row",
-    "fill",
-    "fixed_table",
-    "growing_table",
-    "insert",
-    "is_fixed",
-    "lookup",
-    "rehash",
-]
+__all__ = ["copied", "features_by_row", "fill", "fixed_table", "growing_table", "is_fixed"]
 
 
 def growing_table(capacity: int) -> Table:

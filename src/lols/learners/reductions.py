@@ -2,8 +2,8 @@
 
 CSOAA (the paper's appendix A) regresses every action's cost. SECOC (Langford & Beygelzimer 2005) asks, for subsets of
 the actions given by an error-correcting code and for several thresholds, whether the subset's share of what can be
-saved is above the threshold, weighted by how much it matters. The hinge widens the margin between the best-liked cheapest
-action and the worst violator. All predict costs: the least is chosen.
+saved is above the threshold, weighted by how much it matters. The hinge widens the margin between the best-liked
+cheapest action and the worst violator. All predict costs: the least is chosen.
 """
 
 from __future__ import annotations
