@@ -201,16 +201,17 @@ def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
 
 def _contradictions(made: Algorithm, given: dict[str, Any]) -> None:
     mixture_out, mixture_in = made.roll_out == "mixture", made.roll_in == "mixture"
+    fades = mixture_out or mixture_in and made.beta_in is None
     for option, fits, why in (
-        ("beta", (mixture_out or mixture_in) and not made.restart, f"roll_out is '{made.roll_out}', not 'mixture'"),
+        ("beta", fades and not made.restart, f"roll_out is '{made.roll_out}', not 'mixture'"),
         ("mix", mixture_out, f"roll_out is '{made.roll_out}', not 'mixture'"),
-        ("beta_in", mixture_in, f"roll_in is '{made.roll_in}', not 'mixture'"),
+        ("beta_in", mixture_in and not made.restart, f"roll_in is '{made.roll_in}', not 'mixture'"),
         ("alpha", made.restart, "only searn has it"),
         ("horizon", made.roll_out != "none", "there are no roll-outs"),
         ("returned", not made.restart, "searn returns its mixture"),
     ):
         if option in given and not fits:
-            reason = "searn's β follows from alpha" if option == "beta" and made.restart else why
+            reason = "searn's β follows from alpha" if option.startswith("beta") and made.restart else why
             raise ConfigurationError(f"{option} has no effect: {reason}")
     if made.restart and (not mixture_out or made.mix != "step"):
         raise ConfigurationError("searn draws a policy at every step: roll_out must be 'mixture' and mix 'step'")

@@ -155,14 +155,18 @@ def _encoded(space: SearchSpace, index: int, obj: Any) -> Example:
     except Exception as error:
         raise SpaceError(f"`encode` failed on example {index}: {type(error).__name__}: {error}") from error
     if isinstance(made, Mapping):
-        made = Example(made)
-    if not isinstance(made, tuple) or not isinstance(made[0], Mapping):
+        return Example(made)
+    sides = made[:2] if isinstance(made, tuple) and 1 <= len(made) <= 3 else (None,)
+    if not isinstance(sides[0], Mapping) or not all(side is None or isinstance(side, Mapping) for side in sides):
         raise SpaceError(f"example {index}: `encode` gave {type(made).__name__}; it must give a lols.Example")
-    return made if isinstance(made, Example) else Example(*made)
+    return Example(*made)
 
 
 def _array(where: str, value: Any) -> np.ndarray:
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        raise SpaceError(f"{where} is a ragged list of lists: flatten it in `encode`") from None
     if array.size == 0 and not isinstance(value, np.ndarray):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iufb":
@@ -175,6 +179,8 @@ def _array(where: str, value: Any) -> np.ndarray:
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise SpaceError(f"{where} holds NaN or infinity; replace it in `encode`")
+    if array.dtype.kind == "u" and array.size and int(array.max()) >= 1 << 63:
+        raise SpaceError(f"{where} holds numbers beyond 64 signed bits: use `lols.mix` or `lols.feature` to hash")
     return array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
 
 
@@ -207,20 +213,36 @@ def _items(rows: Sequence[Sequence[Any]]) -> Items:
     """Store each distinct list of item features once: a word type's features serve all its tokens."""
     types: dict[Any, int] = {}
     of_item: list[int] = []
-    for row in rows:
-        for entry in row:
-            pair = isinstance(entry, tuple) and len(entry) == 2 and not isinstance(entry[0], int | np.integer)
-            key = (tuple(entry[0]), tuple(entry[1])) if pair else (tuple(entry), None)
-            of_item.append(types.setdefault(key, len(types)))
+    for i, row in enumerate(rows):
+        for j, entry in enumerate(row):
+            try:
+                pair = isinstance(entry, tuple) and len(entry) == 2 and not isinstance(entry[0], int | np.integer)
+                key = (tuple(entry[0]), tuple(entry[1])) if pair else (tuple(entry), None)
+                number = types.get(key)
+                if number is None:
+                    number = types[key] = len(types)
+                    _check_item(*key)
+            except (TypeError, ValueError) as error:
+                raise SpaceError(
+                    f"example {i}, item {j}: {error}; an item's features are ids, or ids and values"
+                ) from None
+            of_item.append(number)
     ids = np.array(list(chain.from_iterable(ids for ids, _ in types)), np.int64)
     ones = (itertools.repeat(1.0, len(ids)) if values is None else values for ids, values in types)
     values = np.fromiter(chain.from_iterable(ones), np.float32)
-    if values.size != ids.size:
-        raise SpaceError("the features of an item have more ids than values, or fewer: give one value for each id")
-    if not np.isfinite(values).all():
-        raise SpaceError("a feature of an item has the value NaN or infinity; replace it in `encode`")
     lengths = [len(ids) for ids, _ in types]
     return Items(_offsets([len(row) for row in rows]), np.array(of_item, np.int64), _offsets(lengths), ids, values)
+
+
+def _check_item(ids: tuple[Any, ...], values: tuple[Any, ...] | None) -> None:
+    for identity in ids:
+        if not isinstance(identity, int | np.integer):
+            raise TypeError(f"{identity!r} is not an integer")
+    if values is not None:
+        if len(values) != len(ids):
+            raise ValueError(f"{len(ids)} ids, but {len(values)} values")
+        if not np.isfinite(np.array(values, np.float32)).all():
+            raise ValueError("a value is NaN or infinite")
 
 
 def _offsets(lengths: Sequence[int]) -> np.ndarray:

@@ -124,13 +124,13 @@ def load(path: str | os.PathLike[str], space: SearchSpace, *, threads: int = 1, 
     header, tensors = read_tensors(path, "model")
     try:
         about, how = dict(header["about"]), header["following"]
-        plan = following(int(how["seed"]), bool(how["random_ties"]))
+        plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
         actions = int(header["space"]["actions"])
         policy = _policy(header, tensors, actions)
         digest = header["space"]["digest"]
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
     if actions != space.sizes.actions:
         raise ModelFileError(f"{path}: trained for {actions} actions; this space has {space.sizes.actions}")
@@ -143,11 +143,15 @@ def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], action
     thresholds = int(header["thresholds"])
     code = hadamard_code(actions) if thresholds else np.zeros((0, actions), np.float32)
     columns = code.shape[0] * thresholds if thresholds else actions
-    chances = tensors["chances"].astype(np.float64)
+    chances = tensors["chances"]
+    if chances.ndim != 1 or chances.dtype != np.float64:
+        raise ModelFileError("the chances of the policies are not a list of numbers")
     parts: list[Any] = []
     for name, width in (("shared", columns), ("single", 1)):
         weights, features, bits = tensors[f"{name}.weights"], tensors[f"{name}.features"], header[f"{name}_bits"]
         rows = features.size if bits is None else 1 << int(bits)
+        if features.dtype != np.int64 or features.ndim != 1 or np.unique(features).size != features.size:
+            raise ModelFileError(f"'{name}.features' is not a list of distinct 64-bit integers")
         if weights.shape != (chances.size, rows, width):
             raise ModelFileError(f"'{name}.weights' has shape {weights.shape}, not {(chances.size, rows, width)}")
         if bits is None:

@@ -10,6 +10,8 @@ import keyword
 from collections import namedtuple
 from typing import Any
 
+from lols.errors import SpaceError
+
 __all__ = ["record_class"]
 
 PREFIX = "Record__"
@@ -23,8 +25,9 @@ def record_class(fields: tuple[str, ...]) -> type:
     """
     for field in fields:
         if not field.isidentifier() or keyword.iskeyword(field) or "__" in field or field.startswith("_"):
-            raise ValueError(f"'{field}' cannot name a column: use a plain identifier without a double underscore")
-    return __getattr__(PREFIX + "__".join(fields))
+            raise SpaceError(f"'{field}' cannot name a column: use a plain identifier without a double underscore")
+    name = PREFIX + "__".join(fields)
+    return globals().get(name) or __getattr__(name)
 
 
 def __getattr__(name: str) -> Any:

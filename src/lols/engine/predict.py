@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.dual import Kernel, dual, loss, row, start, step
+from lols.engine.dual import Kernel, dual, has, loss, row, start, step
 from lols.engine.rolling import find_legal, teacher_action
-from lols.engine.scoring import cheapest, draw_component, gather, own_items, score
+from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score
 from lols.engine.structures import COMPONENT, NEGATIVE, NOT_FINITE, TEACHER, TIE, TOO_MANY_STEPS
 from lols.hashing import mix
 
@@ -22,11 +22,22 @@ def begin(space, example, x, s, scratch):
 
 
 @dual
-def state_stream(seed, t, ids, count):
+def state_stream(space, x, s, legal, seed, t, of, first_item, sight, where):
     """A stream that depends on seed, step and features only: the same input always gets the same prediction."""
     stream = mix(seed, t)
-    for k in range(count):
-        stream = mix(stream, ids[k])
+    for k in range(sight.features.size[0]):
+        stream = mix(stream, sight.features.ids[k])
+    if has(space, "items"):
+        for k in range(sight.items.size[0]):
+            kind = of.types[first_item + sight.items.items[k]]
+            for f in range(of.start[kind], of.start[kind + 1]):
+                stream = mix(stream, in_role(of.ids[f], sight.items.roles[k]))
+    if has(space, "action_features"):
+        for a in range(legal.size):
+            if legal[a]:
+                gather_action(space, x, s, a, sight.action_features, where)
+                for k in range(sight.action_features.size[0]):
+                    stream = mix(stream, sight.action_features.ids[k])
     return stream
 
 
@@ -49,7 +60,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first,
                 return scratch.where[0]
             component, stream = 0, np.int64(0)
             if policy.chances.size > 1 or plan.random_ties:
-                stream = state_stream(plan.seed, t, sight.features.ids, sight.features.size[0])
+                stream = state_stream(space, x, s, legal, plan.seed, t, data.items, first_item, sight, scratch.where)
                 component = draw_component(policy.chances, mix(stream, COMPONENT))
             score(
                 space, x, s, legal, policy, component, plan.cache_items, data.items, first_item, sight,

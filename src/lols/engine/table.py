@@ -80,7 +80,7 @@ def insert(table, identity, count, most):
     return row
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def rehash(old, new):
     """Move all features to a larger map; rows stay."""
     mask = new.entries.shape[0] - 1
@@ -89,4 +89,5 @@ def rehash(old, new):
             h = spread(old.entries[k, 0], new.shift)
             while new.entries[h, 1] >= 0:
                 h = (h + 1) & mask
-            new.entries[h] = old.entries[k]
+            new.entries[h, 0] = old.entries[k, 0]
+            new.entries[h, 1] = old.entries[k, 1]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
-import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -33,21 +35,35 @@ def write_tensors(
     (1, [0.0, 1.0, 2.0])
     """
     path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    text = json.dumps({"format": FORMAT, "kind": kind, **header}, sort_keys=True)
     try:
+        if path.is_dir():
+            raise IsADirectoryError(21, "it is a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    except OSError as error:
-        raise ModelFileError(f"cannot write {path}: {error.strerror}") from error
-    os.close(handle)
-    try:
-        metadata = {"lols": json.dumps({"format": FORMAT, "kind": kind, **header}, sort_keys=True)}
-        save_file({name: np.ascontiguousarray(a) for name, a in tensors.items()}, temporary, metadata=metadata)
+        # Made by hand rather than by `tempfile`, so that others may read it as they may read any new file.
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        mode = temporary.stat().st_mode
+        save_file(arrays, temporary, metadata={"lols": f"{_digest(text, arrays)} {text}"})
+        temporary.chmod(mode)
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    except (OSError, SafetensorError) as error:
+        raise ModelFileError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
+    """A checksum of header and arrays: a damaged file must not predict."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
+        digest.update(arrays[name].tobytes())
+    return digest.hexdigest()
 
 
 def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -58,9 +74,11 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
         with safe_open(path, framework="numpy") as opened:
             metadata = opened.metadata() or {}
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        header = json.loads(metadata["lols"])
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ModelFileError(f"{path}: not a readable lols file ({error}); train and save it again") from error
+        digest, _, text = metadata["lols"].partition(" ")
+        header = json.loads(text)
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())
+        raise ModelFileError(f"{path}: not a readable lols file ({reason}); train and save it again") from error
     except KeyError:
         raise ModelFileError(f"{path}: a safetensors file, but not one of lols") from None
     if not isinstance(header, dict) or header.get("kind") != kind:
@@ -68,6 +86,8 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
         raise ModelFileError(f"{path}: holds a {found or 'thing without a kind'}, not a {kind}")
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{path}: format {header.get('format')}; this version of lols reads format {FORMAT}")
+    if _digest(text, tensors) != digest:
+        raise ModelFileError(f"{path}: the checksum does not fit, so the file is damaged; train and save it again")
     for name, array in tensors.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"{path}: '{name}' holds NaN or infinity; the file is damaged")

@@ -76,7 +76,8 @@ def learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters):
             total = sensitize(shared, work.rows, slots.values, first, last, a, square, counters)
             total += sensitize(single, work.action_rows, slots.action_values, low, high, 0, square, counters)
             factor = multiplier(counters)
-            amount = -invariant_step(residual, recipe.rate * weight, total * factor) * factor
+            times = np.float64(recipe.rate) * np.float64(weight)
+            amount = -invariant_step(residual, times, total * factor) * factor
         if residual != 0.0:
             move(shared, recipe, work.rows, slots.values, first, last, a, amount, counters)
             move(single, recipe, work.action_rows, slots.action_values, low, high, 0, amount, counters)
@@ -156,8 +157,8 @@ def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, 
                 find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
                 total += sensitize(single, work.action_rows, slots.action_values, low, high, 0, weight, counters)
         factor = multiplier(counters)
-        enough = violation / max(total * factor, np.float32(1e-12))
-        amount = np.float32(min(recipe.rate * weight, enough) * factor)
+        enough = np.float64(violation) / max(np.float64(total * factor), 1e-12)
+        amount = np.float32(min(np.float64(recipe.rate) * np.float64(weight), enough)) * factor
     move(shared, recipe, work.rows, slots.values, first, last, good, amount, counters)
     move(shared, recipe, work.rows, slots.values, first, last, bad, -amount, counters)
     if by_action:

@@ -6,6 +6,8 @@ column. A change of a weight in round i counts i times in `sums`, so that the av
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from lols.engine.dual import dual
@@ -53,9 +55,11 @@ def multiplier(counters):
 @dual
 def invariant_step(residual, scale, sensitivity):
     """How far to move a prediction whose squared loss is met `scale` times in infinitely small steps."""
+    # In double precision, said explicitly: Numba and NumPy promote mixtures of single and double differently.
+    residual, scale, sensitivity = np.float64(residual), np.float64(scale), np.float64(sensitivity)
     if scale * sensitivity < 1e-6:
         return np.float32(2.0 * residual * scale)
-    return np.float32(residual * (1.0 - np.exp(-2.0 * scale * sensitivity)) / sensitivity)
+    return np.float32(residual * (1.0 - math.exp(-2.0 * scale * sensitivity)) / sensitivity)
 
 
 @dual
@@ -113,14 +117,14 @@ def nag_rows(bank, recipe, rows, values, first, last, work, counters):
         residual = work.targets[j] - work.columns[j]
         work.gradients[j] = np.float32(4.0) * residual * residual * work.importance[j]
         weight += work.importance[j]
-    norm = 0.0
+    norm = np.float64(0.0)
     for k in range(first, last):
         row, value = rows[k - first], values[k]
         if row < 0 or value == 0.0:
             continue
         rescale(bank, row, value, counters)
         scale, square = bank.scales[row], value * value
-        norm += square / (scale * scale)
+        norm += np.float64(square / (scale * scale))
         for j in range(sensitivity.size):
             q = bank.squares[row, j] + work.gradients[j] * square
             bank.squares[row, j] = q
@@ -132,7 +136,8 @@ def nag_rows(bank, recipe, rows, values, first, last, work, counters):
         residual = work.targets[j] - work.columns[j]
         moved = np.float32(0.0)
         if work.importance[j] > 0.0 and residual != 0.0:
-            moved = invariant_step(residual, recipe.rate * work.importance[j], sensitivity[j] * factor) * factor
+            times = np.float64(recipe.rate) * np.float64(work.importance[j])
+            moved = invariant_step(residual, times, sensitivity[j] * factor) * factor
         work.gradients[j] = moved
     rounds, averaged = np.float32(counters[ROUNDS]), bank.sums.size > 0
     for k in range(first, last):
@@ -182,14 +187,14 @@ def ridge_rows(bank, rows, values, first, last, work):
 def sensitize(bank, rows, values, first, last, column, square_gradient, counters):
     """NAG for one column, first half: note the gradient, and say how much a unit step moves the prediction."""
     total = np.float32(0.0)
-    norm = 0.0
+    norm = np.float64(0.0)
     for k in range(first, last):
         row, value = rows[k - first], values[k]
         if row < 0 or value == 0.0:
             continue
         rescale(bank, row, value, counters)
         square = value * value
-        norm += square / (bank.scales[row] * bank.scales[row])
+        norm += np.float64(square / (bank.scales[row] * bank.scales[row]))
         bank.squares[row, column] += square_gradient * square
         total += square / (np.sqrt(bank.squares[row, column] + TINY) * bank.scales[row])
     counters[NORM] += norm
