@@ -201,7 +201,7 @@ def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
 
 def _contradictions(made: Algorithm, given: dict[str, Any]) -> None:
     mixture_out, mixture_in = made.roll_out == "mixture", made.roll_in == "mixture"
-    fades = mixture_out or mixture_in and made.beta_in is None
+    fades = mixture_out or (mixture_in and made.beta_in is None)
     for option, fits, why in (
         ("beta", fades and not made.restart, f"roll_out is '{made.roll_out}', not 'mixture'"),
         ("mix", mixture_out, f"roll_out is '{made.roll_out}', not 'mixture'"),

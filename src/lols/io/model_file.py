@@ -37,7 +37,7 @@ def write_tensors(
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    text = json.dumps({"format": FORMAT, "kind": kind, **header}, sort_keys=True)
+    whole = {"format": FORMAT, "kind": kind, **header}
     try:
         if path.is_dir():
             raise IsADirectoryError(21, "it is a folder")
@@ -45,7 +45,7 @@ def write_tensors(
         # Made by hand rather than by `tempfile`, so that others may read it as they may read any new file.
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
         mode = temporary.stat().st_mode
-        save_file(arrays, temporary, metadata={"lols": f"{_digest(text, arrays)} {text}"})
+        save_file(arrays, temporary, metadata={"lols": _text(whole | {"digest": _digest(whole, arrays)})})
         temporary.chmod(mode)
         with open(temporary, "rb") as written:
             os.fsync(written.fileno())
@@ -57,9 +57,13 @@ def write_tensors(
             temporary.unlink(missing_ok=True)
 
 
-def _digest(text: str, arrays: Mapping[str, np.ndarray]) -> str:
+def _text(header: Mapping[str, Any]) -> str:
+    return json.dumps(header, sort_keys=True)
+
+
+def _digest(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     """A checksum of header and arrays: a damaged file must not predict."""
-    digest = hashlib.sha256(text.encode())
+    digest = hashlib.sha256(_text(header).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
         digest.update(arrays[name].tobytes())
@@ -74,8 +78,7 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
         with safe_open(path, framework="numpy") as opened:
             metadata = opened.metadata() or {}
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        digest, _, text = metadata["lols"].partition(" ")
-        header = json.loads(text)
+        header = json.loads(metadata["lols"])
     except (SafetensorError, OSError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
         raise ModelFileError(f"{path}: not a readable lols file ({reason}); train and save it again") from error
@@ -86,7 +89,8 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
         raise ModelFileError(f"{path}: holds a {found or 'thing without a kind'}, not a {kind}")
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{path}: format {header.get('format')}; this version of lols reads format {FORMAT}")
-    if _digest(text, tensors) != digest:
+    digest = header.pop("digest", None)
+    if _digest(header, tensors) != digest:
         raise ModelFileError(f"{path}: the checksum does not fit, so the file is damaged; train and save it again")
     for name, array in tensors.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
