@@ -215,6 +215,8 @@ def _contradictions(made: Algorithm, given: dict[str, Any]) -> None:
             raise ConfigurationError(f"{option} has no effect: {reason}")
     if made.restart and (not mixture_out or made.mix != "step"):
         raise ConfigurationError("searn draws a policy at every step: roll_out must be 'mixture' and mix 'step'")
+    if made.roll_out == "none" and mixture_in and "auto" in (made.beta_in, made.beta if made.beta_in is None else None):
+        raise ConfigurationError("beta='auto' compares completions by teacher and learner: it needs roll-outs")
     if made.mix == "step" and not made.restart and mixture_out and made.beta == "auto":
         raise ConfigurationError("beta='auto' needs one coin per roll-out: choose another mix than 'step'")
 

@@ -174,6 +174,8 @@ def evaluate(
     learned = 0 if policy.chances.size == 1 else DRAWN_POLICY
     expected = plan.roll_out == MIXTURE and plan.mix == EXPECTED
     closed = plan.closed_form and has(reference, "costs") and plan.horizon == 0
+    if plan.roll_out == MIXTURE and plan.mix == ROLLOUT:
+        closed = False  # teacher's and learner's values are compared, and closed-form ones may be off by a constant
     state_stream = mix(mix(round_key, COIN), t)
     shared_stream = mix(round_key, COIN) if plan.mix == EXAMPLE else state_stream
     if closed:
@@ -195,7 +197,7 @@ def evaluate(
             if plan.reuse and a == base.action[t] and repeats(plan, policy.chances.size, acting):
                 value = base.value[t]
             else:
-                share = 0.0 if expected else beta
+                share = beta if plan.mix == STEP else 0.0
                 value = deviate(
                     space, reference, x, y, s, t, a, limit, policy, acting, share, plan, of, first_item, item_count,
                     stream, scratch,
@@ -307,6 +309,9 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
             if need > 0 and unit(mix(mix(round_key, SAMPLE_STEP), t)) * (steps - t) < need:
                 slots.weight[slot] = chosen_weight
                 find_legal(space, x, s, legal)
+                if plan.roll_out == NONE:
+                    stream = mix(mix(round_key, TEACHER), t)
+                    immediate_costs(space, reference, x, y, s, legal, stream, scratch.values, scratch.opinion, where)
                 if plan.sample_actions > 0:
                     stream = mix(mix(round_key, SAMPLE_ACTION), t)
                     taken = scratch.base.action[t]
@@ -323,10 +328,7 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
                         scratch.opinion,
                         where,
                     )
-                if plan.roll_out == NONE:
-                    stream = mix(mix(round_key, TEACHER), t)
-                    immediate_costs(space, reference, x, y, s, legal, stream, scratch.values, scratch.opinion, where)
-                else:
+                if plan.roll_out != NONE:
                     evaluate(
                         space, reference, x, y, s, t, limit, legal, policy, plan, data.items, first_item, item_count,
                         round_key, need == compared, scratch, batch, b,

@@ -290,7 +290,7 @@ class Learner:
             rows = int(bank.filled[0])
             made[f"{name}.features"] = features_by_row(bank.table, rows)
             for part in ("weights", "squares", "sums", "scales"):
-                made[f"{name}.{part}"] = np.ascontiguousarray(getattr(bank, part)[:rows])
+                made[f"{name}.{part}"] = getattr(bank, part)[:rows].copy()
             if bank.inverse.size:
                 made[f"{name}.inverse"] = bank.inverse.copy()
         return made
@@ -326,7 +326,10 @@ class Learner:
             raise ConfigurationError(
                 "ridge learners cannot be merged: their covariance matrices are over different rows"
             )
-        rounds = np.array([max(o.counters[ROUNDS], 1.0) for o in everyone])
+        everyone = [o for o in everyone if o.counters[ROUNDS] > 0]
+        if not everyone:
+            return
+        rounds = np.array([o.counters[ROUNDS] for o in everyone])
         share = rounds / rounds.sum()
         states = [o.state() for o in everyone]
         merged = {"counters": np.sum([s["counters"] for s in states], axis=0)}

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lols.engine.dual import Kernel, dual
-from lols.engine.table import insert
+from lols.engine.table import insert, lookup
 from lols.learners.structures import BAD, CSOAA, DROPPED, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT
 from lols.learners.updates import invariant_step, move, multiplier, regress_rows, sensitize
 
@@ -22,6 +22,13 @@ def find_rows(bank, ids, first, last, rows, counters):
     for k in range(first, last):
         rows[k - first] = insert(bank.table, ids[k], bank.filled, bank.most)
         counters[DROPPED] += rows[k - first] < 0
+
+
+@dual
+def known_rows(bank, ids, first, last, rows):
+    """Rows of features that were looked for before: nothing is inserted or counted again."""
+    for k in range(first, last):
+        rows[k - first] = lookup(bank.table, ids[k])
 
 
 @dual
@@ -73,8 +80,8 @@ def learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters):
         if recipe.update == NAG:
             square = np.float32(4.0) * residual * residual * weight
             counters[WEIGHT] += weight
-            total = sensitize(shared, work.rows, slots.values, first, last, a, square, counters)
-            total += sensitize(single, work.action_rows, slots.action_values, low, high, 0, square, counters)
+            total = sensitize(shared, work.rows, slots.values, first, last, a, square, weight, counters)
+            total += sensitize(single, work.action_rows, slots.action_values, low, high, 0, square, weight, counters)
             factor = multiplier(counters)
             times = np.float64(recipe.rate) * np.float64(weight)
             amount = -invariant_step(residual, times, total * factor) * factor
@@ -149,13 +156,15 @@ def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, 
     amount = weight
     if recipe.update == NAG:
         counters[WEIGHT] += weight
-        total = sensitize(shared, work.rows, slots.values, first, last, good, weight, counters)
-        total += sensitize(shared, work.rows, slots.values, first, last, bad, weight, counters)
+        total = sensitize(shared, work.rows, slots.values, first, last, good, weight, weight, counters)
+        total += sensitize(shared, work.rows, slots.values, first, last, bad, weight, weight, counters)
         if by_action:
             for a in (good, bad):
                 low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-                find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
-                total += sensitize(single, work.action_rows, slots.action_values, low, high, 0, weight, counters)
+                known_rows(single, slots.action_ids, low, high, work.action_rows)
+                total += sensitize(
+                    single, work.action_rows, slots.action_values, low, high, 0, weight, weight, counters
+                )
         factor = multiplier(counters)
         enough = np.float64(violation) / max(np.float64(total * factor), 1e-12)
         amount = np.float32(min(np.float64(recipe.rate) * np.float64(weight), enough)) * factor
@@ -164,7 +173,7 @@ def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, 
     if by_action:
         for a in (good, bad):
             low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-            find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
+            known_rows(single, slots.action_ids, low, high, work.action_rows)
             signed = amount if a == good else -amount
             move(single, recipe, work.action_rows, slots.action_values, low, high, 0, signed, counters)
 

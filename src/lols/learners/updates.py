@@ -184,7 +184,7 @@ def ridge_rows(bank, rows, values, first, last, work):
 
 
 @dual
-def sensitize(bank, rows, values, first, last, column, square_gradient, counters):
+def sensitize(bank, rows, values, first, last, column, square_gradient, weight, counters):
     """NAG for one column, first half: note the gradient, and say how much a unit step moves the prediction."""
     total = np.float32(0.0)
     norm = np.float64(0.0)
@@ -197,7 +197,7 @@ def sensitize(bank, rows, values, first, last, column, square_gradient, counters
         norm += np.float64(square / (bank.scales[row] * bank.scales[row]))
         bank.squares[row, column] += square_gradient * square
         total += square / (np.sqrt(bank.squares[row, column] + TINY) * bank.scales[row])
-    counters[NORM] += norm
+    counters[NORM] += np.float64(weight) * norm
     return total
 
 

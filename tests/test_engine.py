@@ -1,0 +1,319 @@
+"""The engine against its twin: what is collected, at both speeds, on any number of threads, in any order."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from random_space import ACTIONS, VARIANTS, Variant, all_features, data_sets, random_data
+from twin import Choices, Search, TwinLearner, TwinPolicy, collected, weights_by_feature
+from twin import train as twin_train
+
+import lols
+from lols.engine.driver import FusedDriver
+from lols.learners.learner import hadamard_code
+
+JIT = os.environ.get("NUMBA_DISABLE_JIT") != "1"
+needs_compiler = pytest.mark.skipif(not JIT, reason="compares with compiled code")
+STRATEGIES = [
+    (into, out, mix)
+    for into, out in itertools.product(("learned", "reference", "mixture"), ("learned", "reference", "mixture", "none"))
+    for mix in (("state", "rollout", "example", "expected", "step") if out == "mixture" else ("state",))
+]
+
+
+def random_policy(seed: int, variant: Variant, *, components: int = 1, thresholds: int = 0) -> TwinPolicy:
+    """Weights that are small multiples of 1/4: sums are exact, and many actions are tied."""
+    rng = np.random.default_rng(seed)
+    code = hadamard_code(ACTIONS) if thresholds else np.zeros((0, ACTIONS), np.float32)
+    width = code.shape[0] * thresholds if thresholds else ACTIONS
+    states, actions = all_features(variant)
+    return TwinPolicy(
+        [{f: rng.integers(-2, 3, width) / 4.0 for f in states if rng.random() < 0.8} for _ in range(components)],
+        [{f: rng.integers(-2, 3) / 4.0 for f in actions} for _ in range(components)],
+        [1.0 / components] * components,
+        code,
+        thresholds,
+    )
+
+
+def assert_collects_what_the_twin_does(
+    variant: Variant,
+    data: list[lols.Example],
+    policy: TwinPolicy,
+    choices: Choices,
+    *,
+    seed: int = 0,
+    tricks: dict[str, bool] | None = None,
+    compiled: bool = True,
+) -> None:
+    beta, beta_in = choices.beta, choices.beta if choices.beta_in is None else choices.beta_in
+    trainer = lols.Trainer(variant.space, variant.reference, seed=seed, tricks=tricks, **choices.options())
+    plan = trainer.plan._replace(compare=choices.mix != "step")
+    examples = lols.Examples(variant.space, data)
+    n = len(data)
+    rounds = np.arange(n) + 7
+    with FusedDriver(variant.space, examples, variant.reference, compiled=compiled) as driver:
+        batch = driver.collect(
+            np.arange(n), rounds, policy.compiled(ACTIONS), plan, np.full(n, beta), np.full(n, beta_in)
+        )
+    for b in range(n):
+        search = Search(
+            variant.space, variant.reference, data[b], policy, choices,
+            seed=seed, number=int(rounds[b]), beta=beta, beta_in=beta_in,
+        )  # fmt: skip
+        expected, losses = search.collect()
+        assert collected(batch, b) == expected
+        assert batch.losses[b].tolist() == (losses if plan.compare else [losses[0], 0.0, 0.0])
+
+
+# --- cost-sensitive examples ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_strategy_gives_the_twins_cost_vectors(name: str) -> None:
+    variant = VARIANTS[name]
+    data = random_data(3, variant, count=2)
+    policy = random_policy(5, variant)
+    for (into, out, mix), ties in itertools.product(STRATEGIES, ("first", "random")):
+        horizons = (None, 1) if variant.space.cost and out != "none" else (None,)
+        for horizon in horizons:
+            choices = Choices(roll_in=into, roll_out=out, mix=mix, ties=ties, horizon=horizon)
+            assert_collects_what_the_twin_does(variant, data, policy, choices)
+
+
+@st.composite
+def cases(draw: Any, name: str) -> tuple[Variant, list[lols.Example], TwinPolicy, Choices, int]:
+    variant = VARIANTS[name]
+    into, out, mix = draw(st.sampled_from(STRATEGIES))
+    horizons = [None, 1, 2] if variant.space.cost and out != "none" else [None]
+    choices = Choices(
+        roll_in=into,
+        roll_out=out,
+        mix=mix,
+        ties=draw(st.sampled_from(["first", "random"])),
+        beta=draw(st.sampled_from([0.0, 0.25, 0.5, 1.0])),
+        beta_in=draw(st.sampled_from([None, 0.0, 0.5, 1.0])),
+        horizon=draw(st.sampled_from(horizons)),
+        sample_steps=draw(st.sampled_from([None, 1, 2])),
+        sample_actions=draw(st.sampled_from([None, 2, 3])),
+    )
+    thresholds = 0 if variant.space.action_features else draw(st.sampled_from([0, 0, 2]))
+    seed = draw(st.integers(0, 2**31))
+    policy = random_policy(seed, variant, components=draw(st.sampled_from([1, 1, 3])), thresholds=thresholds)
+    return variant, draw(data_sets(variant)), policy, choices, draw(st.integers(0, 9))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@given(st.data())
+def test_cost_vectors_features_weights_and_losses_equal_the_twins(name: str, data: st.DataObject) -> None:
+    variant, examples, policy, choices, seed = data.draw(cases(name))
+    assert_collects_what_the_twin_does(variant, examples, policy, choices, seed=seed)
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("name", ["bare", "closed"])
+@settings(max_examples=15)
+@given(st.data())
+def test_plain_python_collects_what_the_twin_does(name: str, data: st.DataObject) -> None:
+    variant, examples, policy, choices, seed = data.draw(cases(name))
+    for compiled in (False, True):
+        assert_collects_what_the_twin_does(variant, examples, policy, choices, seed=seed, compiled=compiled)
+
+
+@pytest.mark.parametrize("roll_out", ["none", "reference"])
+@pytest.mark.parametrize("name", ["bare", "keyed"])
+def test_sampled_actions_leave_the_teacher_legal(name: str, roll_out: str) -> None:
+    variant = VARIANTS[name]
+    choices = Choices(roll_out=roll_out, sample_actions=2)
+    for seed in range(20):
+        data = random_data(seed, variant, count=1)
+        assert_collects_what_the_twin_does(variant, data, random_policy(seed, variant), choices, seed=seed)
+
+
+@pytest.mark.parametrize("mix", ["state", "rollout", "example", "expected", "step"])
+def test_a_policy_of_several_components_never_calls_the_teacher_itself(mix: str) -> None:
+    variant = VARIANTS["full"]
+    for seed in range(10):
+        data = random_data(seed, variant, count=1, depth=5, nodes=12)
+        policy = random_policy(seed, variant, components=3)
+        assert_collects_what_the_twin_does(variant, data, policy, Choices(mix=mix), seed=seed)
+
+
+@pytest.mark.parametrize("name", ["closed", "pictured"])
+@pytest.mark.parametrize("mix", ["state", "rollout", "example", "expected", "step"])
+def test_closed_form_costs_may_be_off_by_a_constant_of_the_state(name: str, mix: str) -> None:
+    variant = VARIANTS[name]
+    for seed in range(10):
+        data = random_data(seed, variant, count=1, offset=8.0)
+        assert_collects_what_the_twin_does(variant, data, random_policy(seed, variant), Choices(mix=mix), seed=seed)
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+def assert_same_weights(model: lols.Model, expected: TwinPolicy) -> None:
+    for component in range(len(expected.shared)):
+        shared, single = weights_by_feature(model.policy, component)
+        wanted = {f: w for f, w in expected.shared[component].items() if np.any(w)}
+        assert shared.keys() == wanted.keys()
+        for f, weights in wanted.items():
+            np.testing.assert_allclose(shared[f], weights, rtol=1e-6)
+        own = {f: w for f, w in expected.single[component].items() if w}
+        assert single.keys() == own.keys()
+        for f, weight in own.items():
+            np.testing.assert_allclose(single[f], [weight], rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@settings(max_examples=20)
+@given(st.data())
+def test_training_follows_the_twin_to_the_last_weight(name: str, data: st.DataObject) -> None:
+    variant = VARIANTS[name]
+    into, out, mix = data.draw(st.sampled_from(STRATEGIES))
+    betas = [0.25, 0.5, "auto"] if out == "mixture" and mix not in ("step", "expected") else [0.5]
+    choices = Choices(
+        roll_in=into,
+        roll_out=out,
+        mix=mix,
+        ties=data.draw(st.sampled_from(["first", "random"])),
+        beta=data.draw(st.sampled_from(betas)),
+        beta_in=data.draw(st.sampled_from([None, 0.5])),
+    )
+    examples, seed = data.draw(data_sets(variant)), data.draw(st.integers(0, 5))
+    how = {"passes": 3, "batch_size": data.draw(st.integers(1, 3)), "seed": seed}
+    # A hinge under the perceptron adds and subtracts feature values: exact, so no tie is broken by rounding.
+    model = lols.train(
+        variant.space, examples, variant.reference, learner="hinge", update="perceptron", shuffle=False,
+        **how, **choices.options(),
+    )  # fmt: skip
+    twin = TwinLearner("hinge", "perceptron", 1.0, ACTIONS, by_action=variant.space.action_features is not None)
+    assert_same_weights(model, twin_train(variant.space, variant.reference, examples, choices, twin, **how))
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_searn_trains_a_mixture_over_passes(name: str) -> None:
+    variant = VARIANTS[name]
+    twin = TwinLearner("hinge", "perceptron", 1.0, ACTIONS, by_action=variant.space.action_features is not None)
+    choices = Choices(roll_in="mixture", roll_out="mixture", mix="step")
+    for seed in range(5):
+        data = random_data(seed, variant, count=4)  # a power of two: averages are exact
+        how = {"passes": 4, "batch_size": 2, "seed": seed}
+        model = lols.train(
+            variant.space, data, variant.reference, algorithm="searn", learner="hinge", update="perceptron",
+            shuffle=False, **how,
+        )  # fmt: skip
+        expected = twin_train(variant.space, variant.reference, data, choices, twin, searn=True, **how)
+        np.testing.assert_allclose(np.diff(model.policy.chances, prepend=0.0), expected.chances, rtol=1e-9)
+        assert_same_weights(model, expected)
+
+
+PRESETS = ["lols", "aggrevate", "dagger", "cloning", "searn"]
+LEARNERS = [("hinge", "adagrad", 0.1), ("csoaa", "nag", 0.3), ("hinge", "nag", 0.3), ("csoaa", "adagrad", 0.1)]
+
+
+@needs_compiler
+@pytest.mark.parametrize("algorithm", PRESETS)
+@pytest.mark.parametrize("name", VARIANTS)
+def test_both_speeds_give_the_same_weights(name: str, algorithm: str) -> None:
+    variant = VARIANTS[name]
+    data = random_data(11, variant, count=5, exact=False)
+    for reduction, update, rate in LEARNERS:
+        learner = lols.LearnerSettings(reduction, update, rate)
+        slow, fast = (
+            lols.train(
+                variant.space, data, variant.reference, algorithm=algorithm, learner=learner, passes=3, batch_size=2,
+                compiled=compiled,
+            )
+            for compiled in (False, True)
+        )  # fmt: skip
+        assert np.array_equal(slow.policy.stack, fast.policy.stack), (reduction, update)
+        assert np.array_equal(slow.policy.single_stack, fast.policy.single_stack), (reduction, update)
+        assert slow.report["progressive_loss"] == fast.report["progressive_loss"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("algorithm", PRESETS)
+@pytest.mark.parametrize("name", ["bare", "closed"])
+def test_the_number_of_threads_is_not_part_of_the_result(name: str, algorithm: str) -> None:
+    variant = VARIANTS[name]
+    data = random_data(12, variant, count=12, exact=False)
+    one, two = (
+        lols.train(variant.space, data, variant.reference, algorithm=algorithm, passes=3, batch_size=6, threads=threads)
+        for threads in (1, 2)
+    )
+    assert np.array_equal(one.policy.stack, two.policy.stack)
+    assert one.report["progressive_loss"] == two.report["progressive_loss"]
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("name", ["bare", "closed"])
+def test_what_is_collected_does_not_depend_on_the_order_of_the_batch(name: str) -> None:
+    variant = VARIANTS[name]
+    data = random_data(13, variant, count=6)
+    policy = random_policy(13, variant).compiled(ACTIONS)
+    plan = lols.Trainer(variant.space, variant.reference, ties="random").plan
+    half = np.full(6, 0.5)
+    with FusedDriver(variant.space, lols.Examples(variant.space, data), variant.reference) as driver:
+        whole = driver.collect(np.arange(6), np.arange(6), policy, plan, half, half)
+        expected = [(collected(whole, b), whole.losses[b].tolist()) for b in range(6)]
+        for seed in range(3):
+            order = np.random.default_rng(seed).permutation(6)
+            batch = driver.collect(order, order, policy, plan, half, half)
+            assert [(collected(batch, b), batch.losses[b].tolist()) for b in range(6)] == [expected[k] for k in order]
+        for k in range(6):
+            alone = driver.collect(np.array([k]), np.array([k]), policy, plan, half[:1], half[:1])
+            assert (collected(alone, 0), alone.losses[0].tolist()) == expected[k]
+
+
+# --- seeds ------------------------------------------------------------------------------------------------------------
+
+
+def stack(variant: Variant, data: list[lols.Example], **options: Any) -> np.ndarray:
+    return lols.train(variant.space, data, variant.reference, passes=2, batch_size=2, **options).policy.stack
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"ties": "random", "roll_out": "learned", "shuffle": False},
+        {"mix": "rollout", "shuffle": False},
+        {"sample_steps": 1, "roll_out": "reference", "shuffle": False},
+        {"sample_actions": 2, "roll_out": "reference", "shuffle": False},
+        {"roll_out": "reference"},  # the order of the examples
+    ],
+)
+def test_the_same_seed_gives_the_same_weights_and_another_seed_others(options: dict[str, Any]) -> None:
+    variant = VARIANTS["closed"]
+    data = random_data(14, variant, count=8, depth=5, nodes=12)
+    once, again, other = (stack(variant, data, seed=seed, **options) for seed in (1, 1, 2))
+    assert np.array_equal(once, again)
+    assert not np.array_equal(once, other)
+
+
+def test_without_randomness_the_seed_does_not_matter() -> None:
+    variant = VARIANTS["closed"]
+    data = random_data(15, variant, count=8)
+    for options in (
+        {"roll_out": "reference"},
+        {"roll_out": "learned"},
+        {"mix": "expected"},
+        {"beta": 0.0},
+        {"beta": 1.0},
+    ):
+        once, other = (stack(variant, data, seed=seed, shuffle=False, **options) for seed in (1, 2))
+        assert np.array_equal(once, other), options
+
+
+def test_a_random_teacher_draws_anew_with_another_seed() -> None:
+    variant = VARIANTS["bare"]
+    data = random_data(16, variant, count=8)
+    once, again, other = (stack(variant, data, seed=s, roll_out="reference", shuffle=False) for s in (1, 1, 2))
+    assert np.array_equal(once, again)
+    assert not np.array_equal(once, other)
