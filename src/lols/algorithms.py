@@ -41,6 +41,8 @@ class Algorithm:
     returned
         The policy that training gives: `"average"` of the weights, `"last"`, or one `"drawn"` uniformly from all
         rounds.
+    imitate
+        Without roll-outs: whether an action costs 1 unless the reference would take it, even where the space has `cost`.
     restart
         Whether every pass trains a new learner, and the policy is a mixture over passes (Searn).
     alpha
@@ -61,6 +63,7 @@ class Algorithm:
     mix: str = "state"
     ties: str = "first"
     returned: str = "average"
+    imitate: bool = False
     restart: bool = False
     alpha: float | None = None
     horizon: int | None = None
@@ -98,7 +101,7 @@ class Algorithm:
           roll in    with a mixture: the reference with probability β_in, else the learned policy, drawn at each step
           β_in       linear:1:0
           deviate    at every step, to every legal action
-          roll out   not at all: an action costs what it adds to the loss, or 1 unless the reference would take it
+          roll out   not at all: an action costs 1 unless the reference would take it
           ties       the first action wins
           return     the average of the weights over all rounds
         """
@@ -107,7 +110,10 @@ class Algorithm:
             lines.append(("β_in", _beta_words(self.beta if self.beta_in is None else self.beta_in, self)))
         steps = "every step" if self.sample_steps is None else f"{self.sample_steps} random steps"
         moves = "every legal action" if self.sample_actions is None else f"{self.sample_actions} actions"
-        lines += [("deviate", f"at {steps}, to {moves}"), ("roll out", _ROLL_OUT_WORDS[self.roll_out])]
+        lines += [
+            ("deviate", f"at {steps}, to {moves}"),
+            ("roll out", _ROLL_OUT_WORDS["imitate" if self.imitate else self.roll_out]),
+        ]
         if self.horizon is not None and self.roll_out != "none":
             lines.append(("horizon", f"a roll-out stops after {self.horizon} steps; what comes later costs nothing"))
         if self.roll_out == "mixture":
@@ -131,6 +137,7 @@ _ROLL_OUT_WORDS = {
     "learned": "with the learned policy",
     "mixture": "with a mixture: the reference with probability β, else the learned policy",
     "none": "not at all: an action costs what it adds to the loss, or 1 unless the reference would take it",
+    "imitate": "not at all: an action costs 1 unless the reference would take it",
 }
 _MIX_WORDS = {
     "state": "one per state, shared by all its deviations",
@@ -163,9 +170,12 @@ PRESETS: dict[str, Algorithm] = {
         cites="Ross, Gordon & Bagnell 2011",
         roll_in="mixture",
         roll_out="none",
+        imitate=True,
         beta_in=Linear(1.0, 0.0),
     ),
-    "cloning": Algorithm(name="cloning", cites="behavioural cloning", roll_in="reference", roll_out="none"),
+    "cloning": Algorithm(
+        name="cloning", cites="behavioural cloning", roll_in="reference", roll_out="none", imitate=True
+    ),
     "searn": Algorithm(
         name="searn",
         cites="Daumé III, Langford & Marcu 2009",
@@ -213,6 +223,8 @@ def _contradictions(made: Algorithm, given: dict[str, Any]) -> None:
         if option in given and not fits:
             reason = "searn's β follows from alpha" if option.startswith("beta") and made.restart else why
             raise ConfigurationError(f"{option} has no effect: {reason}")
+    if made.imitate and made.roll_out != "none":
+        raise ConfigurationError(f"{made.name} imitates: roll_out must be 'none', or choose lols or aggrevate")
     if made.restart and (not mixture_out or made.mix != "step"):
         raise ConfigurationError("searn draws a policy at every step: roll_out must be 'mixture' and mix 'step'")
     if made.roll_out == "none" and mixture_in and "auto" in (made.beta_in, made.beta if made.beta_in is None else None):

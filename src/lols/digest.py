@@ -104,6 +104,8 @@ def _describe(value: Any, seen: set[int]) -> Iterator[bytes]:
             yield b"again"
         else:
             seen.add(id(value))
+            # Cached kernels look their module up by name.
+            yield str(value.__module__).encode()
             for code in _codes(value.__code__):
                 constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
                 yield repr((code.co_code, constants, code.co_names, code.co_varnames)).encode()

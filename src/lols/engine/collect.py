@@ -138,9 +138,9 @@ def value_trail(space, x, y, s, steps, components, plan, base, memo, epoch, wher
 
 
 @dual
-def immediate_costs(space, reference, x, y, s, legal, stream, values, opinion, where):
+def immediate_costs(space, reference, x, y, s, legal, imitate, stream, values, opinion, where):
     """Without roll-outs an action costs what it adds to the loss, or 1 unless the reference would take it."""
-    if has(space, "cost"):
+    if has(space, "cost") and not imitate:
         for a in range(legal.size):
             if legal[a]:
                 values[a] = cost(space, x, y, s, a)
@@ -311,7 +311,9 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
                 find_legal(space, x, s, legal)
                 if plan.roll_out == NONE:
                     stream = mix(mix(round_key, TEACHER), t)
-                    immediate_costs(space, reference, x, y, s, legal, stream, scratch.values, scratch.opinion, where)
+                    immediate_costs(
+                        space, reference, x, y, s, legal, plan.imitate, stream, scratch.values, scratch.opinion, where
+                    )
                 if plan.sample_actions > 0:
                     stream = mix(mix(round_key, SAMPLE_ACTION), t)
                     taken = scratch.base.action[t]

@@ -7,7 +7,9 @@ kernel is cached on disk, and any edit of a function or of a helper it calls giv
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -66,6 +68,8 @@ class SpaceType(types.Type):  # type: ignore[misc]
 
 
 register_model(SpaceType)(models.OpaqueModel)
+# Numba's name for the module of functions that were made by `exec`; a cached kernel asks for it when it is loaded.
+sys.modules.setdefault("<dynamic>", ModuleType("<dynamic>"))
 COMPILED: dict[str, dict[str, Any]] = {}
 
 

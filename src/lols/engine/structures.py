@@ -67,6 +67,7 @@ class Plan(NamedTuple):
     horizon: int
     sample_steps: int
     sample_actions: int
+    imitate: bool  # without roll-outs, ask the teacher even where the space has costs
     compare: bool  # measure teacher against learner, for beta="auto"
     merge: bool
     reuse: bool
@@ -78,7 +79,7 @@ class Plan(NamedTuple):
 def following(seed: int, random_ties: bool) -> Plan:
     """A plan for following a policy: all that matters then is how ties are broken and draws are made."""
     return Plan(
-        seed, LEARNED, NONE, STATE, random_ties, *(False,) * 2, *(0,) * 3, *(False,) * 4, cache_items=True, live=0
+        seed, LEARNED, NONE, STATE, random_ties, *(False,) * 2, *(0,) * 3, *(False,) * 5, cache_items=True, live=0
     )
 
 
