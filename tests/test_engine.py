@@ -42,6 +42,10 @@ def random_policy(seed: int, variant: Variant, *, components: int = 1, threshold
     )
 
 
+# A hinge under the perceptron adds and subtracts feature values: exact, so no tie is broken by rounding.
+COUNTING = lols.LearnerSettings("hinge", "perceptron")
+
+
 def assert_collects_what_the_twin_does(
     variant: Variant,
     data: list[lols.Example],
@@ -187,9 +191,8 @@ def test_training_follows_the_twin_to_the_last_weight(name: str, data: st.DataOb
     )
     examples, seed = data.draw(data_sets(variant)), data.draw(st.integers(0, 5))
     how = {"passes": 3, "batch_size": data.draw(st.integers(1, 3)), "seed": seed}
-    # A hinge under the perceptron adds and subtracts feature values: exact, so no tie is broken by rounding.
     model = lols.train(
-        variant.space, examples, variant.reference, learner="hinge", update="perceptron", shuffle=False,
+        variant.space, examples, variant.reference, learner=COUNTING, shuffle=False,
         **how, **choices.options(),
     )  # fmt: skip
     twin = TwinLearner("hinge", "perceptron", 1.0, ACTIONS, by_action=variant.space.action_features is not None)
@@ -205,7 +208,7 @@ def test_searn_trains_a_mixture_over_passes(name: str) -> None:
         data = random_data(seed, variant, count=4)  # a power of two: averages are exact
         how = {"passes": 4, "batch_size": 2, "seed": seed}
         model = lols.train(
-            variant.space, data, variant.reference, algorithm="searn", learner="hinge", update="perceptron",
+            variant.space, data, variant.reference, algorithm="searn", learner=COUNTING,
             shuffle=False, **how,
         )  # fmt: skip
         expected = twin_train(variant.space, variant.reference, data, choices, twin, searn=True, **how)

@@ -109,7 +109,7 @@ def predicted(policy: Any, example: CostSensitiveExample, component: int = 0) ->
 
 @named(PAIRS)
 @settings(max_examples=15)
-@given(seed=st.integers(0, 2**32 - 1), margin=st.sampled_from(["unit", "cost"]))
+@given(seed=st.integers(0, 2**32 - 1), margin=st.sampled_from(["unit", "cost", "weighted"]))
 def test_every_reduction_and_update_learns_what_its_twin_does(
     reduction: str, update: str, seed: int, margin: str
 ) -> None:

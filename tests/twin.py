@@ -585,13 +585,15 @@ class TwinLearner:
         def margin(a: int) -> Any:
             if self.update == "perceptron":
                 return F(0.0)
-            return F(1.0) if self.margin == "unit" else F(example.costs[a]) - F(least)
+            return F(example.costs[a]) - F(least) if self.margin == "cost" else F(1.0)
 
         bad = max(wrong, key=lambda a: margin(a) - predicted[a])
         violation = predicted[good] + (margin(bad) - predicted[bad])
         if violation < 0 or (violation == 0 and self.update != "perceptron"):
             return
         weight = F(example.weight)
+        if self.margin == "weighted":
+            weight = weight * (F(example.costs[bad]) - F(example.costs[good]))
         up, down = self.joint(example, good), self.joint(example, bad)
         if self.update == "nag":
             self.total_weight += float(weight)

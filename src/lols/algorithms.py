@@ -42,7 +42,7 @@ class Algorithm:
         The policy that training gives: `"average"` of the weights, `"last"`, or one `"drawn"` uniformly from all
         rounds.
     imitate
-        Without roll-outs: whether an action costs 1 unless the reference would take it, even where the space has `cost`.
+        Without roll-outs: whether an action costs 1 unless the reference would take it, even if the space has `cost`.
     restart
         Whether every pass trains a new learner, and the policy is a mixture over passes (Searn).
     alpha

@@ -7,6 +7,7 @@ type.
 
 from __future__ import annotations
 
+import enum
 import functools
 import hashlib
 import sys
@@ -32,7 +33,7 @@ def digest_functions(functions: Mapping[str, Any]) -> str:
     False
     """
     digest = hashlib.sha256(_library_digest())
-    seen: set[int] = set()
+    seen: dict[int, int] = {}
     for name in sorted(functions):
         digest.update(f"\0{name}=".encode())
         for part in _describe(functions[name], seen):
@@ -89,21 +90,29 @@ def _reached(function: types.FunctionType) -> dict[str, Any]:
             found[name] = cell.cell_contents
         except ValueError:
             continue
-    for module_name, module in list(found.items()):
-        if isinstance(module, types.ModuleType) and module.__name__.partition(".")[0] not in TRUSTED:
-            found |= {f"{module_name}.{n}": getattr(module, n) for n in names if hasattr(module, n)}
+    pending = list(found.items())
+    while pending:
+        path, module = pending.pop()
+        if (
+            isinstance(module, types.ModuleType)
+            and module.__name__.partition(".")[0] not in TRUSTED
+            and path.count(".") < 8
+        ):
+            inner = {f"{path}.{n}": getattr(module, n) for n in names if hasattr(module, n)}
+            pending += [(name, value) for name, value in inner.items() if name not in found]
+            found |= inner
     return {name: plain(value) for name, value in found.items()}
 
 
-def _describe(value: Any, seen: set[int]) -> Iterator[bytes]:
+def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
     value = plain(value)
     if isinstance(value, types.FunctionType):
         if _trusted(value):
             yield f"{value.__module__}.{value.__qualname__}".encode()
         elif id(value) in seen:
-            yield b"again"
+            yield f"function {seen[id(value)]} again".encode()
         else:
-            seen.add(id(value))
+            seen[id(value)] = len(seen)
             # Cached kernels look their module up by name.
             yield str(value.__module__).encode()
             for code in _codes(value.__code__):
@@ -118,6 +127,8 @@ def _describe(value: Any, seen: set[int]) -> Iterator[bytes]:
         yield f"{value.dtype}{value.shape}".encode() + value.tobytes()
     elif isinstance(value, types.ModuleType):
         yield f"module {value.__name__} {getattr(value, '__version__', '')}".encode()
+    elif isinstance(value, enum.EnumMeta):
+        yield repr({name: value[name].value for name in value.__members__}).encode()
     elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
         yield f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}".encode()
     elif isinstance(value, tuple):

@@ -14,6 +14,7 @@ import numpy as np
 
 from lols.adaptive import Rivalry
 from lols.algorithms import Algorithm, algorithm, schedules
+from lols.digest import digest_functions
 from lols.engine.compiling import compile_seconds
 from lols.engine.driver import FusedDriver
 from lols.engine.structures import MIXES, ROLLS, Batch, Plan, Policy
@@ -315,6 +316,8 @@ class _Run:
             "batch_size": trainer.batch_size,
             "seed": trainer.seed,
             "shuffle": trainer.shuffle,
+            "space": digest_functions(trainer.space.functions()),
+            "reference": digest_functions(trainer.reference.functions()),
             "data": digest.hexdigest(),
         }
 
@@ -343,7 +346,15 @@ class _Run:
                 raise ModelFileError(
                     f"{path}: made with another {name}; resume with the same data and options, or delete it"
                 )
+        try:
+            self._take_over(header, tensors)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ModelFileError(f"{path}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
+
+    def _take_over(self, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
         self.learner.load({k.removeprefix("learner."): v for k, v in tensors.items() if k.startswith("learner.")})
+        if tensors["sums"].shape != self.sums.shape:
+            raise ValueError(f"'sums' has shape {tensors['sums'].shape}")
         self.sums = tensors["sums"].copy()
         self.pass_, self.offset = int(header["pass"]), int(header["offset"])
         self.rivalry = Rivalry(**header["rivalry"])

@@ -27,6 +27,7 @@ from lols.engine.structures import (
     EXAMPLE,
     EXPECTED,
     LEARNED,
+    LOSS_NOT_FINITE,
     MIXTURE,
     NEGATIVE,
     NO_ACTIONS,
@@ -112,6 +113,7 @@ def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, item
         base.key[t] = key(space, x, s)
         step(space, x, s, a)
         t += 1
+        where[2] = t
     if t == 0 and where[0] == 0:
         where[0] = NO_ACTIONS
     return t
@@ -122,7 +124,7 @@ def value_trail(space, x, y, s, steps, components, plan, base, memo, epoch, wher
     """What every state of the roll-in was worth, remembered for roll-outs that come back to it; the final loss."""
     final = float(loss(space, x, y, s))
     if not np.isfinite(final):
-        where[0] = NOT_FINITE
+        where[0] = LOSS_NOT_FINITE
     elif final < 0.0:
         where[0] = NEGATIVE
     value = 0.0 if has(space, "cost") else final

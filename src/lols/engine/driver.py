@@ -17,10 +17,12 @@ from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
 from lols.engine.structures import (
     ILLEGAL_REFERENCE,
+    LOSS_NOT_FINITE,
     NEGATIVE,
     NO_ACTIONS,
     NO_SUCH_ITEM,
     NOT_FINITE,
+    NOTHING,
     TOO_MANY_FEATURES,
     TOO_MANY_ITEMS,
     TOO_MANY_STEPS,
@@ -210,12 +212,13 @@ class FusedDriver:
             "or Sizes.steps is too small",
             NO_ACTIONS: "`actions` allows nothing at the start state: leave such examples out",
             ILLEGAL_REFERENCE: f"the reference takes action {action}, which `actions` does not allow there"
-            if action >= 0
+            if action != NOTHING
             else "the reference has no legal action there",
             TOO_MANY_FEATURES: "`features` or `action_features` emits more than Sizes says: raise it",
             TOO_MANY_ITEMS: f"`items` looks at more than Sizes.items = {self.space.sizes.items}: raise it",
             NO_SUCH_ITEM: f"`items` looks at item {action}, or in a role, that is not there",
             NOT_FINITE: f"`{self._costly()}` gives NaN or infinity: a dead end, or a mistake in it",
+            LOSS_NOT_FINITE: "`loss` gives NaN or infinity: a dead end, or a mistake in it",
             NEGATIVE: "`loss` is negative: add a constant, so that the best result costs 0",
         }[code]
         return SpaceError(f"{place}: {reason}")

@@ -55,7 +55,7 @@ class Kernel:
     def __call__(self, compiled: bool, *arguments: Any) -> Any:
         if compiled:
             return self.compiled(*arguments)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             return self.plain(*arguments)
 
 

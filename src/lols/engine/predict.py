@@ -7,7 +7,7 @@ import numpy as np
 from lols.engine.dual import Kernel, dual, has, loss, row, start, step
 from lols.engine.rolling import find_legal, teacher_action
 from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score
-from lols.engine.structures import COMPONENT, NEGATIVE, NOT_FINITE, TEACHER, TIE, TOO_MANY_STEPS
+from lols.engine.structures import COMPONENT, LOSS_NOT_FINITE, NEGATIVE, TEACHER, TIE, TOO_MANY_STEPS
 from lols.hashing import mix
 
 
@@ -66,6 +66,8 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first,
                 space, x, s, legal, policy, component, plan.cache_items, data.items, first_item, sight,
                 scratch.epoch[0], scratch.where,
             )  # fmt: skip
+            if scratch.where[0] != 0:
+                return scratch.where[0]
             a = cheapest(sight.bits, legal, plan.random_ties, mix(stream, TIE))
             taken[first_step[example] + t] = a
             if keep_scores:
@@ -73,6 +75,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first,
                     scores[first_step[example] + t, j] = sight.costs[j] if legal[j] else np.inf
             step(space, x, s, a)
             t += 1
+            scratch.where[2] = t
         taken[first_step[example] + t] = -1
     return scratch.where[0]
 
@@ -96,6 +99,7 @@ def follow_teacher(space, reference, data, plan, scratch, begin_at, end_at, stat
                 return scratch.where[0]
             step(space, x, s, a)
             t += 1
+            scratch.where[2] = t
     return scratch.where[0]
 
 
@@ -106,7 +110,7 @@ def losses(space, data, scratch, states, first, out):
         x, y = row(data.x, example), row(data.y, example)
         out[example] = loss(space, x, y, states[first[example] : first[example] + data.states[example]])
         if not np.isfinite(out[example]):
-            scratch.where[0] = NOT_FINITE
+            scratch.where[0] = LOSS_NOT_FINITE
         elif out[example] < 0.0:
             scratch.where[0] = NEGATIVE
         if scratch.where[0] != 0:

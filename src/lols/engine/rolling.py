@@ -12,6 +12,7 @@ from lols.engine.structures import (
     ILLEGAL_REFERENCE,
     LEARNED,
     NOT_FINITE,
+    NOTHING,
     REFERENCE,
     TEACHER,
     TEACHER_POLICY,
@@ -76,7 +77,7 @@ def free_actions(reference, x, y, s, legal, stream, opinion, where):
             where[0], where[3] = ILLEGAL_REFERENCE, a
         count += marked[a]
     if count == 0 and where[0] == 0:
-        where[0], where[3] = ILLEGAL_REFERENCE, -1
+        where[0], where[3] = ILLEGAL_REFERENCE, NOTHING
 
 
 @dual

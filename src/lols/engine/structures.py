@@ -22,7 +22,8 @@ TEACHER_POLICY, DRAWN_POLICY = -1, -2
 
 # What can be wrong, as the kernels report it.
 OK, TOO_MANY_STEPS, NO_ACTIONS, ILLEGAL_REFERENCE, TOO_MANY_FEATURES, TOO_MANY_ITEMS, NO_SUCH_ITEM = range(7)
-NOT_FINITE, NEGATIVE = 7, 8
+NOT_FINITE, NEGATIVE, LOSS_NOT_FINITE = 7, 8, 9
+NOTHING = -(1 << 62)  # in place of an action: none at all
 
 
 class Table(NamedTuple):

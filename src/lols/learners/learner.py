@@ -61,7 +61,9 @@ class LearnerSettings:
     rate
         Step size; by default one that suits reduction and update. For ridge, the regularisation.
     margin
-        The hinge's margin: `"unit"`, or `"cost"` for the difference in cost.
+        The hinge's margin: `"unit"`; `"cost"`, as wide as the difference in cost; or `"weighted"`, a unit margin whose
+        updates are weighted by that difference. Without weights it counts how often an action is worse, not by how
+        much: it stands noisy costs better, but need not find the action that is best in expectation.
     bits
         None for a table that grows with the features seen, or the base-2 logarithm of a fixed number of rows.
     max_features
@@ -92,14 +94,14 @@ class LearnerSettings:
         for value, names, what in (
             (self.reduction, REDUCTIONS, "learner"),
             (self.update, UPDATES, "update"),
-            (self.margin, ("unit", "cost"), "margin"),
+            (self.margin, ("unit", "cost", "weighted"), "margin"),
         ):
             if value not in names:
                 raise ConfigurationError(f"unknown {what} '{value}': choose one of {', '.join(sorted(names))}")
         if (self.reduction, self.update) not in DEFAULT_RATES:
             able = sorted(u for r, u in DEFAULT_RATES if r == self.reduction)
             raise ConfigurationError(f"{self.reduction} cannot use {self.update}: choose one of {', '.join(able)}")
-        if self.rate is not None and not self.rate > 0:
+        if self.rate is not None and not 0 < self.rate < np.inf:
             raise ConfigurationError(f"the learning rate is {self.rate}; it must be positive")
         if self.bits is not None and not 1 <= self.bits <= 30:
             raise ConfigurationError(f"bits is {self.bits}; it must be between 1 and 30")
@@ -153,7 +155,8 @@ class Learner:
             REDUCTIONS[settings.reduction],
             UPDATES[settings.update],
             float(settings.step),
-            settings.margin == "unit",
+            settings.margin != "cost",
+            settings.margin == "weighted",
             settings.thresholds,
         )
         self.counters = np.zeros(6, np.float64)

@@ -153,6 +153,8 @@ def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, 
     """Make the good action look cheaper and the bad one dearer."""
     first, last = slots.start[slot], slots.stop[slot]
     weight = slots.weight[slot]
+    if recipe.weighted:
+        weight *= slots.costs[slot, bad] - slots.costs[slot, good]
     amount = weight
     if recipe.update == NAG:
         counters[WEIGHT] += weight

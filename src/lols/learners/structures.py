@@ -38,6 +38,7 @@ class Recipe(NamedTuple):
     update: int
     rate: float
     unit_margin: bool
+    weighted: bool  # by how much the violator costs more
     thresholds: int
 
 

@@ -1,0 +1,248 @@
+"""Theorems 1 and 2 and Table 1 of the paper: by exact enumeration, and by running the engine on the same worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from fractions import Fraction
+from statistics import mean
+from typing import Any
+
+import pytest
+
+import lols
+from lols.theory.small_worlds import (
+    BLIND,
+    IN_REFERENCE,
+    REPRESENTATION,
+    ROLL_INS,
+    ROLL_OUTS,
+    WORLDS,
+    World,
+    learned_policy,
+    out_reference,
+    table_1,
+    world_reference,
+    world_space,
+)
+
+OUT_REFERENCE = out_reference()
+SPACE, REFERENCE = world_space(), world_reference()
+SEEDS = range(40)
+HALF = Fraction(1, 2)
+EPSILON = Fraction(1, 10)
+
+
+def bits(letters: str) -> frozenset[str]:
+    return frozenset(letters)
+
+
+# --- the worlds are those of Figure 3 ---------------------------------------------------------------------------------
+
+
+def test_the_losses_are_those_of_the_figure() -> None:
+    assert IN_REFERENCE.losses == REPRESENTATION.losses == (0, 10, 100, 0)
+    assert OUT_REFERENCE.losses == (1, 1 - EPSILON, 1 + EPSILON, 0)
+
+
+def test_the_reference_is_optimal_in_a_and_b_and_a_little_worse_than_learnable_in_c() -> None:
+    assert [float(w.loss(w.reference_policy)) for w in (IN_REFERENCE, REPRESENTATION, OUT_REFERENCE)] == [0, 0, 1]
+    assert min(OUT_REFERENCE.loss(p) for p in OUT_REFERENCE.policies()) == 0
+
+
+def test_policies_are_the_bit_vectors_with_ties_at_random() -> None:
+    # (a): first, second or a tie at each of three states. (b): nothing but a tie at s1. (c): one choice for s2 and s3.
+    assert len(IN_REFERENCE.policies()) == 27
+    assert len(REPRESENTATION.policies()) == 9 and {p[0] for p in REPRESENTATION.policies()} == {HALF}
+    assert len(OUT_REFERENCE.policies()) == 9 and all(p[1] == p[2] for p in OUT_REFERENCE.policies())
+
+
+# --- Theorem 1: roll-in with the reference ----------------------------------------------------------------------------
+
+
+def test_rolling_in_with_the_reference_makes_no_example_at_s3() -> None:
+    for world in (IN_REFERENCE, REPRESENTATION):
+        for policy in world.policies():
+            for roll_out in ROLL_OUTS:
+                assert {e.state for e in world.examples(policy, "reference", roll_out)} == {0, 1}
+
+
+def test_theorem_1_the_policy_of_the_proof_has_no_regret_and_a_large_loss() -> None:
+    # c at s2 and b at s1, nothing learned at s3: "taking action e half the time in s3", so J = 50 where the reference
+    # has 0. With a bit on e, which costs no regret either, it is 100.
+    undecided, worst = (IN_REFERENCE.policy(bits(letters)) for letters in ("bc", "bce"))
+    assert IN_REFERENCE.cost_sensitive_regret(undecided, "reference", "reference") == 0
+    assert IN_REFERENCE.loss(undecided) == 50
+    assert IN_REFERENCE.cost_sensitive_regret(worst, "reference", "reference") == 0
+    assert IN_REFERENCE.loss(worst) == 100
+
+
+# The worst loss of a policy without cost-sensitive regret, by world, roll-in and roll-out. In (b) every policy comes to
+# s3 half of the time, so the worst choice there costs 100 / 2. In (c) the roll-out decides, not the roll-in.
+WORST = {
+    IN_REFERENCE.name: {("reference", "reference"): 100},
+    REPRESENTATION.name: {("reference", roll_out): 50 for roll_out in ROLL_OUTS},
+    OUT_REFERENCE.name: {(roll_in, "reference"): Fraction(9, 10) for roll_in in ROLL_INS},
+    BLIND.name: {("learned", "learned"): 2},
+}
+
+
+@pytest.mark.parametrize("roll_out", ROLL_OUTS)
+@pytest.mark.parametrize("roll_in", ROLL_INS)
+@pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+def test_the_worst_policy_without_regret_has_this_loss_and_elsewhere_none(
+    world: World, roll_in: str, roll_out: str
+) -> None:
+    assert world.worst_loss(roll_in, roll_out) == WORST[world.name].get((roll_in, roll_out), 0)
+
+
+def test_learned_roll_in_makes_the_example_at_s3_that_the_reference_never_makes() -> None:
+    policy = IN_REFERENCE.policy(bits("bce"))
+    at_s3 = [e for e in IN_REFERENCE.examples(policy, "learned", "mixture") if e.state == 2]
+    assert [(e.chance, e.costs) for e in at_s3] == [(1, (100, 0))]
+    assert IN_REFERENCE.cost_sensitive_regret(policy, "learned", "mixture") >= 100
+
+
+# --- Theorem 2: roll-out with the reference ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("roll_in", ROLL_INS)
+def test_theorem_2_reference_roll_outs_settle_on_a_d_though_one_deviation_is_far_better(roll_in: str) -> None:
+    a_d, b_d = (OUT_REFERENCE.policy(bits(letters)) for letters in ("ad", "bd"))
+    assert OUT_REFERENCE.zero_regret(roll_in, "reference") == [a_d]
+    assert OUT_REFERENCE.loss(a_d) == 1 - EPSILON
+    assert OUT_REFERENCE.deviation_regret(a_d) == 1 - EPSILON and OUT_REFERENCE.loss(b_d) == 0
+
+
+@pytest.mark.parametrize("roll_out", ["mixture", "learned"])
+def test_mixture_and_learned_roll_outs_find_b_d(roll_out: str) -> None:
+    assert OUT_REFERENCE.zero_regret("learned", roll_out) == [OUT_REFERENCE.policy(bits("bd"))]
+
+
+@pytest.mark.parametrize(
+    ("beta", "found"), [("0", "bd"), ("1/2", "bd"), ("89/100", "bd"), ("91/100", "ad"), ("1", "ad")]
+)
+def test_the_mixture_finds_b_d_exactly_while_beta_is_below_one_less_epsilon(beta: str, found: str) -> None:
+    # At s1, a costs β + (1 - β)(1 - ε) and b costs β(1 + ε): b is cheaper if and only if β < 1 - ε.
+    assert OUT_REFERENCE.zero_regret("learned", "mixture", Fraction(beta)) == [OUT_REFERENCE.policy(bits(found))]
+
+
+def test_the_regret_to_deviations_grows_as_epsilon_shrinks() -> None:
+    for denominator in (2, 10, 1000):
+        world = out_reference(Fraction(1, denominator))
+        assert world.deviation_regret(world.policy(bits("ad"))) == 1 - Fraction(1, denominator)
+        assert world.zero_regret("learned", "reference") == [world.policy(bits("ad"))]
+
+
+# --- Table 1 ----------------------------------------------------------------------------------------------------------
+
+
+def test_table_1_comes_out_as_printed() -> None:
+    assert table_1() == {
+        ("reference", "reference"): "inconsistent",
+        ("reference", "mixture"): "inconsistent",
+        ("reference", "learned"): "inconsistent",
+        ("learned", "reference"): "not locally optimal",
+        ("learned", "mixture"): "good",
+        ("learned", "learned"): "reinforcement learning",
+    }
+
+
+# --- the engine on the same worlds ------------------------------------------------------------------------------------
+
+
+def trained(world: World, learner: Any, seeds: Iterable[int] = SEEDS, **options: Any) -> list[lols.Model]:
+    options = {"ties": "random", "passes": 50, "batch_size": 1} | options
+    return [lols.train(SPACE, [world], REFERENCE, learner=learner, seed=seed, **options) for seed in seeds]
+
+
+# What the engine ends with, for every seed. A decision that training never sees, or that looks the same on both sides,
+# is drawn at random: in (a) one half for b times one half for e times 100; in (b) the same, s1 being undecidable.
+ENDS_WITH = {
+    IN_REFERENCE.name: {("reference", "reference"): 25},
+    REPRESENTATION.name: {("reference", roll_out): 25 for roll_out in ROLL_OUTS},
+    OUT_REFERENCE.name: {(roll_in, "reference"): Fraction(9, 10) for roll_in in ROLL_INS},
+}
+
+
+@pytest.mark.parametrize("learner", ["csoaa", lols.LearnerSettings("hinge", "adagrad", margin="weighted")])
+@pytest.mark.parametrize("roll_out", ROLL_OUTS)
+@pytest.mark.parametrize("roll_in", ROLL_INS)
+@pytest.mark.parametrize("world", [IN_REFERENCE, REPRESENTATION, OUT_REFERENCE], ids=lambda world: world.name)
+def test_the_engine_ends_without_regret_and_with_this_loss(
+    world: World, roll_in: str, roll_out: str, learner: Any
+) -> None:
+
+    expected = ENDS_WITH[world.name].get((roll_in, roll_out), 0)
+    settled = world.zero_regret(roll_in, roll_out)
+    for model in trained(world, learner, roll_in=roll_in, roll_out=roll_out):
+        policy = learned_policy(model, world)
+        assert policy in settled
+        assert world.loss(policy) == expected
+
+
+@pytest.mark.parametrize("learner", ["csoaa", "hinge"])
+def test_predictions_fail_as_often_as_the_exact_policy_says(learner: str) -> None:
+    losses = [
+        m.evaluate([IN_REFERENCE]) for m in trained(IN_REFERENCE, learner, roll_in="reference", roll_out="reference")
+    ]
+    assert set(losses) == {0.0, 100.0}  # 100 with probability 1/4, the mean of forty has a standard deviation of 6.8
+    assert mean(losses) == pytest.approx(25, abs=21)
+    fixed = [m.evaluate([IN_REFERENCE]) for m in trained(IN_REFERENCE, learner, roll_out="learned")]
+    assert set(fixed) == {0.0}
+
+
+def test_ties_are_drawn_for_every_input_anew_and_the_same_input_is_drawn_the_same_way_again() -> None:
+    # Letters that were never seen: both actions look alike at every state of each of these worlds.
+    strange = [
+        replace(IN_REFERENCE, features=tuple(chr(1000 + 6 * k + i) + chr(1001 + 6 * k + i) for i in (0, 2, 4)))  # type: ignore[arg-type]
+        for k in range(40)
+    ]
+    model = trained(IN_REFERENCE, "csoaa", [0])[0]
+    losses = model.losses(strange).tolist()
+    assert set(losses) == {0.0, 10.0, 100.0}
+    assert [model.evaluate([world]) for world in strange] == losses
+
+
+def test_a_hinge_without_weights_need_not_find_b_d_under_a_coin_per_state() -> None:
+    # Half of the time a is cheaper by ε, half of the time b is cheaper by 1 - ε: a fair fight unless the amount counts.
+    losses = {OUT_REFERENCE.loss(learned_policy(m, OUT_REFERENCE)) for m in trained(OUT_REFERENCE, "hinge")}
+    assert losses == {0, Fraction(9, 10)}
+    weighted = lols.LearnerSettings("hinge", "adagrad", margin="weighted")
+    losses = {OUT_REFERENCE.loss(learned_policy(m, OUT_REFERENCE)) for m in trained(OUT_REFERENCE, weighted)}
+    assert losses == {0}
+
+
+@pytest.mark.parametrize("mix", ["state", "rollout", "example", "expected"])
+def test_cost_regression_finds_b_d_wherever_the_coin_is_tossed(mix: str) -> None:
+    models = trained(OUT_REFERENCE, "csoaa", range(10), mix=mix, passes=150)
+    assert {OUT_REFERENCE.loss(learned_policy(m, OUT_REFERENCE)) for m in models} == {0}
+
+
+@pytest.mark.parametrize("learner", ["csoaa", "hinge"])
+def test_the_engine_changes_its_mind_where_beta_passes_one_less_epsilon(learner: str) -> None:
+    for beta, loss in ((0.85, 0), (0.95, Fraction(9, 10))):
+        models = trained(OUT_REFERENCE, learner, range(10), beta=beta, mix="expected", passes=150)
+        assert {OUT_REFERENCE.loss(learned_policy(m, OUT_REFERENCE)) for m in models} == {loss}
+
+
+@pytest.mark.parametrize("learner", ["csoaa", "hinge"])
+def test_without_the_reference_a_policy_that_starts_badly_stays_so(learner: str) -> None:
+    # With ties to the first action, training starts at b and d. Only a roll-out of the reference shows what a is worth.
+    for options, loss in (({"roll_out": "learned"}, 2), ({"mix": "expected"}, 0), ({"roll_out": "reference"}, 0)):
+        models = trained(BLIND, learner, range(5), ties="first", **options)
+        assert {m.evaluate([BLIND]) for m in models} == {loss}
+
+
+# In (c), DAgger and cloning imitate: a and c, the reference's own loss of 1; AggreVaTe, which sees costs under
+# the reference's roll-outs, corrects the last step only; LOLS alone gets to 0.
+@pytest.mark.parametrize(("algorithm", "loss"), [("cloning", 1.0), ("dagger", 1.0), ("aggrevate", 0.9), ("lols", 0.0)])
+def test_only_lols_does_much_better_than_the_reference_in_c(algorithm: str, loss: float) -> None:
+    models = trained(OUT_REFERENCE, "csoaa", range(10), algorithm=algorithm)
+    assert {m.evaluate([OUT_REFERENCE]) for m in models} == {loss}
+
+
+def test_plain_python_and_compiled_code_end_with_the_same_weights() -> None:
+    for world in (IN_REFERENCE, REPRESENTATION, OUT_REFERENCE):
+        one, other = (trained(world, "csoaa", [3], compiled=compiled, passes=20)[0] for compiled in (True, False))
+        assert one.policy.single_stack.tobytes() == other.policy.single_stack.tobytes()
