@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -67,7 +68,8 @@ class Examples:
     """
 
     def __init__(self, space: SearchSpace, objects: Iterable[Any], *, truth: bool | None = None):
-        encoded = [_encoded(space, i, obj) for i, obj in enumerate(objects)]
+        with _no_garbage_collection():
+            encoded = [_encoded(space, i, obj) for i, obj in enumerate(objects)]
         if not encoded:
             raise SpaceError("there are no examples: give at least one")
         with_truth = [e.y is not None for e in encoded]
@@ -79,7 +81,8 @@ class Examples:
             missing = [i for i, e in enumerate(encoded) if e.items is None]
             if missing:
                 raise SpaceError(f"example {missing[0]}: the space has `items`, but `encode` gave no item features")
-            items = _items([e.items or [] for e in encoded])
+            with _no_garbage_collection():
+                items = _items([e.items or [] for e in encoded])
         self._set(space, len(encoded), _columns("x", [e.x for e in encoded]), _columns("y", y) if y else None, items)
 
     @classmethod
@@ -149,6 +152,18 @@ def view(column: Any, index: int) -> Any:
     return column.values[index] if isinstance(column, Scalar) else column.value
 
 
+@contextlib.contextmanager
+def _no_garbage_collection() -> Iterator[None]:
+    """Many small objects are made and none is dropped: looking for garbage among them takes a third of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _encoded(space: SearchSpace, index: int, obj: Any) -> Example:
     try:
         made = space.encode(obj)
@@ -216,33 +231,54 @@ def _items(rows: Sequence[Sequence[Any]]) -> Items:
     for i, row in enumerate(rows):
         for j, entry in enumerate(row):
             try:
-                pair = isinstance(entry, tuple) and len(entry) == 2 and not isinstance(entry[0], int | np.integer)
-                key = (tuple(entry[0]), tuple(entry[1])) if pair else (tuple(entry), None)
-                number = types.get(key)
-                if number is None:
-                    number = types[key] = len(types)
-                    _check_item(*key)
+                # A tuple of numbers is its own key; a list, or a pair of ids and values, is made into one.
+                plain = type(entry) is tuple and not (len(entry) == 2 and not isinstance(entry[0], int | np.integer))
+                key = entry if plain else _item_key(entry)
+                of_item.append(types.setdefault(key, len(types)))
             except (TypeError, ValueError) as error:
                 raise SpaceError(
                     f"example {i}, item {j}: {error}; an item's features are ids, or ids and values"
                 ) from None
-            of_item.append(number)
-    ids = np.array(list(chain.from_iterable(ids for ids, _ in types)), np.int64)
-    ones = (itertools.repeat(1.0, len(ids)) if values is None else values for ids, values in types)
-    values = np.fromiter(chain.from_iterable(ones), np.float32)
-    lengths = [len(ids) for ids, _ in types]
-    return Items(_offsets([len(row) for row in rows]), np.array(of_item, np.int64), _offsets(lengths), ids, values)
+    pairs = [key if type(key) is _Pair else None for key in types]
+    ids_of = [key if pair is None else pair.ids for key, pair in zip(types, pairs, strict=True)]
+    ids = np.array(list(chain.from_iterable(ids_of)) or np.zeros(0, np.int64))
+    if ids.dtype.kind not in "iu" or ids.dtype == np.uint64:
+        _complain(rows)
+    values = np.ones(ids.size, np.float32)
+    start = _offsets([len(ids) for ids in ids_of])
+    for number, pair in enumerate(pairs):
+        if pair is not None:
+            values[start[number] : start[number + 1]] = pair.values
+    return Items(_offsets([len(row) for row in rows]), np.array(of_item, np.int64), start, ids.astype(np.int64), values)
 
 
-def _check_item(ids: tuple[Any, ...], values: tuple[Any, ...] | None) -> None:
-    for identity in ids:
-        if not isinstance(identity, int | np.integer):
-            raise TypeError(f"{identity!r} is not an integer")
-    if values is not None:
-        if len(values) != len(ids):
-            raise ValueError(f"{len(ids)} ids, but {len(values)} values")
-        if not np.isfinite(np.array(values, np.float32)).all():
-            raise ValueError("a value is NaN or infinite")
+class _Pair(NamedTuple):
+    """Ids and values of an item, as a key."""
+
+    ids: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+def _item_key(entry: Any) -> Any:
+    if not isinstance(entry, tuple) or len(entry) != 2 or isinstance(entry[0], int | np.integer):
+        return tuple(entry)
+    ids, values = entry
+    if len(values) != len(ids):
+        raise ValueError(f"{len(ids)} ids, but {len(values)} values")
+    if not np.isfinite(np.array(values, np.float32)).all():
+        raise ValueError("a value is NaN or infinite")
+    return _Pair(tuple(ids), tuple(values))
+
+
+def _complain(rows: Sequence[Sequence[Any]]) -> None:
+    """Find the item whose features are no integers; looking at each would take longer than all the rest."""
+    for i, row in enumerate(rows):
+        for j, entry in enumerate(row):
+            key = _item_key(entry)
+            for identity in key.ids if isinstance(key, _Pair) else key:
+                if not isinstance(identity, int | np.integer) or not -(1 << 63) <= identity < 1 << 63:
+                    why = f"{identity!r} is not a 64-bit integer; an item's features are ids, or ids and values"
+                    raise SpaceError(f"example {i}, item {j}: {why}")
 
 
 def _offsets(lengths: Sequence[int]) -> np.ndarray:

@@ -106,6 +106,7 @@ class Model:
         ):
             fixed = is_fixed(table)
             taken = np.zeros(0, np.int64) if fixed else np.flatnonzero(table.rows >= 0)
+            taken = taken[np.argsort(table.keys[taken])]  # one policy, one file, however its table came about
             rows = np.arange(stack.shape[1]) if fixed else table.rows[taken].astype(np.int64)
             used = stack[:, rows].any(axis=(0, 2))
             keep = np.ones(rows.size, bool) if fixed else used

@@ -31,6 +31,7 @@ from lols.space import Reference, SearchSpace
 
 __all__ = ["Trainer", "train"]
 
+MOST_TOGETHER = 32
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live")
 
 
@@ -50,7 +51,8 @@ class Trainer:
     passes
         Passes over the data.
     batch_size
-        How many examples see the same policy. 1 is Algorithm 1 as printed; the number is part of the result.
+        How many examples see the same policy; the number is part of the result. 1 is Algorithm 1 as printed. By default
+        a hundredth of the examples, at least 1 and at most 32: enough to keep several threads busy.
     seed
         One number behind all randomness.
     threads
@@ -73,7 +75,7 @@ class Trainer:
         learner: str | LearnerSettings = "hinge",
         update: str | None = None,
         passes: int = 5,
-        batch_size: int = 16,
+        batch_size: int | None = None,
         seed: int = 0,
         threads: int = 1,
         shuffle: bool = True,
@@ -82,7 +84,7 @@ class Trainer:
         **options: Any,
     ):
         for name, value in (("passes", passes), ("batch_size", batch_size), ("threads", threads)):
-            if value < 1:
+            if value is not None and value < 1:
                 raise ConfigurationError(f"{name} is {value}; it must be at least 1")
         unknown = set(tricks or {}) - set(TRICKS)
         if unknown:
@@ -191,6 +193,7 @@ class _Run:
         self.trainer, self.examples = trainer, examples
         chosen = trainer.algorithm
         self.total = trainer.passes * len(examples)
+        self.batch_size = trainer.batch_size or max(1, min(MOST_TOGETHER, len(examples) // 100))
         self.learner = Learner(
             trainer.settings,
             trainer.space.sizes.actions,
@@ -211,7 +214,7 @@ class _Run:
 
     def batches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Batches of example numbers with their rounds, from where the run stands."""
-        count, size = len(self.examples), self.trainer.batch_size
+        count, size = len(self.examples), self.batch_size
         while self.pass_ < self.trainer.passes:
             order = self._order(self.pass_)
             if self.mixture is not None and self.offset == 0:
@@ -286,7 +289,7 @@ class _Run:
             "algorithm": _plain(trainer.algorithm),
             "learner": self.learner.describe(),
             "passes": trainer.passes,
-            "batch_size": trainer.batch_size,
+            "batch_size": self.batch_size,
             "seed": trainer.seed,
             "examples": len(self.examples),
             "reference": trainer.reference.name,
@@ -313,7 +316,7 @@ class _Run:
             "algorithm": _plain(trainer.algorithm),
             "learner": asdict(trainer.settings),
             "passes": trainer.passes,
-            "batch_size": trainer.batch_size,
+            "batch_size": self.batch_size,
             "seed": trainer.seed,
             "shuffle": trainer.shuffle,
             "space": digest_functions(trainer.space.functions()),
