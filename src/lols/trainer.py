@@ -31,7 +31,7 @@ from lols.space import Reference, SearchSpace
 
 __all__ = ["Trainer", "train"]
 
-MOST_TOGETHER = 32
+MOST_TOGETHER = 64
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live")
 
 
@@ -52,7 +52,7 @@ class Trainer:
         Passes over the data.
     batch_size
         How many examples see the same policy; the number is part of the result. 1 is Algorithm 1 as printed. By default
-        a hundredth of the examples, at least 1 and at most 32: enough to keep several threads busy.
+        a fiftieth of the examples, at least 1 and at most 64: enough to keep several threads busy.
     seed
         One number behind all randomness.
     threads
@@ -193,7 +193,7 @@ class _Run:
         self.trainer, self.examples = trainer, examples
         chosen = trainer.algorithm
         self.total = trainer.passes * len(examples)
-        self.batch_size = trainer.batch_size or max(1, min(MOST_TOGETHER, len(examples) // 100))
+        self.batch_size = trainer.batch_size or max(1, min(MOST_TOGETHER, len(examples) // 50))
         self.learner = Learner(
             trainer.settings,
             trainer.space.sizes.actions,

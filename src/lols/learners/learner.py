@@ -201,7 +201,7 @@ class Learner:
             return bank
         need = min(int(bank.filled[0]) + more, bank.most)
         if need > bank.weights.shape[0]:
-            rows = min(max(2 * bank.weights.shape[0], need), bank.most)
+            rows = min(max(bank.weights.shape[0] * 3 // 2, need), bank.most)
             weights, squares, sums, scales = grown = self._arrays(rows, bank.weights.shape[1])
             for new, old in zip(grown, bank[1:5], strict=True):
                 new[: old.shape[0]] = old
