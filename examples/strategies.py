@@ -326,7 +326,7 @@ def main() -> None:
         show_table(out, teacher, tasks, results, own)
     out.print(
         "\nMean and standard deviation over the seeds; seconds for each model. The best is bold, LOLS is green.\n"
-        "DAgger learns from what an action adds to the loss where the space says so (topics), else it imitates.\n"
+        "DAgger imitates: it can be as good as its teacher, and as bad.\n"
     )
     show_conclusions(out, results, own)
     out.print(f"\nWhat the green line does:\n\n{lols.explain('lols')}\n")

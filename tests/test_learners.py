@@ -16,7 +16,8 @@ from twin import CostSensitiveExample, TwinLearner, batch_of, votes, weights_by_
 import lols
 from lols.engine.table import lookup
 from lols.features import feature
-from lols.learners.learner import DEFAULT_RATES, Learner, LearnerSettings, hadamard_code
+from lols.learners.learner import Learner, hadamard_code
+from lols.learners.settings import DEFAULT_RATES, LearnerSettings
 from lols.learners.updates import invariant_step
 from lols.worlds import tagging_data, tagging_references, tagging_space
 

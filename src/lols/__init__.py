@@ -14,7 +14,7 @@ _HOME = {
     "Algorithm": "algorithms",
     "Example": "space",
     "Examples": "examples",
-    "LearnerSettings": "learners.learner",
+    "LearnerSettings": "learners.settings",
     "LolsError": "errors",
     "Model": "model",
     "Reference": "space",
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from lols.examples import Examples
     from lols.features import emit, feature, look, uniform
     from lols.hashing import mix
-    from lols.learners.learner import LearnerSettings
+    from lols.learners.settings import LearnerSettings
     from lols.model import Model, load
     from lols.space import Example, Reference, SearchSpace, Sizes
     from lols.trainer import Trainer, train

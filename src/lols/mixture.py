@@ -75,8 +75,9 @@ class PolicyMixture:
     def end(self, learner: Learner, rounds: int) -> None:
         """Finish a pass: its policy becomes a component."""
         policy = learner.policy(averaged=True)
-        self.stack = _stacked(self.stack, policy.stack)
-        self.single_stack = _stacked(self.single_stack, policy.single_stack)
+        # Without the slack of growing tables, which depends on how often a run was interrupted.
+        self.stack = _stacked(self.stack, policy.stack[:, : learner.shared.filled[0]])
+        self.single_stack = _stacked(self.single_stack, policy.single_stack[:, : learner.single.filled[0]])
         kept = (1.0 - self.alpha) ** rounds
         self.weights = np.append(self.weights * kept, 1.0 - kept)
         self._freeze(learner)

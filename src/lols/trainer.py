@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from lols.adaptive import Rivalry
-from lols.algorithms import Algorithm, algorithm, schedules
+from lols.algorithms import Algorithm, schedules
+from lols.algorithms import algorithm as resolve
 from lols.digest import digest_functions
 from lols.engine.compiling import compile_seconds
 from lols.engine.driver import FusedDriver
@@ -23,7 +24,8 @@ from lols.errors import ConfigurationError, ModelFileError
 from lols.examples import Examples
 from lols.hashing import mix
 from lols.io.model_file import read_tensors, write_tensors
-from lols.learners.learner import Learner, LearnerSettings
+from lols.learners.learner import Learner
+from lols.learners.settings import LearnerSettings
 from lols.mixture import PolicyMixture
 from lols.model import Model
 from lols.progress import Progress
@@ -90,7 +92,7 @@ class Trainer:
         if unknown:
             raise ConfigurationError(f"unknown trick '{min(unknown)}': choose from {', '.join(TRICKS)}")
         self.space, self.reference = space, reference
-        self.algorithm = _resolve(algorithm, options)
+        self.algorithm = resolve(algorithm, **options)
         if isinstance(learner, str):
             default = "nag" if learner == "csoaa" else "adagrad"
             learner = LearnerSettings(learner, update or default)
@@ -328,8 +330,7 @@ class _Run:
         """Write a checkpoint."""
         tensors = {f"learner.{k}": v for k, v in self.learner.state().items()} | {"sums": self.sums}
         if self.snapshot is not None:
-            raise_rows = self.snapshot
-            tensors |= {"snapshot.stack": raise_rows.stack, "snapshot.single": raise_rows.single_stack}
+            tensors |= {"snapshot.stack": self.snapshot.stack, "snapshot.single": self.snapshot.single_stack}
         if self.mixture is not None:
             tensors |= self.mixture.state()
         header = {
@@ -381,10 +382,6 @@ def train(space: SearchSpace, data: Iterable[Any] | Examples, reference: Referen
     names = ("checkpoint", "checkpoint_every", "resume", "progress", "after_pass")
     fitting = {name: options.pop(name) for name in names if name in options}
     return Trainer(space, reference, **options).fit(data, **fitting)
-
-
-def _resolve(chosen: str | Algorithm, options: dict[str, Any]) -> Algorithm:
-    return algorithm(chosen, **options)
 
 
 def _plain(chosen: Algorithm) -> dict[str, Any]:

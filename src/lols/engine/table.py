@@ -47,37 +47,34 @@ def fill(table: Table, features: np.ndarray) -> None:
 
 
 @dual
+def find(table, identity):
+    """The slot of a growing table that holds a feature, or the empty one where it belongs."""
+    mask = table.entries.shape[0] - 1
+    h = spread(identity, table.shift)
+    while table.entries[h, 1] >= 0 and table.entries[h, 0] != identity:
+        h = (h + 1) & mask
+    return h
+
+
+@dual
 def lookup(table, identity):
     """The row of a feature, or -1 where it has none."""
-    h = spread(identity, table.shift)
-    slots = table.entries.shape[0]
-    if slots == 0:
-        return h
-    while table.entries[h, 1] >= 0:
-        if table.entries[h, 0] == identity:
-            return table.entries[h, 1]
-        h = (h + 1) & (slots - 1)
-    return np.int64(-1)
+    if table.entries.shape[0] == 0:
+        return spread(identity, table.shift)
+    return table.entries[find(table, identity), 1]
 
 
 @dual
 def insert(table, identity, count, most):
     """The row of a feature, the next free one if it is new, or -1 when all `most` rows are taken (`count[0]` are)."""
-    h = spread(identity, table.shift)
-    slots = table.entries.shape[0]
-    if slots == 0:
-        return h
-    while table.entries[h, 1] >= 0:
-        if table.entries[h, 0] == identity:
-            return table.entries[h, 1]
-        h = (h + 1) & (slots - 1)
-    row = count[0]
-    if row >= most:
-        return np.int64(-1)
-    table.entries[h, 0] = identity
-    table.entries[h, 1] = row
-    count[0] = row + 1
-    return row
+    if table.entries.shape[0] == 0:
+        return spread(identity, table.shift)
+    h = find(table, identity)
+    if table.entries[h, 1] < 0 and count[0] < most:
+        table.entries[h, 0] = identity
+        table.entries[h, 1] = count[0]
+        count[0] += 1
+    return table.entries[h, 1]
 
 
 @njit(cache=True, _nrt=False)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from lols.errors import ModelFileError
 
@@ -43,12 +43,11 @@ def write_tensors(
             raise IsADirectoryError(21, "it is a folder")
         path.parent.mkdir(parents=True, exist_ok=True)
         # Made by hand rather than by `tempfile`, so that others may read it as they may read any new file.
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-        mode = temporary.stat().st_mode
-        save_file(arrays, temporary, metadata={"lols": _text(whole | {"digest": _digest(whole, arrays)})})
-        temporary.chmod(mode)
-        with open(temporary, "rb") as written:
-            os.fsync(written.fileno())
+        content = save(arrays, metadata={"lols": _text(whole | {"digest": _digest(whole, arrays)})})
+        with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(temporary, path)
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error

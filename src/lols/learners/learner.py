@@ -1,9 +1,9 @@
-"""The linear learner: settings, weights that grow, and the verbs that other stages and machines use."""
+"""The linear learner: weights that grow, and the verbs that other stages and machines use."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from lols.engine.structures import Batch, Policy
 from lols.engine.table import features_by_row, fill, fixed_table, growing_table, is_fixed, rehash
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import learn_costs_kernel, learn_margins_kernel
+from lols.learners.settings import LearnerSettings
 from lols.learners.structures import (
     ADAGRAD,
     BAD,
@@ -28,90 +29,9 @@ from lols.learners.structures import (
     Workspace,
 )
 
-__all__ = ["Learner", "LearnerSettings"]
+__all__ = ["Learner"]
 
-DEFAULT_RATES = {
-    ("csoaa", "nag"): 0.5,
-    ("csoaa", "adagrad"): 0.1,
-    ("csoaa", "gd"): 0.05,
-    ("hinge", "nag"): 0.5,
-    ("hinge", "adagrad"): 0.1,
-    ("hinge", "gd"): 2.0,
-    ("hinge", "perceptron"): 1.0,
-    ("secoc", "nag"): 0.5,
-    ("secoc", "adagrad"): 0.1,
-    ("secoc", "gd"): 0.05,
-    ("secoc", "perceptron"): 1.0,
-    ("csoaa", "ridge"): 1.0,
-    ("secoc", "ridge"): 1.0,
-}
 RIDGE_BYTES = 1 << 30
-
-
-@dataclass(frozen=True)
-class LearnerSettings:
-    """How costs become a policy.
-
-    Parameters
-    ----------
-    reduction
-        `"hinge"`, `"csoaa"` (the paper's) or `"secoc"`.
-    update
-        `"adagrad"`, `"nag"` (normalized adaptive invariant: the paper's), `"gd"`, `"ridge"` or `"perceptron"`.
-    rate
-        Step size; by default one that suits reduction and update. For ridge, the regularisation.
-    margin
-        The hinge's margin: `"unit"`; `"cost"`, as wide as the difference in cost; or `"weighted"`, a unit margin whose
-        updates are weighted by that difference. Without weights it counts how often an action is worse, not by how
-        much: it stands noisy costs better, but need not find the action that is best in expectation.
-    bits
-        None for a table that grows with the features seen, or the base-2 logarithm of a fixed number of rows.
-    max_features
-        The most rows a growing table takes; features beyond it are dropped and counted.
-    thresholds
-        SECOC's thresholds per subset.
-
-    Examples
-    --------
-    >>> LearnerSettings("csoaa", "nag").step
-    0.5
-    >>> LearnerSettings("csoaa", "perceptron")
-    Traceback (most recent call last):
-        ...
-    lols.errors.ConfigurationError: csoaa cannot use perceptron: choose one of adagrad, gd, nag, ridge
-
-    """
-
-    reduction: str = "hinge"
-    update: str = "adagrad"
-    rate: float | None = None
-    margin: str = "unit"
-    bits: int | None = None
-    max_features: int = 1 << 26
-    thresholds: int = 4
-
-    def __post_init__(self) -> None:
-        for value, names, what in (
-            (self.reduction, REDUCTIONS, "learner"),
-            (self.update, UPDATES, "update"),
-            (self.margin, ("unit", "cost", "weighted"), "margin"),
-        ):
-            if value not in names:
-                raise ConfigurationError(f"unknown {what} '{value}': choose one of {', '.join(sorted(names))}")
-        if (self.reduction, self.update) not in DEFAULT_RATES:
-            able = sorted(u for r, u in DEFAULT_RATES if r == self.reduction)
-            raise ConfigurationError(f"{self.reduction} cannot use {self.update}: choose one of {', '.join(able)}")
-        if self.rate is not None and not 0 < self.rate < np.inf:
-            raise ConfigurationError(f"the learning rate is {self.rate}; it must be positive")
-        if self.bits is not None and not 1 <= self.bits <= 30:
-            raise ConfigurationError(f"bits is {self.bits}; it must be between 1 and 30")
-        if self.max_features < 1 or self.thresholds < 1:
-            raise ConfigurationError("max_features and thresholds must be at least 1")
-
-    @property
-    def step(self) -> float:
-        """The rate in force."""
-        return DEFAULT_RATES[self.reduction, self.update] if self.rate is None else self.rate
 
 
 class Learner:
