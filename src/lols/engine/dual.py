@@ -272,7 +272,9 @@ def _feature(template, *values):
 
 
 def _chain(identity: int, values: Any) -> int:
-    raise NotImplementedError
+    for value in values:
+        identity = hashing.mix(identity, value)
+    return identity
 
 
 @overload(_chain)
