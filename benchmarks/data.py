@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Corpus", "Sentence", "count_tokens", "data_directory", "load", "synthetic", "wsj"]
+__all__ = ["Corpus", "Sentence", "count_tokens", "data_directory", "load", "read_rows", "synthetic", "wsj"]
 
 
 class Sentence(NamedTuple):
@@ -93,16 +93,21 @@ def count_tokens(sentences: list[Sentence]) -> int:
     return sum(len(sentence.words) for sentence in sentences)
 
 
+def read_rows(path: Path, separator: str = "\t") -> list[list[list[str]]]:
+    """Read a gzipped file of one token a line and an empty line after each sentence: sentences, rows, columns."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        blocks = file.read().split("\n\n")
+    # Not splitlines(), which would also break a line at the odd separators that a word may hold.
+    sentences = [[line.split(separator) for line in block.split("\n") if line] for block in blocks]
+    return [rows for rows in sentences if rows]
+
+
 def _read(path: Path, numbers: dict[str, int]) -> list[Sentence]:
     """Read words and fine tags of a CoNLL-X file, giving new tags the next free number."""
-    sentences = []
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        for block in file.read().split("\n\n"):
-            rows = [line.split("\t") for line in block.splitlines() if line]
-            if rows:
-                tags = [numbers.setdefault(row[4], len(numbers)) for row in rows]
-                sentences.append(Sentence([row[1] for row in rows], tags))
-    return sentences
+    return [
+        Sentence([row[1] for row in rows], [numbers.setdefault(row[4], len(numbers)) for row in rows])
+        for rows in read_rows(path)
+    ]
 
 
 def _lexicon(

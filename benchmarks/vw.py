@@ -1,6 +1,7 @@
 """Vowpal Wabbit on the tagging benchmark: its built-in C++ task, and the same task written against its Python hook.
 
-``python -m benchmarks.vw [--passes 1] [--tokens 800]`` prints what both reach. Needs ``pip install vowpalwabbit``.
+``python -m benchmarks.vw [--passes 1] [--tokens 800]`` prints what both reach; ``python -m benchmarks.vw --tagging``
+prints how fast the command line tags a large file. Needs ``pip install vowpalwabbit``.
 
 The strategies carry this project's names (*learned, reference, mixture, none*). Vowpal Wabbit's mixture is annealed,
 not constant: the learned policy's share is 1-(1-alpha)^t after t training examples, so alpha is chosen such that it
@@ -22,9 +23,10 @@ from typing import Any, NamedTuple
 
 from vowpalwabbit import pyvw
 
+from benchmarks import corpora
 from benchmarks.data import Sentence, count_tokens, load
 
-__all__ = ["ROLL_OUTS", "Result", "annealing_rate", "builtin", "hook"]
+__all__ = ["ROLL_OUTS", "Result", "TagResult", "annealing_rate", "builtin", "hook", "tag_file", "write"]
 
 ROLL_OUTS = ("none", "reference", "mixture", "learned")
 _STRATEGIES = {"none": "none", "reference": "ref", "mixture": "mix", "learned": "learn"}
@@ -44,6 +46,19 @@ class Result(NamedTuple):
     seconds: float
     cpu_seconds: float
     startup_seconds: float
+
+
+class TagResult(NamedTuple):
+    """How fast a file was tagged; ``seconds`` is wall time without start-up, which is ``startup_seconds``.
+
+    ``cores`` is user CPU time over wall time, start-up taken from both: more than 1 where reading, tagging and writing
+    overlap in threads.
+    """
+
+    tokens_per_second: float
+    seconds: float
+    startup_seconds: float
+    cores: float
 
 
 def annealing_rate(tokens: int, passes: int) -> float:
@@ -67,7 +82,7 @@ def builtin(
     """Train and test the built-in sequence task in a process of its own, as a user of the command line would."""
     train_file, tiny_file, test_file = (workdir / name for name in ("train.vw", "tiny.vw", "test.vw"))
     for file, sentences in ((train_file, train), (tiny_file, train[:1]), (test_file, test)):
-        _write(file, sentences)
+        write(file, sentences)
     tokens = count_tokens(train)
     options = ["--search_task", "sequence", "--search", str(n_labels), "--affix", "-2w,+2w"]
     options += ["--search_neighbor_features", "-1:w,1:w", "-b", "24", "--holdout_off"]
@@ -87,6 +102,36 @@ def builtin(
     _run(["-d", str(test_file), "-t", "-i", f"{train_file}.model", "-p", str(predictions)])
     seconds = wall - startup_wall
     return Result(_accuracy(predictions, test), tokens * passes / seconds, seconds, cpu - startup_cpu, startup_wall)
+
+
+def tag_file(model: Path, test_file: Path, workdir: Path) -> TagResult:
+    """Tag a file in Vowpal Wabbit's format by its command line, from file to file; predictions go to ``workdir``.
+
+    Start-up (the interpreter, loading the model) is what the same command takes on the file's first sentence.
+    """
+    first_file, predictions = workdir / "first.vw", workdir / "tagged.txt"
+    tokens = 0
+    with test_file.open("rb") as lines, first_file.open("wb") as first:
+        ended = False
+        for line in lines:
+            tokens += line != b"\n"
+            if not ended:
+                first.write(line)
+            ended = ended or line == b"\n"
+
+    def tag(file: Path) -> tuple[float, float]:
+        before = os.times().children_user
+        wall, _ = _run(["-d", str(file), "-t", "-i", str(model), "-p", str(predictions)])
+        return wall, os.times().children_user - before
+
+    startup_wall, startup_user = tag(first_file)
+    wall, user = tag(test_file)
+    with predictions.open("rb") as lines:
+        tagged = sum(len(line.split()) for line in lines)
+    if tagged != tokens:
+        raise RuntimeError(f"{test_file} has {tokens} tokens, of which {tagged} were tagged; correct its format")
+    seconds = wall - startup_wall
+    return TagResult(tokens / seconds, seconds, startup_wall, (user - startup_user) / seconds)
 
 
 def hook(
@@ -125,6 +170,21 @@ def hook(
     )
     accuracy = correct / count_tokens(held_out) if held_out else math.nan
     return Result(accuracy, tokens / wall, wall, cpu, startup_wall)
+
+
+def write(file: Path, sentences: list[Sentence], *, repeats: int = 1, labels: bool = True) -> None:
+    """Write one token a line, labels from 1 where asked for, and an empty line after each sentence."""
+    text = "".join(
+        "".join(
+            f"{tag + 1 if labels else ''} |w {_escape(word)}\n"
+            for word, tag in zip(sentence.words, sentence.tags, strict=True)
+        )
+        + "\n"
+        for sentence in sentences
+    )
+    with file.open("w", encoding="utf-8") as out:
+        for _ in range(repeats):
+            out.write(text)
 
 
 class _DocumentedTagging(pyvw.SearchTask):  # type: ignore[misc]  # the package has no types
@@ -246,12 +306,32 @@ def _split(sentences: list[Sentence], max_tokens: int) -> tuple[list[Sentence], 
     return sentences[:taken], sentences[taken : taken + _HELD_OUT_SENTENCES]
 
 
+def _print_tagging() -> None:
+    """Train on CRAFT for one pass without roll-outs, and tag its test part 20 times over."""
+    corpus = corpora.craft()
+    (train, test), names = corpora.numbered(corpus.train, corpus.test)
+    with tempfile.TemporaryDirectory() as folder:
+        workdir = Path(folder)
+        trained = builtin(train, test, len(names), "learned", "none", 1, workdir)
+        write(workdir / "repeated.vw", test, repeats=20, labels=False)
+        result = tag_file(workdir / "train.vw.model", workdir / "repeated.vw", workdir)
+    print(f"craft: accuracy {100 * trained.accuracy:.2f}, trained at {trained.tokens_per_second:,.0f} tokens/s")
+    print(
+        f"tagging from file to file: {result.tokens_per_second:,.0f} tokens/s ({result.seconds:.2f} s and "
+        f"{result.startup_seconds:.2f} s of start-up) on {result.cores:.2f} cores"
+    )
+
+
 def main() -> None:
     """Print a table of both tasks under each roll-out."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--passes", type=int, default=1, help="passes of the built-in task over the training part")
     parser.add_argument("--tokens", type=int, default=800, help="tokens the hook's task is trained on, in one pass")
+    parser.add_argument("--tagging", action="store_true", help="measure tagging from file to file, on CRAFT, instead")
     options = parser.parse_args()
+    if options.tagging:
+        _print_tagging()
+        return
     corpus = load()
     print(f"{corpus.name}: {count_tokens(corpus.train)} training tokens, {len(corpus.tags)} tags; roll-in learned")
     print(f"{'task':<28}{'roll-out':<11}{'tokens/s':>10}{'wall s':>9}{'cpu s':>9}{'start s':>9}{'accuracy':>10}")

@@ -51,6 +51,9 @@ class Algorithm:
         The most steps of a roll-out; None for all. Needs a space with `cost`.
     sample_steps, sample_actions
         The most states per example, and actions per state, that are deviated at; None for all.
+    prune
+        The most actions of a state that are rolled out: those that the learner likes best, and the teacher's; None for
+        all. A learner of margins looks at no others.
 
     """
 
@@ -69,6 +72,7 @@ class Algorithm:
     horizon: int | None = None
     sample_steps: int | None = None
     sample_actions: int | None = None
+    prune: int | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in (
@@ -80,7 +84,7 @@ class Algorithm:
         ):
             if getattr(self, name) not in allowed:
                 raise ConfigurationError(f"{name} is '{getattr(self, name)}': choose one of {', '.join(allowed)}")
-        for name in ("horizon", "sample_steps", "sample_actions"):
+        for name in ("horizon", "sample_steps", "sample_actions", "prune"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ConfigurationError(f"{name} is {value}; it must be at least 1, or None for all")
@@ -110,6 +114,8 @@ class Algorithm:
             lines.append(("β_in", _beta_words(self.beta if self.beta_in is None else self.beta_in, self)))
         steps = "every step" if self.sample_steps is None else f"{self.sample_steps} random steps"
         moves = "every legal action" if self.sample_actions is None else f"{self.sample_actions} actions"
+        if self.prune is not None and self.roll_out != "none":
+            moves += f"; rolled out are the learner's {self.prune} best-liked and the teacher's"
         lines += [
             ("deviate", f"at {steps}, to {moves}"),
             ("roll out", _ROLL_OUT_WORDS["imitate" if self.imitate else self.roll_out]),
@@ -218,6 +224,7 @@ def _contradictions(made: Algorithm, given: dict[str, Any]) -> None:
         ("beta_in", mixture_in and not made.restart, f"roll_in is '{made.roll_in}', not 'mixture'"),
         ("alpha", made.restart, "only searn has it"),
         ("horizon", made.roll_out != "none", "there are no roll-outs"),
+        ("prune", made.roll_out != "none", "there are no roll-outs"),
         ("returned", not made.restart, "searn returns its mixture"),
     ):
         if option in given and not fits:

@@ -37,13 +37,23 @@ class Shared(NamedTuple):
 
 
 class Items(NamedTuple):
-    """The features of input items, each distinct list stored once: example → items → type → features."""
+    """The features of input items, each distinct list stored once: example → items → types → features.
 
-    first: np.ndarray
-    types: np.ndarray
-    start: np.ndarray
+    An item has `parts` types, and its features are theirs together: a word's own and its neighbours' may be stored once
+    per word, whatever they stand beside.
+    """
+
+    first: np.ndarray  # item at which each example begins
+    types: np.ndarray  # [items * parts]
+    start: np.ndarray  # feature at which each type begins
     ids: np.ndarray
     values: np.ndarray
+    parts: int = 1
+
+    def widest(self) -> int:
+        """The most features that one item has."""
+        lengths = np.diff(self.start)[self.types]
+        return int(lengths.reshape(-1, self.parts).sum(axis=1).max(initial=0))
 
 
 class Examples:
@@ -93,13 +103,28 @@ class Examples:
         x: Mapping[str, Ragged | Scalar],
         y: Mapping[str, Ragged | Scalar] | None = None,
         items: Items | None = None,
+        *,
+        states: np.ndarray | None = None,
+        steps: np.ndarray | None = None,
     ) -> Examples:
-        """Take columns as they are, for readers that produce them without Python objects."""
+        """Take columns as they are, for readers that produce them without Python objects.
+
+        `states` and `steps` are the sizes of each example, where they are known without asking `space.sizes`.
+        """
         made = cls.__new__(cls)
-        made._set(space, count, dict(x), dict(y) if y is not None else None, items)
+        made._set(space, count, dict(x), dict(y) if y is not None else None, items, states, steps)
         return made
 
-    def _set(self, space: SearchSpace, count: int, x: dict[str, Any], y: dict[str, Any] | None, items: Any) -> None:
+    def _set(
+        self,
+        space: SearchSpace,
+        count: int,
+        x: dict[str, Any],
+        y: dict[str, Any] | None,
+        items: Items | None,
+        states: np.ndarray | None = None,
+        steps: np.ndarray | None = None,
+    ) -> None:
         clash = set(x) & set(space.settings)
         if clash:
             raise SpaceError(f"column '{min(clash)}' of x is also a setting of the space: rename one of them")
@@ -110,8 +135,9 @@ class Examples:
         self.y = record_class(tuple(y or ()))(*(y or {}).values())
         self.has_truth = y is not None
         self.items = items if items is not None else _items([])
-        self.states = self._sizes("state")
-        self.steps = self._sizes("steps")
+        self.widest_item = self.items.widest()
+        self.states = self._sizes("state") if states is None else states
+        self.steps = self._sizes("steps") if steps is None else steps
 
     def _sizes(self, name: str) -> np.ndarray:
         size = getattr(self.space.sizes, name)

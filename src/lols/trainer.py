@@ -123,6 +123,7 @@ class Trainer:
             horizon=chosen.horizon or 0,
             sample_steps=chosen.sample_steps or 0,
             sample_actions=chosen.sample_actions or 0,
+            prune=chosen.prune or 0,
             imitate=chosen.imitate,
             compare=bool(auto),
             merge=on["merge"],

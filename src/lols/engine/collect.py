@@ -18,7 +18,7 @@ from lols.engine.rolling import (
     teacher_action,
     teacher_costs,
 )
-from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score
+from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, new_policy, own_items, score
 from lols.engine.structures import (
     COIN,
     COMPARE,
@@ -53,11 +53,12 @@ def record(space, x, s, legal, of, first_item, sight, slots, slot, n, m, where):
     slots.start[slot] = n
     if has(space, "items"):
         for k in range(sight.items.size[0]):
-            kind = of.types[first_item + sight.items.items[k]]
-            for f in range(of.start[kind], of.start[kind + 1]):
-                slots.ids[n] = in_role(of.ids[f], sight.items.roles[k])
-                slots.values[n] = of.values[f]
-                n += 1
+            at = (first_item + sight.items.items[k]) * of.parts
+            for part in range(at, at + of.parts):
+                for f in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
+                    slots.ids[n] = in_role(of.ids[f], sight.items.roles[k])
+                    slots.values[n] = of.values[f]
+                    n += 1
     for k in range(sight.features.size[0]):
         slots.ids[n] = sight.features.ids[k]
         slots.values[n] = sight.features.values[k]
@@ -74,6 +75,30 @@ def record(space, x, s, legal, of, first_item, sight, slots, slot, n, m, where):
                     m += 1
             slots.action_stop[slot, a] = m
     return n, m
+
+
+@dual
+def mark_liked(costs, legal, most, liked):
+    """Mark the legal actions of least predicted cost, up to `most` of them."""
+    for a in range(legal.size):
+        liked[a] = False
+    for _ in range(most):
+        best = -1
+        for a in range(legal.size):
+            if legal[a] and not liked[a] and (best < 0 or costs[a] < costs[best]):
+                best = a
+        if best < 0:
+            break
+        liked[best] = True
+
+
+@dual
+def prune(reference, x, y, s, t, legal, stream, scratch):
+    """Leave the best-liked actions, the one taken and the teacher's: no other is worth a roll-out."""
+    teacher = teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, scratch.where)
+    for a in range(legal.size):
+        if not scratch.liked[t, a] and a != scratch.base.action[t] and a != teacher:
+            legal[a] = False
 
 
 @dual
@@ -95,13 +120,17 @@ def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, item
         n, m = record(space, x, s, legal, of, first_item, sight, batch.slots, batch.first[b] + t, n, m, where)
         stream = mix(mix(round_key, ROLL_IN), t)
         teaching = plan.roll_in == REFERENCE or (plan.roll_in == MIXTURE and unit(mix(stream, COIN)) < batch.beta_in[b])
-        if teaching and not plan.set_valued:
-            a = teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, where)
-        else:
+        named = teaching and not plan.set_valued
+        if not named or plan.prune > 0:
             component = draw_component(policy.chances, mix(stream, COMPONENT))
             score(
                 space, x, s, legal, policy, component, plan.cache_items, of, first_item, sight, scratch.epoch[0], where
             )
+        if plan.prune > 0:
+            mark_liked(sight.costs, legal, plan.prune, scratch.liked[t])
+        if named:
+            a = teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, where)
+        else:
             if teaching:
                 free_actions(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, where)
             among = scratch.opinion.free if teaching else legal
@@ -184,6 +213,9 @@ def evaluate(
         teacher_costs(reference, x, y, s, legal, scratch.opinion.costs, where)
         for a in range(legal.size):
             scratch.values[a] = scratch.opinion.costs[a]
+    known = closed and not expected and toss(plan, learned, beta, shared_stream, state_stream) == TEACHER_POLICY
+    if plan.prune > 0 and not known:
+        prune(reference, x, y, s, t, legal, state_stream, scratch)
     for a in range(legal.size):
         if not legal[a] or where[0] != 0:
             continue
@@ -259,6 +291,7 @@ def relative_costs(legal, values, costs, slot, where):
 def collect(space, reference, data, policy, plan, scratch, batch, counter):
     """Make the cost-sensitive examples of a batch; several threads share one counter and take one example at a time."""
     legal, where, slots = scratch.legal, scratch.where, batch.slots
+    new_policy(scratch.sight)
     while where[0] == 0:
         n = take(counter)
         if n >= batch.example.size:

@@ -13,6 +13,7 @@ from lols.features import feature_buffer, item_buffer
 __all__ = ["make_batch", "make_scratch", "state_type"]
 
 MEMO_MOST = 1 << 16
+TYPES_MOST = 1 << 15
 
 
 def state_type(compiled: bool) -> Any:
@@ -29,11 +30,14 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
     if examples.space.key is not None:
         memo = min(MEMO_MOST, 1 << (2 * steps * sizes.actions).bit_length())
     costs = np.zeros(sizes.actions, np.float32)
+    types = components * sizes.roles * (examples.items.start.size - 1)
+    places = max(1, min(types, TYPES_MOST))
     return Scratch(
         state=np.zeros(states, state_type(compiled)),
         deviation=np.zeros(states, state_type(compiled)),
         legal=np.zeros(sizes.actions, np.bool_),
         here=np.zeros(sizes.actions, np.bool_),
+        liked=np.zeros((steps + 1, sizes.actions), np.bool_),
         values=np.zeros(sizes.actions, np.float64),
         sight=Sight(
             features=feature_buffer(sizes.features),
@@ -46,6 +50,10 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
             bits=costs.view(np.int32),
             item_scores=np.zeros((components, sizes.roles, item_count, columns), np.float32),
             item_epochs=np.zeros((components, sizes.roles, item_count), np.int64),
+            type_scores=np.zeros((places, columns), np.float32),
+            type_places=np.zeros((components, sizes.roles, examples.items.start.size - 1), np.int64),
+            type_clock=np.array([places, 0], np.int64),
+            whole=np.zeros(columns, np.float32),
         ),
         opinion=Opinion(np.zeros(sizes.actions, np.bool_), np.zeros(sizes.actions), np.zeros(1, np.int64)),
         memo=Memo(np.zeros((2, memo, 2), np.int64), np.zeros((2, memo)), np.zeros(2, np.int64), np.zeros(1, np.int64)),
@@ -66,7 +74,7 @@ def make_batch(
     """Slots for the cost-sensitive examples of a batch, in the memory of older ones where that is large enough."""
     sizes = examples.space.sizes
     steps = examples.steps[indices]
-    widest = sizes.features + sizes.items * int(np.diff(examples.items.start).max(initial=0))
+    widest = sizes.features + sizes.items * examples.widest_item
     slots = int(steps.sum())
     by_action = sizes.actions * sizes.action_features
     if old is None or old.start.size < slots:

@@ -6,7 +6,7 @@ import numpy as np
 
 from lols.engine.dual import Kernel, dual, has, loss, row, start, step
 from lols.engine.rolling import find_legal, teacher_action
-from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score
+from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, new_policy, own_items, score
 from lols.engine.structures import COMPONENT, LOSS_NOT_FINITE, NEGATIVE, TEACHER, TIE, TOO_MANY_STEPS
 from lols.hashing import mix
 
@@ -29,9 +29,10 @@ def state_stream(space, x, s, legal, seed, t, of, first_item, sight, where):
         stream = mix(stream, sight.features.ids[k])
     if has(space, "items"):
         for k in range(sight.items.size[0]):
-            kind = of.types[first_item + sight.items.items[k]]
-            for f in range(of.start[kind], of.start[kind + 1]):
-                stream = mix(stream, in_role(of.ids[f], sight.items.roles[k]))
+            at = (first_item + sight.items.items[k]) * of.parts
+            for part in range(at, at + of.parts):
+                for f in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
+                    stream = mix(stream, in_role(of.ids[f], sight.items.roles[k]))
     if has(space, "action_features"):
         for a in range(legal.size):
             if legal[a]:
@@ -45,6 +46,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first,
     """Follow the learned policy on examples `begin_at` to `end_at`: end states, actions and their predicted costs."""
     legal, sight = scratch.legal, scratch.sight
     keep_scores = scores.shape[0] > 0
+    new_policy(sight)
     for example in range(begin_at, end_at):
         first_item, item_count = own_items(data.items.first, example)
         x = row(data.x, example)

@@ -64,6 +64,38 @@ def add_row(columns, weights, row, value):
 
 
 @dual
+def new_policy(sight):
+    """Forget what types contributed: the policy is another one."""
+    sight.type_clock[0] += sight.type_scores.shape[0]
+    sight.type_clock[1] = 0
+
+
+@dual
+def type_place(table, weights, component, role, kind, cached, of, sight):
+    """Where it is written what a type of item contributes in a role: computed once per policy where `cached`."""
+    places, clock = sight.type_scores.shape[0], sight.type_clock
+    place = 0
+    if cached:
+        known = sight.type_places[component, role, kind] - clock[0]
+        if known >= 0 and known < places:
+            return known
+        if clock[1] == places:
+            new_policy(sight)
+        place = clock[1]
+        clock[1] += 1
+        sight.type_places[component, role, kind] = clock[0] + place
+    for j in range(sight.part.size):
+        sight.part[j] = 0.0
+    for k in range(of.start[kind], of.start[kind + 1]):
+        row = lookup(table, in_role(of.ids[k], role))
+        if row >= 0:
+            add_row(sight.part, weights, row, of.values[k])
+    for j in range(sight.part.size):
+        sight.type_scores[place, j] = sight.part[j]
+    return place
+
+
+@dual
 def add_items(table, weights, component, cached, of, first_item, sight, epoch):
     """Add what the items contribute, each in its role; computed once per example where `cached`."""
     for n in range(sight.items.size[0]):
@@ -72,20 +104,19 @@ def add_items(table, weights, component, cached, of, first_item, sight, epoch):
             for j in range(sight.columns.size):
                 sight.columns[j] += sight.item_scores[component, role, item, j]
             continue
-        part = sight.part
-        for j in range(part.size):
-            part[j] = 0.0
-        kind = of.types[first_item + item]
-        for k in range(of.start[kind], of.start[kind + 1]):
-            row = lookup(table, in_role(of.ids[k], role))
-            if row >= 0:
-                add_row(part, weights, row, of.values[k])
-        for j in range(part.size):
-            sight.columns[j] += part[j]
+        whole = sight.whole
+        for j in range(whole.size):
+            whole[j] = 0.0
+        for k in range((first_item + item) * of.parts, (first_item + item + 1) * of.parts):
+            place = type_place(table, weights, component, role, of.types[k], cached, of, sight)
+            for j in range(whole.size):
+                whole[j] += sight.type_scores[place, j]
+        for j in range(whole.size):
+            sight.columns[j] += whole[j]
         if cached:
             sight.item_epochs[component, role, item] = epoch
-            for j in range(part.size):
-                sight.item_scores[component, role, item, j] = part[j]
+            for j in range(whole.size):
+                sight.item_scores[component, role, item, j] = whole[j]
 
 
 @dual

@@ -68,6 +68,7 @@ class Plan(NamedTuple):
     horizon: int
     sample_steps: int
     sample_actions: int
+    prune: int  # the most actions that are rolled out, best-liked first; 0 for all
     imitate: bool  # without roll-outs, ask the teacher even where the space has costs
     compare: bool  # measure teacher against learner, for beta="auto"
     merge: bool
@@ -80,7 +81,7 @@ class Plan(NamedTuple):
 def following(seed: int, random_ties: bool) -> Plan:
     """A plan for following a policy: all that matters then is how ties are broken and draws are made."""
     return Plan(
-        seed, LEARNED, NONE, STATE, random_ties, *(False,) * 2, *(0,) * 3, *(False,) * 5, cache_items=True, live=0
+        seed, LEARNED, NONE, STATE, random_ties, *(False,) * 2, *(0,) * 4, *(False,) * 5, cache_items=True, live=0
     )
 
 
@@ -142,6 +143,10 @@ class Sight(NamedTuple):
     bits: np.ndarray  # the same memory as integers
     item_scores: np.ndarray  # [component, role, item, column]
     item_epochs: np.ndarray
+    type_scores: np.ndarray  # [place, column]: what types contribute, while the policy stays the same
+    type_places: np.ndarray  # [component, role, type]: when and where it was put there
+    type_clock: np.ndarray  # the time at which the places began to be filled, and how many are
+    whole: np.ndarray
 
 
 class Opinion(NamedTuple):
@@ -177,6 +182,7 @@ class Scratch(NamedTuple):
     deviation: np.ndarray
     legal: np.ndarray
     here: np.ndarray  # legal actions of a roll-out's state
+    liked: np.ndarray  # [step, action]: what the roll-in's policy likes best, where deviations are pruned
     values: np.ndarray  # evaluated costs, by action
     sight: Sight
     opinion: Opinion

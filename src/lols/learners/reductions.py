@@ -131,7 +131,7 @@ def learn_hinge(shared, single, recipe, by_action, slots, slot, work, counters):
         predicted = work.columns[a]
         if by_action:
             low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-            find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
+            known_rows(single, slots.action_ids, low, high, work.action_rows)
             predicted += predict_single(single, work.action_rows, slots.action_values, low, high)
         work.costs[a] = predicted
         if price <= least:
@@ -153,6 +153,11 @@ def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, 
     """Make the good action look cheaper and the bad one dearer."""
     first, last = slots.start[slot], slots.stop[slot]
     weight = slots.weight[slot]
+    find_rows(shared, slots.ids, first, last, work.rows, counters)
+    if by_action:
+        for a in (good, bad):
+            low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
+            find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
     if recipe.weighted:
         weight *= slots.costs[slot, bad] - slots.costs[slot, good]
     amount = weight
@@ -181,12 +186,15 @@ def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, 
 
 
 @dual
-def ready(shared, slots, slot, work, counters):
+def ready(shared, slots, slot, insert_all, work, counters):
     """Whether a state is to be learned from; if so, its rows and the scores of all columns are in the workspace."""
     if slots.weight[slot] <= 0.0 or counters[BAD] != 0.0:
         return False
     first, last = slots.start[slot], slots.stop[slot]
-    find_rows(shared, slots.ids, first, last, work.rows, counters)
+    if insert_all:
+        find_rows(shared, slots.ids, first, last, work.rows, counters)
+    else:
+        known_rows(shared, slots.ids, first, last, work.rows)
     predict_columns(shared, work.rows, slots.values, first, last, work.columns)
     for j in range(work.columns.size):
         if not np.isfinite(work.columns[j]):
@@ -201,7 +209,8 @@ def learn_margins(batch, count, shared, single, recipe, by_action, work, counter
     for b in range(count):
         counters[ROUNDS] += 1.0
         for slot in range(batch.first[b], batch.first[b] + batch.filled[b]):
-            if ready(shared, batch.slots, slot, work, counters):
+            # A feature takes a row when its weights first change: most never do.
+            if ready(shared, batch.slots, slot, False, work, counters):
                 learn_hinge(shared, single, recipe, by_action, batch.slots, slot, work, counters)
 
 
@@ -211,7 +220,7 @@ def learn_costs(batch, count, shared, single, recipe, by_action, code, work, cou
     for b in range(count):
         counters[ROUNDS] += 1.0
         for slot in range(batch.first[b], batch.first[b] + batch.filled[b]):
-            if not ready(shared, slots, slot, work, counters):
+            if not ready(shared, slots, slot, True, work, counters):
                 continue
             if recipe.reduction == CSOAA and by_action:
                 learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters)

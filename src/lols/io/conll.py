@@ -1,0 +1,147 @@
+"""Token-per-line files (CoNLL-U, CoNLL-X, plain columns, TSV), read by column and written back without loss.
+
+Texts are slices of one buffer, found by a native scan: no Python object is made for a token. `replace` changes one
+column and keeps every other byte: comments, multi-word tokens, empty nodes, line ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.io.conll_scan import last_cut
+from lols.io.conll_tokens import Reader, Sentences, parse
+from lols.io.conll_write import replace
+
+__all__ = ["Sentences", "chunks", "parse", "read", "replace"]
+
+MAGIC = b"\x1f\x8b"  # how a gzip file begins
+STDIN = "standard input"
+
+
+def read(
+    path: str | os.PathLike[str],
+    columns: Sequence[str | int],
+    *,
+    format: str | None = None,
+    header: bool | None = None,
+    optional: Sequence[str | int] = (),
+) -> Sentences:
+    """Read a whole file, compressed by gzip or not.
+
+    Parameters
+    ----------
+    path
+        the file, or "-" for standard input
+    columns
+        names (``id``, ``form``, ``lemma``, ``upos``, ``xpos``, ``feats``, ``head``, ``deprel``, ``deps``, ``misc`` in
+        CoNLL-U and CoNLL-X; those of the header in TSV; ``form`` for the first of plain columns), numbers from 1,
+        ``last``, or keys inside a column: ``feats:Case``, ``misc:NER``
+    format
+        ``conllu``, ``conllx``, ``columns`` (separated by spaces or tabs) or ``tsv`` (by tabs only); otherwise the
+        file's name or its first token says it
+    header
+        whether a TSV file has a line of names first; None: if a name in `columns` is in the first line
+    optional
+        those of `columns` that may be missing
+
+    Returns
+    -------
+    Sentences
+        texts that are not there (an optional column, a key) are empty
+
+    >>> import tempfile; path = tempfile.mkdtemp() + "/chunks.txt"
+    >>> _ = open(path, "w").write("The DT B-NP\\ncat NN I-NP\\n\\nIt PRP B-NP\\n")
+    >>> three = read(path, ["1", "last", "4"], optional=["4"])
+    >>> three.format, three.offsets.tolist(), (three.end - three.begin).tolist()
+    ('columns', [0, 2, 3], [[3, 3, 2], [4, 4, 4], [0, 0, 0]])
+    """
+    name = _name(path)
+    reader = Reader(name, columns, format, header, optional)
+    with _opened(path, name) as stream:
+        return reader.parse(_fetch(stream, -1, name), 1)
+
+
+def chunks(
+    path: str | os.PathLike[str],
+    columns: Sequence[str | int],
+    *,
+    format: str | None = None,
+    header: bool | None = None,
+    optional: Sequence[str | int] = (),
+    size: int = 1 << 24,
+) -> Iterator[Sentences]:
+    """Read a file in pieces of about `size` bytes, cut between sentences; other arguments as for `read`.
+
+    Line numbers go on from piece to piece, and the buffers together are the file. Only the last may have no token.
+
+    >>> import tempfile; path = tempfile.mkdtemp() + "/chunks.txt"
+    >>> _ = open(path, "w").write("The DT B-NP\\ncat NN I-NP\\n\\nIt PRP B-NP\\n")
+    >>> [piece.lines.tolist() for piece in chunks(path, ["1"], size=10)]
+    [[1, 2], [4]]
+    """
+    name = _name(path)
+    reader = Reader(name, columns, format, header, optional)
+    with _opened(path, name) as stream:
+        rest, line, wanted = b"", 1, max(size, 1)
+        while data := _fetch(stream, wanted, name):
+            rest += data
+            cut = int(last_cut(np.frombuffer(rest, np.uint8)))
+            sentences = reader.piece(rest[:cut], line) if cut > 0 else None
+            if sentences is None:
+                wanted *= 2  # or else a long sentence would be looked through again and again
+                continue
+            yield sentences
+            line += rest.count(b"\n", 0, cut)
+            rest, wanted = rest[cut:], max(size, 1)
+        if rest or reader.layout is None:
+            yield reader.parse(rest, line)
+
+
+def _name(path: str | os.PathLike[str]) -> str:
+    return STDIN if path == "-" else os.fspath(path)
+
+
+@contextlib.contextmanager
+def _opened(path: str | os.PathLike[str], name: str) -> Iterator[Any]:
+    """The bytes of a file, uncompressed."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stream: Any = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
+            zipped = stream.peek(len(MAGIC)).startswith(MAGIC)
+        except FileNotFoundError:
+            raise LolsError(f"{name}: there is no such file; correct the name") from None
+        except IsADirectoryError:
+            raise LolsError(f"{name}: is a folder; give a file in it") from None
+        except (OSError, ValueError) as error:
+            raise LolsError(f"{name}: cannot be opened ({_reason(error)}); give a file that can be read") from error
+        if name.lower().endswith(".gz") and not zipped:
+            raise LolsError(f"{name}: is not compressed by gzip, as its name says; rename it")
+        if zipped:
+            stream = stack.enter_context(gzip.GzipFile(fileobj=stream))
+        elif path != "-" and stream.seekable():
+            stream = stream.raw  # the buffer around it would copy everything once more
+            stream.seek(0)
+        yield stream
+
+
+def _fetch(stream: Any, size: int, name: str) -> bytes:
+    """Up to `size` bytes, or all."""
+    try:
+        return stream.read(size)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise LolsError(f"{name}: damaged gzip data ({_reason(error)}); make or fetch the file again") from error
+    except OSError as error:
+        raise LolsError(f"{name}: cannot be read ({_reason(error)}); give a file that can be read") from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(getattr(error, "strerror", None) or error).split())

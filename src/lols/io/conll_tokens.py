@@ -1,0 +1,208 @@
+"""The tokens of a text in memory, by column: `Sentences`, and what turns bytes into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.io import conll_scan as kernels
+from lols.io.conll_layout import FORMATS, TITLES, Layout, find_layout, resolve
+
+__all__ = ["Reader", "Sentences", "parse", "places"]
+
+WINDOW = 8192  # bytes in which separators are sought at a time: their places stay in the nearest cache
+
+
+class Sentences(NamedTuple):
+    """Tokens of a file, by column: texts are slices of one buffer.
+
+    >>> from lols.io import conll
+    >>> two = conll.parse(b"The DT\\ncat NN\\n\\nIt PRP\\n", ["form", "last"])
+    >>> two.offsets.tolist(), two.lines.tolist()
+    ([0, 2, 3], [1, 2, 4])
+    >>> [two.buffer[begin:end].tobytes() for begin, end in zip(two.begin[1], two.end[1])]
+    [b'DT', b'NN', b'PRP']
+    """
+
+    path: str
+    format: str  # "conllu", "conllx", "columns" or "tsv"
+    buffer: np.ndarray  # uint8, the bytes as read; cannot be written to
+    offsets: np.ndarray  # int64 [sentences + 1]: the token at which each sentence begins
+    lines: np.ndarray  # int64 [tokens]: 1-based line number in the file
+    begin: np.ndarray  # int64 [columns asked for, tokens]: where each text begins in the buffer
+    end: np.ndarray  # int64 [columns asked for, tokens]; both are 0 for the texts of a missing column
+    columns: tuple[str, ...]  # as asked
+
+
+class Places(NamedTuple):
+    """What a scan finds: arrays as in `Sentences`."""
+
+    offsets: np.ndarray
+    lines: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+
+def parse(
+    data: bytes,
+    columns: Sequence[str | int],
+    *,
+    path: str = "<bytes>",
+    format: str | None = None,
+    header: bool | None = None,
+    optional: Sequence[str | int] = (),
+    first_line: int = 1,
+) -> Sentences:
+    """Find the tokens in bytes; arguments are those of `lols.io.conll.read`, and the number of the first line.
+
+    >>> words = parse(b"# text = Go!\\n1\\tGo\\tgo\\tVERB\\tVB\\tMood=Imp|Person=2\\t0\\troot\\t_\\tSpaceAfter=No\\n",
+    ...               ["form", "upos", "feats:Mood"])
+    >>> words.format, [words.buffer[b:e].tobytes() for b, e in zip(words.begin[:, 0], words.end[:, 0])]
+    ('conllu', [b'Go', b'VERB', b'Imp'])
+    """
+    return Reader(path, columns, format, header, optional).parse(data, first_line)
+
+
+class Reader:
+    """Parses the pieces of a file, one after the other: what holds for all of them is found out in the first."""
+
+    def __init__(
+        self,
+        path: str,
+        columns: Sequence[str | int],
+        format: str | None,
+        header: bool | None,
+        optional: Sequence[str | int],
+    ):
+        self.path = path
+        self.columns = tuple(map(str, [columns] if isinstance(columns, str) else columns))
+        self.format = format
+        self.header = header
+        self.optional = frozenset(map(str, [optional] if isinstance(optional, str) else optional))
+        self.layout: Layout | None = None  # known from the first token on
+        if extra := sorted(self.optional.difference(self.columns)):
+            raise LolsError(f"{path}: optional column {extra[0]!r} is not asked for; put it among the columns, too")
+
+    def parse(self, data: bytes, line: int) -> Sentences:
+        """The sentences of a whole file, or of the last piece of it."""
+        found = self.piece(data, line, True)
+        if found is not None:
+            return found
+        if self.layout is None:
+            raise LolsError(f"{self.path}: there is no token in it; give a file with one token on each line")
+        nothing = np.zeros((len(self.columns), 0), np.int64)
+        buffer = np.frombuffer(data, np.uint8)
+        return self._sentences(buffer, Places(np.zeros(1, np.int64), np.zeros(0, np.int64), nothing, nothing))
+
+    def piece(self, data: bytes, line: int, final: bool = False) -> Sentences | None:
+        """The sentences of a piece that begins with a certain line, or None if there is no token in it."""
+        buffer = np.frombuffer(data, np.uint8)
+        _check(data, buffer, self.path, line)
+        if self.layout is None:
+            layout = find_layout(data, self.path, self.columns, self.format, self.header, line, final)
+        else:
+            layout = self.layout._replace(at=0, first_line=line)
+        if layout is None:
+            return None
+        resolved = [resolve(column, layout, column in self.optional) for column in self.columns]
+        format, found = places(buffer, layout, [index for index, _ in resolved])
+        if found.lines.size == 0:
+            return None
+        self.layout = layout._replace(format=format)
+        for begin, end, (_, key) in zip(found.begin, found.end, resolved):
+            if key:
+                kernels.narrow(buffer, begin, end, np.frombuffer(key, np.uint8))
+        return self._sentences(buffer, found)
+
+    def _sentences(self, buffer: np.ndarray, found: Places) -> Sentences:
+        assert self.layout is not None
+        return Sentences(self.path, self.layout.format, buffer, *found, self.columns)
+
+
+def places(buffer: np.ndarray, layout: Layout, picks: Sequence[int]) -> tuple[str, Places]:
+    """Scan bytes for tokens and for columns given by their 0-based numbers; the format is what it turns out to be."""
+    room = int(kernels.newlines(buffer)) + 1
+    marks = np.empty(min(WINDOW, buffer.size + 1), np.int64)
+    starts, ends = np.empty((2, layout.width), np.int64)
+    offsets, lines = np.empty(room + 1, np.int64), np.empty(room, np.int64)
+    begin, end = np.empty(len(picks) * room, np.int64), np.empty(len(picks) * room, np.int64)
+    report = np.zeros(kernels.CELLS, np.int64)
+    kernels.scan(
+        buffer,
+        layout.at,
+        layout.first_line,
+        FORMATS.index(layout.format),
+        layout.width,
+        layout.form,
+        np.array(picks, np.int64),
+        marks,
+        starts,
+        ends,
+        offsets,
+        lines,
+        begin.reshape(len(picks), room),
+        end.reshape(len(picks), room),
+        report,
+    )
+    if report[kernels.CODE] == kernels.RANGE and layout.guessed:
+        return places(buffer, layout._replace(format="conllu"), picks)
+    if report[kernels.CODE] != kernels.FINE:
+        raise LolsError(_explain(buffer, layout, report))
+    tokens, sentences = int(report[kernels.TOKENS]), int(report[kernels.SENTENCES])
+    return layout.format, Places(
+        _fitted(offsets, 1, sentences + 1)[0],
+        _fitted(lines, 1, tokens)[0],
+        _fitted(begin, len(picks), tokens),
+        _fitted(end, len(picks), tokens),
+    )
+
+
+def _fitted(array: np.ndarray, rows: int, size: int) -> np.ndarray:
+    """Rows of an array, cut down to some size where they are: fresh memory would take longer than the copying."""
+    room = array.size // max(rows, 1)
+    for row in range(1, rows):
+        array[row * size : (row + 1) * size] = array[row * room : row * room + size]
+    array.resize(rows * size, refcheck=False)  # nothing else refers to it
+    return array.reshape(rows, size)
+
+
+def _explain(buffer: np.ndarray, layout: Layout, report: np.ndarray) -> str:
+    """The sentence for what a kernel reports."""
+    code, line, found, place = report[: kernels.PLACE + 1].tolist()
+    where = f"{layout.path}, line {line}:"
+    title = TITLES[layout.format]
+    if code == kernels.COUNT and layout.format in ("conllu", "conllx"):
+        return f"{where} {found} columns, but {title} has {layout.width}; separate them by single tabs"
+    if code == kernels.COUNT:
+        hint = "" if layout.format == "tsv" else ", or use format='tsv' if spaces are not separators"
+        return (
+            f"{where} {found} columns, but {layout.width} in line {layout.line}; give all lines the same number{hint}"
+        )
+    if code == kernels.EMPTY_SENTENCE:
+        return f"{where} a sentence without any word begins here; remove it, or the blank line that cuts it off"
+    if code == kernels.EMPTY_FORM:
+        return f"{where} the word in column {layout.form + 1} is empty; write it, or _ for none"
+    text = buffer[place : place + 40].tobytes().split(b"\t")[0].decode(errors="replace")
+    if code == kernels.IDENTITY:
+        return (
+            f"{where} the id {text!r} is none of CoNLL-U's (such as 3, 3-4, 5.1); number the words of a sentence from 1"
+        )
+    return f"{where} the id {text!r} is one of CoNLL-U, not of CoNLL-X; read the file with format='conllu'"
+
+
+def _check(data: bytes, buffer: np.ndarray, path: str, line: int) -> None:
+    """Raise an error where bytes are no text."""
+    place = int(kernels.check(buffer, buffer.view(np.int8)))
+    if place < 0:
+        return
+    if line == 1 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise LolsError(f"{path}, line 1: this is UTF-16; convert it to UTF-8, e.g. with iconv -f utf-16 -t utf-8")
+    line += data.count(b"\n", 0, place)
+    byte = place - data.rfind(b"\n", 0, place)
+    if data[place] == 0:
+        raise LolsError(f"{path}, line {line}: byte {byte} is zero, so this is no text; give a text file")
+    what = f"byte {byte} (0x{data[place]:02x}) is not UTF-8"
+    raise LolsError(f"{path}, line {line}: {what}; convert the file, e.g. with iconv -f latin1 -t utf-8")

@@ -1,0 +1,191 @@
+"""Write labels into one column of a token-per-line file, and keep every other byte."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.io import conll_copy as kernels
+from lols.io.conll_layout import MARK, TITLES, Layout, find_layout, has_keys, resolve
+from lols.io.conll_scan import TAB
+from lols.io.conll_tokens import Sentences, places
+
+__all__ = ["replace"]
+
+ABSENT = ("", "_")  # how it is said that a value is not there
+
+
+def replace(sentences: Sentences, column: str | int, labels: Sequence[str], numbers: np.ndarray) -> bytes:
+    """The bytes of sentences, with one column's texts replaced.
+
+    Parameters
+    ----------
+    sentences
+        as read
+    column
+        any column of the file, asked for in reading or not; in plain columns and TSV also the one after the last,
+        which is appended; or a key such as ``feats:Case``, which the labels ``_`` and the empty one remove
+    labels, numbers
+        token t gets ``labels[numbers[t]]``
+
+    >>> from lols.io import conll
+    >>> two = conll.parse(b"The DT\\r\\ncat  NN", ["form"])
+    >>> conll.replace(two, "2", ["NN", "DET"], np.array([1, 0]))
+    b'The DET\\r\\ncat  NN'
+    >>> conll.replace(two, "3", ["B", "I"], np.array([0, 1]))
+    b'The DT B\\r\\ncat  NN I'
+    """
+    column = str(column)
+    labels = list(labels)
+    numbers = np.ascontiguousarray(numbers, np.int64)
+    keyed = has_keys(column, sentences.format)
+    _check(sentences, labels, numbers, keyed)
+    if numbers.size == 0:
+        return sentences.buffer.tobytes()
+    if column in sentences.columns and not keyed:
+        row = sentences.columns.index(column)
+        if sentences.end[row].any():  # or else the column is missing
+            return _fill(sentences, sentences.begin[row], sentences.end[row], labels, numbers)
+    found = _find(sentences, column)
+    if found.appended:
+        return _append(sentences, column, found, labels, numbers)
+    if found.key:
+        labels, numbers = _cells(sentences, found, labels, numbers)
+    return _fill(sentences, found.begin, found.end, labels, numbers)
+
+
+def _check(sentences: Sentences, labels: list[str], numbers: np.ndarray, keyed: bool) -> None:
+    """Raise an error for labels that would not be read back as one cell."""
+    tokens = sentences.lines.size
+    if numbers.shape != (tokens,):
+        raise LolsError(f"{sentences.path}: {tokens} tokens, but {numbers.size} labels for them; give each token one")
+    used = np.zeros(len(labels), np.bool_)
+    if not kernels.mark_used(numbers, used):
+        raise LolsError(
+            f"{sentences.path}: a label has a number that is not between 0 and {len(labels) - 1}; correct it"
+        )
+    plain = sentences.format == "columns"
+    forbidden = re.compile("[\t\n\r\0\ud800-\udfff" + " " * plain + "|" * keyed + "]")
+    for k in np.flatnonzero(used).tolist():
+        if forbidden.search(labels[k]) or (plain and not labels[k]):
+            place = f"a cell of {TITLES[sentences.format]}"
+            raise LolsError(f"{sentences.path}: the label {labels[k]!r} cannot be {place}; rename it")
+
+
+class _Found(NamedTuple):
+    """Where the texts of a column are that was not asked for in reading."""
+
+    begin: np.ndarray  # of the last column if one is to be appended
+    end: np.ndarray
+    key: bytes
+    sorted: bool  # whether keys are to be kept in order
+    appended: bool
+    header: int  # where the header ends that gets one more name, or -1
+
+
+def _find(sentences: Sentences, column: str) -> _Found:
+    """Scan the buffer again."""
+    path, format, tokens = sentences.path, sentences.format, sentences.lines.size
+    if format in ("conllu", "conllx"):
+        index, key = resolve(column, _layout(sentences))
+        found = places(sentences.buffer, _layout(sentences), [index])[1]
+        return _Found(found.begin[0], found.end[0], key, column.lower().startswith("feats:"), False, -1)
+    layout = _layout(sentences)
+    _, found = places(sentences.buffer, layout, [layout.width - 1])
+    header = -1
+    if found.lines.size == tokens + 1:  # nothing else is like a token, but none
+        header = int(found.end[0, 0])
+        layout = _layout(sentences, header=True)
+    asked = column in sentences.columns  # but missing, or else we would not look for it
+    if format == "tsv" and not layout.names and not asked and _is_name(column) and found.lines[0] < sentences.lines[0]:
+        # The header was in an earlier piece of the file.
+        raise LolsError(f"{path}: {column!r} is not among the columns read; ask for it there, too (it may be optional)")
+    if column == str(layout.width + 1) or (asked and _is_name(column)):
+        return _Found(found.begin[0, -tokens:], found.end[0, -tokens:], b"", False, True, header)
+    index, _ = resolve(column, layout)
+    if index != layout.width - 1:
+        _, found = places(sentences.buffer, layout, [index])
+    return _Found(found.begin[0, -tokens:], found.end[0, -tokens:], b"", False, False, -1)
+
+
+def _layout(sentences: Sentences, header: bool = False) -> Layout:
+    """The layout once more, of sentences that are known to be fine."""
+    fixed = sentences.format in ("conllu", "conllx")  # so that only the byte order mark matters
+    data = sentences.buffer[: len(MARK) if fixed else None].tobytes()
+    layout = find_layout(data, sentences.path, (), sentences.format, header, 1, True)
+    assert layout is not None
+    return layout._replace(form=-1)
+
+
+def _is_name(column: str) -> bool:
+    return not column.isdecimal() and column != "last"
+
+
+def _append(sentences: Sentences, column: str, found: _Found, labels: list[str], numbers: np.ndarray) -> bytes:
+    """A new last column, after the separator that is used in the line."""
+    before = np.maximum(found.begin - 1, 0)
+    tabs = sentences.buffer[before] == TAB
+    if sentences.format == "tsv":
+        tabs[:] = True
+    numbers = numbers + len(labels) * tabs
+    labels = [" " + label for label in labels] + ["\t" + label for label in labels] + ["\t" + column]
+    end = found.end
+    if found.header >= 0:
+        end = np.concatenate([[found.header], end])
+        numbers = np.concatenate([[len(labels) - 1], numbers])
+    return _fill(sentences, end, end, labels, numbers)
+
+
+def _cells(sentences: Sentences, found: _Found, labels: list[str], numbers: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """Whole cells with a value put into each, and their numbers."""
+    known: dict[tuple[bytes, int], int] = {}  # there are few different ones
+    cells: list[str] = []
+    result = np.empty_like(numbers)
+    for t, (begin, end, number) in enumerate(zip(found.begin.tolist(), found.end.tolist(), numbers.tolist())):
+        old = sentences.buffer[begin:end].tobytes()
+        if (old, number) not in known:
+            known[old, number] = len(cells)
+            cells.append(_cell(old.decode(), found.key.decode(), labels[number], found.sorted))
+        result[t] = known[old, number]
+    return cells, result
+
+
+def _cell(cell: str, key: str, value: str, ordered: bool) -> str:
+    """One cell with the value of a key set, or removed.
+
+    >>> _cell("Gender=Fem|number=Sing", "Mood", "Ind", True), _cell("A=1", "A", "_", True)
+    ('Gender=Fem|Mood=Ind|number=Sing', '_')
+    """
+    items = [] if cell in ABSENT else cell.split("|")
+    keys = [item.partition("=")[0] if "=" in item else None for item in items]
+    if value in ABSENT:
+        if key not in keys:
+            return cell
+        del items[keys.index(key)]
+        return "|".join(items) or "_"
+    if key in keys:
+        items[keys.index(key)] = f"{key}={value}"
+    else:
+        # Universal Dependencies want FEATS sorted without regard to case; MISC is free.
+        later = [k for k, item in enumerate(items) if item.lower().partition("=")[0] > key.lower()] if ordered else []
+        items.insert(later[0] if later else len(items), f"{key}={value}")
+    return "|".join(items)
+
+
+def _fill(sentences: Sentences, begin: np.ndarray, end: np.ndarray, labels: list[str], numbers: np.ndarray) -> bytes:
+    """The buffer with labels in place of slices."""
+    if "" in labels and sentences.format in ("conllu", "conllx"):
+        # A cell that was empty may stay so, but a text does not become an empty cell.
+        empty = np.array([label == "" for label in labels])
+        numbers = np.where(empty[numbers] & (end > begin), len(labels), numbers)
+        labels = [*labels, "_"]
+    texts = [label.encode("utf-8", "replace") for label in labels]  # only labels without a token need replacing
+    starts = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
+    buffer = sentences.buffer
+    out = np.empty(int(kernels.measure(buffer.size, begin, end, numbers, starts)), np.uint8)
+    kernels.fill(buffer, begin, end, numbers, np.frombuffer(b"".join(texts), np.uint8), starts, out)
+    return out.tobytes()

@@ -1,0 +1,1 @@
+"""Ready-made tasks: search spaces for common problems, with their teachers and scores."""

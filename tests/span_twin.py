@@ -1,0 +1,42 @@
+"""What the tests of spans share: all legal sequences, and the spans of one, found in another way than the library's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from lols.tasks.spans import Automaton, make_labels
+
+WITH_AUTOMATON = ("bio", "bilou", "bioes")
+TYPES = ("LOC", "PER", "X-Y")
+Spans = set[tuple[int, int, str]]
+
+
+def labels_of(scheme: str, types: int) -> list[str]:
+    return make_labels(scheme, [f"B-{kind}" for kind in TYPES[:types]])
+
+
+def legal_sequences(machine: Automaton, length: int) -> Iterator[tuple[int, ...]]:
+    """All sequences that the automaton allows."""
+
+    def extend(prefix: tuple[int, ...], q: int) -> Iterator[tuple[int, ...]]:
+        if len(prefix) == length:
+            if machine.can_end[q]:
+                yield prefix
+            return
+        for a in np.flatnonzero(machine.next[q] >= 0).tolist():
+            yield from extend((*prefix, a), int(machine.next[q, a]))
+
+    return extend((), 0)
+
+
+def spans_of_legal(labels: list[str]) -> Spans:
+    """The spans of a legal sequence in bio, bilou or bioes, in another way than `read_spans`."""
+    found = set()
+    for i, label in enumerate(labels):
+        if label[0] in "BUS":
+            rest = itertools.takewhile(lambda other: other[0] in "ILE" and other != "O", labels[i + 1 :])
+            found.add((i, i + 1 + (0 if label[0] in "US" else len(list(rest))), label[2:]))
+    return found
