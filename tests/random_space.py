@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from lols import Example, Reference, SearchSpace, Sizes, emit, feature, look, mix, uniform
+from lols import Example, Examples, Reference, SearchSpace, Sizes, emit, feature, look, mix, uniform
+from lols.examples import Items
 
 ACTIONS, WIDTH, LOOKS, ROLES, ACTION_WIDTH = 4, 3, 2, 2, 2
 POOL = [feature(0, k) for k in range(6)]
@@ -250,6 +251,30 @@ def random_data(
     """Several random graphs."""
     rng = np.random.default_rng(seed)
     return [random_example(rng, variant, depth=depth, nodes=nodes, **options) for _ in range(count)]
+
+
+def in_parts(examples: Examples, parts: int, seed: int = 0) -> Examples:
+    """The same data set with every item's features cut at random into so many types, some of them empty."""
+    rng, of = np.random.default_rng(seed), examples.items
+    types: dict[tuple[tuple[int, float], ...], int] = {}
+    made = []
+    for kind in of.types:
+        span = range(of.start[kind], of.start[kind + 1])
+        features = [(int(of.ids[k]), float(of.values[k])) for k in span]
+        cuts = [0, *np.sort(rng.integers(0, len(features) + 1, parts - 1)), len(features)]
+        for k in range(parts):
+            made.append(types.setdefault(tuple(features[cuts[k] : cuts[k + 1]]), len(types)))
+    start = np.concatenate([[0], np.cumsum([len(features) for features in types])]).astype(np.int64)
+    ids, values = ([pair[k] for features in types for pair in features] for k in range(2))
+    return Examples.from_columns(
+        examples.space,
+        len(examples),
+        examples.x._asdict(),
+        examples.y._asdict(),
+        Items(
+            of.first, np.array(made, np.int64), start, np.array(ids, np.int64), np.array(values, np.float32), parts=parts
+        ),
+    )
 
 
 @st.composite

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_space import ACTIONS, VARIANTS, Variant, all_features, data_sets, random_data
+from random_space import ACTIONS, VARIANTS, Variant, all_features, data_sets, in_parts, random_data
 from twin import Choices, Search, TwinLearner, TwinPolicy, collected, weights_by_feature
 from twin import train as twin_train
 
@@ -55,13 +56,23 @@ def assert_collects_what_the_twin_does(
     seed: int = 0,
     tricks: dict[str, bool] | None = None,
     compiled: bool = True,
-) -> None:
+    learner: lols.LearnerSettings | None = None,
+    parts: int = 1,
+) -> int:
+    """Compare what is collected; how many states of weight 0 there were."""
     beta, beta_in = choices.beta, choices.beta if choices.beta_in is None else choices.beta_in
-    trainer = lols.Trainer(variant.space, variant.reference, seed=seed, tricks=tricks, **choices.options())
+    learner = learner or lols.LearnerSettings()
+    trainer = lols.Trainer(
+        variant.space, variant.reference, seed=seed, tricks=tricks, learner=learner, **choices.options()
+    )
     plan = trainer.plan._replace(compare=choices.mix != "step")
     examples = lols.Examples(variant.space, data)
+    if parts > 1:
+        examples = in_parts(examples, parts, seed)
     n = len(data)
     rounds = np.arange(n) + 7
+    twin = TwinLearner("hinge", learner.update, 1.0, ACTIONS, margin=learner.margin, slack=learner.slack)
+    passed = 0
     with FusedDriver(variant.space, examples, variant.reference, compiled=compiled) as driver:
         batch = driver.collect(
             np.arange(n), rounds, policy.compiled(ACTIONS), plan, np.full(n, beta), np.full(n, beta_in)
@@ -69,11 +80,13 @@ def assert_collects_what_the_twin_does(
     for b in range(n):
         search = Search(
             variant.space, variant.reference, data[b], policy, choices,
-            seed=seed, number=int(rounds[b]), beta=beta, beta_in=beta_in,
+            seed=seed, number=int(rounds[b]), beta=beta, beta_in=beta_in, learner=twin,
         )  # fmt: skip
         expected, losses = search.collect()
+        passed += sum(example.weight == 0.0 for example in expected)
         assert collected(batch, b) == expected
         assert batch.losses[b].tolist() == (losses if plan.compare else [losses[0], 0.0, 0.0])
+    return passed
 
 
 # --- cost-sensitive examples ------------------------------------------------------------------------------------------
@@ -87,12 +100,18 @@ def test_every_strategy_gives_the_twins_cost_vectors(name: str) -> None:
     for (into, out, mix), ties in itertools.product(STRATEGIES, ("first", "random")):
         horizons = (None, 1) if variant.space.cost and out != "none" else (None,)
         for horizon in horizons:
-            choices = Choices(roll_in=into, roll_out=out, mix=mix, ties=ties, horizon=horizon)
-            assert_collects_what_the_twin_does(variant, data, policy, choices)
+            for prune in (None, 1) if out in ("learned", "mixture") else (None,):
+                choices = Choices(roll_in=into, roll_out=out, mix=mix, ties=ties, horizon=horizon, prune=prune)
+                assert_collects_what_the_twin_does(variant, data, policy, choices)
+
+
+SLACKS = [None, 0.0, 0.25, 0.5]
 
 
 @st.composite
-def cases(draw: Any, name: str) -> tuple[Variant, list[lols.Example], TwinPolicy, Choices, int]:
+def cases(
+    draw: Any, name: str
+) -> tuple[Variant, list[lols.Example], TwinPolicy, Choices, int, lols.LearnerSettings, int]:
     variant = VARIANTS[name]
     into, out, mix = draw(st.sampled_from(STRATEGIES))
     horizons = [None, 1, 2] if variant.space.cost and out != "none" else [None]
@@ -106,18 +125,26 @@ def cases(draw: Any, name: str) -> tuple[Variant, list[lols.Example], TwinPolicy
         horizon=draw(st.sampled_from(horizons)),
         sample_steps=draw(st.sampled_from([None, 1, 2])),
         sample_actions=draw(st.sampled_from([None, 2, 3])),
+        prune=draw(st.sampled_from([None, 1, 2])),
     )
     thresholds = 0 if variant.space.action_features else draw(st.sampled_from([0, 0, 2]))
+    learner = lols.LearnerSettings(
+        "hinge",
+        draw(st.sampled_from(["adagrad", "perceptron"])),
+        margin=draw(st.sampled_from(["unit", "cost"])),
+        slack=draw(st.sampled_from(SLACKS)),
+    )
     seed = draw(st.integers(0, 2**31))
     policy = random_policy(seed, variant, components=draw(st.sampled_from([1, 1, 3])), thresholds=thresholds)
-    return variant, draw(data_sets(variant)), policy, choices, draw(st.integers(0, 9))
+    parts = draw(st.sampled_from([1, 2, 3])) if variant.space.items else 1
+    return variant, draw(data_sets(variant)), policy, choices, draw(st.integers(0, 9)), learner, parts
 
 
 @pytest.mark.parametrize("name", VARIANTS)
 @given(st.data())
 def test_cost_vectors_features_weights_and_losses_equal_the_twins(name: str, data: st.DataObject) -> None:
-    variant, examples, policy, choices, seed = data.draw(cases(name))
-    assert_collects_what_the_twin_does(variant, examples, policy, choices, seed=seed)
+    variant, examples, policy, choices, seed, learner, parts = data.draw(cases(name))
+    assert_collects_what_the_twin_does(variant, examples, policy, choices, seed=seed, learner=learner, parts=parts)
 
 
 @pytest.mark.uncompiled
@@ -125,19 +152,61 @@ def test_cost_vectors_features_weights_and_losses_equal_the_twins(name: str, dat
 @settings(max_examples=15)
 @given(st.data())
 def test_plain_python_collects_what_the_twin_does(name: str, data: st.DataObject) -> None:
-    variant, examples, policy, choices, seed = data.draw(cases(name))
+    variant, examples, policy, choices, seed, learner, parts = data.draw(cases(name))
     for compiled in (False, True):
-        assert_collects_what_the_twin_does(variant, examples, policy, choices, seed=seed, compiled=compiled)
+        assert_collects_what_the_twin_does(
+            variant, examples, policy, choices, seed=seed, compiled=compiled, learner=learner, parts=parts
+        )
 
 
-@pytest.mark.parametrize("roll_out", ["none", "reference"])
+@pytest.mark.parametrize(("roll_out", "prune"), [("none", None), ("reference", None), ("learned", 1), ("mixture", 2)])
 @pytest.mark.parametrize("name", ["bare", "keyed"])
-def test_sampled_actions_leave_the_teacher_legal(name: str, roll_out: str) -> None:
+def test_sampled_actions_leave_the_teacher_legal(name: str, roll_out: str, prune: int | None) -> None:
     variant = VARIANTS[name]
-    choices = Choices(roll_out=roll_out, sample_actions=2)
+    choices = Choices(roll_out=roll_out, sample_actions=2, prune=prune)
     for seed in range(20):
         data = random_data(seed, variant, count=1)
         assert_collects_what_the_twin_does(variant, data, random_policy(seed, variant), choices, seed=seed)
+
+
+@pytest.mark.parametrize(("roll_out", "mix"), [(out, mix) for into, out, mix in STRATEGIES if into == "learned"])
+@pytest.mark.parametrize("name", ["full", "closed"])
+def test_only_what_the_learner_would_roll_out_is_pruned(name: str, roll_out: str, mix: str) -> None:
+    variant, policy = VARIANTS[name], random_policy(41, VARIANTS[name])
+    given = lols.Algorithm(name="mine", roll_out=roll_out, mix=mix)
+    examples = lols.Examples(variant.space, random_data(41, variant, count=6, depth=5, nodes=12))
+    counts = {}
+    for prune, beta in itertools.product((None, 1, 3), (0.0, 1.0)):
+        chosen = replace(given, prune=prune)
+        with FusedDriver(variant.space, examples, variant.reference) as driver:
+            plan = lols.Trainer(variant.space, variant.reference, algorithm=chosen).plan
+            every = np.arange(6)
+            batch = driver.collect(every, every, policy.compiled(ACTIONS), plan, np.full(6, beta), np.full(6, beta))
+        counts[prune, beta] = [len(example.costs) for b in range(6) for example in collected(batch, b)]
+    for beta in (0.0, 1.0):
+        all_, three, one = (counts[prune, beta] for prune in (None, 3, 1))
+        if roll_out in ("none", "reference") or (mix in ("state", "example") and roll_out == "mixture" and beta == 1.0):
+            assert all_ == three == one
+        else:
+            assert max(all_) == 4 and max(one) <= 3  # one of the learner's, which is the one taken, and the teacher's
+            assert sum(one) < sum(three) <= sum(all_)
+            assert all(n <= m for n, m in zip(one, three, strict=True))
+
+
+def test_the_best_liked_are_those_of_the_policy_that_rolled_in_and_ties_go_to_the_lower_number() -> None:
+    variant = VARIANTS["full"]
+    example = random_data(3, variant, count=1, depth=2, nodes=8)[0]
+    root = example.x["root"]
+    example.x["next"][root * ACTIONS : root * ACTIONS + ACTIONS] = example.x["next"][root * ACTIONS + 1]
+    example.y["teach"][root] = 3
+    policy = TwinPolicy([{}], [{}], [1.0], np.zeros((0, ACTIONS), np.float32))  # all actions are tied, the first is taken
+    for prune, kept in ((1, {0, 3}), (2, {0, 1, 3}), (3, {0, 1, 2, 3}), (9, {0, 1, 2, 3})):
+        plan = lols.Trainer(variant.space, variant.reference, roll_out="learned", prune=prune).plan
+        with FusedDriver(variant.space, lols.Examples(variant.space, [example]), variant.reference) as driver:
+            batch = driver.collect(
+                np.arange(1), np.arange(1), policy.compiled(ACTIONS), plan, np.zeros(1), np.zeros(1)
+            )
+        assert set(collected(batch, 0)[0].costs) == kept
 
 
 @pytest.mark.parametrize("mix", ["state", "rollout", "example", "expected", "step"])
@@ -158,20 +227,52 @@ def test_closed_form_costs_may_be_off_by_a_constant_of_the_state(name: str, mix:
         assert_collects_what_the_twin_does(variant, data, random_policy(seed, variant), Choices(mix=mix), seed=seed)
 
 
+@pytest.mark.parametrize("update", ["adagrad", "perceptron"])
+@pytest.mark.parametrize("margin", ["unit", "cost", "weighted"])
+def test_states_that_the_policy_has_right_by_margin_and_slack_are_passed_over(update: str, margin: str) -> None:
+    for name in VARIANTS:
+        variant = VARIANTS[name]
+        data, policy = random_data(42, variant, count=6, depth=5, nodes=12), random_policy(42, variant)
+        passed = [
+            assert_collects_what_the_twin_does(
+                variant, data, policy, choices, learner=lols.LearnerSettings("hinge", update, margin=margin, slack=slack)
+            )
+            for slack in SLACKS
+            for choices in (Choices(), Choices(roll_in="mixture", beta_in=0.5))
+        ]
+        assert passed[0] == passed[1] == 0
+        assert passed[2] >= passed[4] >= passed[6] > 0 and passed[2] > passed[6]
+        assert passed[3] >= passed[5] >= passed[7] > 0
+
+
+def test_slack_passes_over_nothing_where_the_policy_was_not_asked() -> None:
+    variant = VARIANTS["full"]
+    data, policy = random_data(43, variant, count=6), random_policy(43, variant)
+    learner = lols.LearnerSettings("hinge", slack=0.0)
+    for choices, asked in ((Choices(roll_in="reference"), False), (Choices(roll_in="reference", prune=2), True)):
+        passed = assert_collects_what_the_twin_does(variant, data, policy, choices, learner=learner)
+        assert (passed > 0) == asked
+
+
 # --- training ---------------------------------------------------------------------------------------------------------
 
 
-def assert_same_weights(model: lols.Model, expected: TwinPolicy) -> None:
+def assert_same_weights(model: lols.Model, expected: TwinPolicy, *, rtol: float = 1e-6) -> None:
     for component in range(len(expected.shared)):
         shared, single = weights_by_feature(model.policy, component)
         wanted = {f: w for f, w in expected.shared[component].items() if np.any(w)}
         assert shared.keys() == wanted.keys()
         for f, weights in wanted.items():
-            np.testing.assert_allclose(shared[f], weights, rtol=1e-6)
+            np.testing.assert_allclose(shared[f], weights, rtol=rtol)
         own = {f: w for f, w in expected.single[component].items() if w}
         assert single.keys() == own.keys()
         for f, weight in own.items():
-            np.testing.assert_allclose(single[f], [weight], rtol=1e-6)
+            np.testing.assert_allclose(single[f], [weight], rtol=rtol)
+
+
+def counting_twin(variant: Variant, slack: float | None = None) -> TwinLearner:
+    by_action = variant.space.action_features is not None
+    return TwinLearner("hinge", "perceptron", 1.0, ACTIONS, by_action=by_action, slack=slack)
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -188,32 +289,76 @@ def test_training_follows_the_twin_to_the_last_weight(name: str, data: st.DataOb
         ties=data.draw(st.sampled_from(["first", "random"])),
         beta=data.draw(st.sampled_from(betas)),
         beta_in=data.draw(st.sampled_from([None, 0.5])),
+        prune=data.draw(st.sampled_from([None, None, 1, 2])),
     )
+    slack = data.draw(st.sampled_from([None, None, 0.0, 1.0]))
     examples, seed = data.draw(data_sets(variant)), data.draw(st.integers(0, 5))
     how = {"passes": 3, "batch_size": data.draw(st.integers(1, 3)), "seed": seed}
+    parts = data.draw(st.sampled_from([1, 2])) if variant.space.items else 1
+    given = lols.Examples(variant.space, examples)
     model = lols.train(
-        variant.space, examples, variant.reference, learner=COUNTING, shuffle=False,
-        **how, **choices.options(),
+        variant.space, given if parts == 1 else in_parts(given, parts, seed), variant.reference,
+        learner=replace(COUNTING, slack=slack), shuffle=False, **how, **choices.options(),
     )  # fmt: skip
-    twin = TwinLearner("hinge", "perceptron", 1.0, ACTIONS, by_action=variant.space.action_features is not None)
+    twin = counting_twin(variant, slack)
     assert_same_weights(model, twin_train(variant.space, variant.reference, examples, choices, twin, **how))
 
 
 @pytest.mark.parametrize("name", VARIANTS)
-def test_searn_trains_a_mixture_over_passes(name: str) -> None:
+@pytest.mark.parametrize("prune", [None, 2])
+def test_searn_trains_a_mixture_over_passes(name: str, prune: int | None) -> None:
+    choices = Choices(roll_in="mixture", roll_out="mixture", mix="step", prune=prune)
     variant = VARIANTS[name]
-    twin = TwinLearner("hinge", "perceptron", 1.0, ACTIONS, by_action=variant.space.action_features is not None)
-    choices = Choices(roll_in="mixture", roll_out="mixture", mix="step")
+    twin = counting_twin(variant)
     for seed in range(5):
         data = random_data(seed, variant, count=4)  # a power of two: averages are exact
         how = {"passes": 4, "batch_size": 2, "seed": seed}
         model = lols.train(
             variant.space, data, variant.reference, algorithm="searn", learner=COUNTING,
-            shuffle=False, **how,
+            shuffle=False, prune=prune, **how,
         )  # fmt: skip
         expected = twin_train(variant.space, variant.reference, data, choices, twin, searn=True, **how)
         np.testing.assert_allclose(np.diff(model.policy.chances, prepend=0.0), expected.chances, rtol=1e-9)
         assert_same_weights(model, expected)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+@pytest.mark.parametrize("slack", [0.0, 0.5])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_states_are_passed_over_by_the_policy_of_the_batch(name: str, slack: float, batch_size: int) -> None:
+    variant = VARIANTS[name]
+    changed = 0
+    for seed in range(4):
+        data = random_data(seed, variant, count=7, depth=5, nodes=12)
+        how = {"passes": 4, "batch_size": batch_size, "seed": seed}
+        found, plain = (
+            lols.train(
+                variant.space, data, variant.reference, learner=replace(COUNTING, slack=s), shuffle=False, **how
+            )
+            for s in (slack, None)
+        )
+        expected = twin_train(variant.space, variant.reference, data, Choices(), counting_twin(variant, slack), **how)
+        assert_same_weights(found, expected)
+        assert found.report["states"] < plain.report["states"]
+        changed += not np.array_equal(found.policy.stack, plain.policy.stack)
+    # With batches of one the policy is the learner's own before the example, whose states change it on the way.
+    assert changed > 0
+
+
+@pytest.mark.parametrize("batch_size", [1, 3])
+@pytest.mark.parametrize("margin", ["unit", "cost"])
+def test_the_margin_of_the_learner_decides_what_is_passed_over(margin: str, batch_size: int) -> None:
+    variant = VARIANTS["full"]
+    passed = 0
+    for seed in range(4):
+        data = random_data(seed, variant, count=7, depth=5, nodes=12, exact=False)
+        how = {"passes": 10, "batch_size": batch_size, "seed": seed}
+        learner = lols.LearnerSettings("hinge", "adagrad", 0.5, margin, slack=0.1)
+        model = lols.train(variant.space, data, variant.reference, learner=learner, shuffle=False, **how)
+        twin = TwinLearner("hinge", "adagrad", 0.5, ACTIONS, margin=margin, slack=0.1)
+        assert_same_weights(model, twin_train(variant.space, variant.reference, data, Choices(), twin, **how), rtol=1e-4)
+        passed += twin.passed
+    assert passed > 20
 
 
 PRESETS = ["lols", "aggrevate", "dagger", "cloning", "searn"]

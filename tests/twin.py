@@ -12,7 +12,8 @@ Random numbers are hashes of where they are used, so that the engine's coins can
                 mix="rollout": mix(mix(mix(round, COIN), t), a)
     their coin  mix(stream, -1); with mix="example", of the stream mix(round, COIN)
     roll-out    draw = mix(stream, n) at its n-th step; coin: COMPONENT, component and teacher: TEACHER, ties: TIE
-    sampling    mix(mix(round, SAMPLE_STEP), t); mix(mix(round, SAMPLE_ACTION), t), and of it TEACHER or the action
+    sampling    mix(mix(round, SAMPLE_STEP), t); mix(mix(round, SAMPLE_ACTION), t), and of it TEACHER or the action;
+                pruning asks the same TEACHER
     no roll-out mix(mix(round, TEACHER), t): the teacher's
     comparison  mix(round, COMPARE): which of the sampled states
 """
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -58,6 +59,9 @@ class CostSensitiveExample:
     by_action: dict[int, Features] = field(default_factory=dict)
 
 
+NOT_LEARNED = CostSensitiveExample([], {}, 0.0)
+
+
 @dataclass(kw_only=True)
 class Choices:
     """The schematic, in the words of `lols.Algorithm`."""
@@ -71,6 +75,7 @@ class Choices:
     horizon: int | None = None
     sample_steps: int | None = None
     sample_actions: int | None = None
+    prune: int | None = None
 
     def options(self) -> dict[str, Any]:
         """The same as options of `lols.Trainer`; those that have no effect are left out."""
@@ -81,6 +86,8 @@ class Choices:
                 del made["beta"]
         if self.roll_out == "none":
             del made["horizon"]
+        if self.roll_out in ("none", "reference"):
+            del made["prune"]
         if self.roll_in != "mixture":
             del made["beta_in"]
         return made
@@ -170,11 +177,14 @@ class Search:
         number: int = 0,
         beta: float = 0.5,
         beta_in: float = 0.5,
+        learner: TwinLearner | None = None,
     ):
         self.space, self.reference, self.policy, self.choices = space, reference, policy, choices
+        self.passes_over = learner.passes_over if learner is not None else lambda costs, predicted: False
         self.x, self.y = SimpleNamespace(**example.x), SimpleNamespace(**(example.y or {}))
         self.items = example.items or []
         self.beta, self.beta_in = beta, beta_in
+        self.prune = choices.options().get("prune")
         self.round = mix(mix(seed, 0x1015), number)
         self.actions = space.sizes.actions
         self.state = SimpleNamespace(x=self.x, size=_size(space.sizes.state, self.x))
@@ -227,9 +237,11 @@ class Search:
 
     # who acts
 
+    def predicted(self, s: np.ndarray, component: int) -> list[float]:
+        return self.policy.costs(component, self.features(s), self.by_action(s), self.actions)
+
     def learner(self, s: np.ndarray, among: Iterable[int], component: int, stream: int) -> int:
-        costs = self.policy.costs(component, self.features(s), self.by_action(s), self.actions)
-        return cheapest(costs, among, self.choices.ties, stream)
+        return cheapest(self.predicted(s, component), among, self.choices.ties, stream)
 
     def component(self, stream: int) -> int:
         """A component, drawn by its chance."""
@@ -263,15 +275,27 @@ class Search:
 
     # rolling in, deviating, rolling out
 
+    def teacher_rolls_in(self, t: int) -> bool:
+        """Whether the teacher is at the wheel at step t of the roll-in."""
+        coin = mix(mix(mix(self.round, ROLL_IN), t), COIN)
+        return self.choices.roll_in == "reference" or (self.choices.roll_in == "mixture" and unit(coin) < self.beta_in)
+
+    def opinion(self, s: np.ndarray, t: int) -> list[float]:
+        """What the policy that rolls in thinks of the state of step t."""
+        return self.predicted(s, self.component(mix(mix(mix(self.round, ROLL_IN), t), COMPONENT)))
+
+    def opinion_asked(self, t: int) -> bool:
+        """Whether the policy that rolls in looks at step t: not where a teacher that names its action acts instead."""
+        named = self.reference.action is not None and self.reference.free is None
+        return self.prune is not None or not (named and self.teacher_rolls_in(t))
+
     def roll_in(self) -> tuple[list[np.ndarray], list[int], float]:
         """States and actions of the roll-in, and the loss at its end."""
         states, taken, s = [], [], self.begin()
         while self.legal(s):
             stream = mix(mix(self.round, ROLL_IN), len(taken))
             among = self.legal(s)
-            if self.choices.roll_in == "reference" or (
-                self.choices.roll_in == "mixture" and unit(mix(stream, COIN)) < self.beta_in
-            ):
+            if self.teacher_rolls_in(len(taken)):
                 among = self.equally_good(s, mix(stream, TEACHER))
             a = self.learner(s, among, self.component(mix(stream, COMPONENT)), mix(stream, TIE))
             states.append(s)
@@ -311,8 +335,12 @@ class Search:
             return self.beta * by_teacher + (1 - self.beta) * by_learner
         if chosen.mix == "step":
             return self.deviation(s, a, "step", stream)
-        coin = mix(self.round, COIN) if chosen.mix == "example" else stream
-        return self.deviation(s, a, "teacher" if unit(mix(coin, -1)) < self.beta else "learner", stream)
+        return self.deviation(s, a, "teacher" if self.heads(stream) else "learner", stream)
+
+    def heads(self, stream: int) -> bool:
+        """Whether the coin says that the teacher rolls out."""
+        coin = mix(self.round, COIN) if self.choices.mix == "example" else stream
+        return unit(mix(coin, -1)) < self.beta
 
     def stream(self, t: int, a: int) -> int:
         shared = mix(mix(self.round, COIN), t)
@@ -339,6 +367,19 @@ class Search:
                 need -= 1
         return sorted(kept)
 
+    def unpruned(self, s: np.ndarray, t: int, taken: int, kept: list[int]) -> list[int]:
+        """Of the actions deviated to those that are rolled out: all, unless the learner has to do with it.
+
+        Then those that the learner likes best, the one taken and the teacher's.
+        """
+        one_coin = self.choices.roll_out == "mixture" and self.choices.mix in ("state", "example")
+        if self.prune is None or (one_coin and self.heads(self.stream(t, taken))):
+            return kept
+        liking = self.opinion(s, t)
+        best = sorted(kept, key=lambda a: (liking[a], a))[: self.prune]
+        teacher = self.teacher(s, mix(mix(mix(self.round, SAMPLE_ACTION), t), TEACHER))
+        return sorted({*best, taken, teacher})
+
     def kept_steps(self, steps: int) -> list[int]:
         """The steps whose states are deviated at: all, or some at random."""
         need = min(self.choices.sample_steps or steps, steps)
@@ -349,19 +390,25 @@ class Search:
         return kept
 
     def collect(self) -> tuple[list[CostSensitiveExample], list[float]]:
-        """Cost-sensitive examples, one per state; and the losses of the roll-in and of two completions."""
+        """Cost-sensitive examples, one per state; and the losses of the roll-in and of two completions.
+
+        A state that was not sampled, or that is passed over, has nothing to be learned from.
+        """
         states, taken, loss = self.roll_in()
         kept = self.kept_steps(len(states))
         compared = kept[int(unit(mix(self.round, COMPARE)) * len(kept))]
         made, losses = [], [loss, 0.0, 0.0]
         for t, s in enumerate(states):
-            costs: dict[int, float] = {}
+            learned = NOT_LEARNED
             if t in kept:
                 value = self.immediate if self.choices.roll_out == "none" else self.value
-                values = {a: value(s, t, a) for a in self.kept_actions(s, t, taken[t])}
+                tried = self.unpruned(s, t, taken[t], self.kept_actions(s, t, taken[t]))
+                values = {a: value(s, t, a) for a in tried}
                 costs = {a: v - min(values.values()) for a, v in values.items()}
-            weight = float(np.float32(len(states) / len(kept))) if t in kept else 0.0
-            made.append(CostSensitiveExample(self.features(s), costs, weight, self.by_action(s)))
+                if not (self.opinion_asked(t) and self.passes_over(costs, self.opinion(s, t))):
+                    weight = float(np.float32(len(states) / len(kept)))
+                    learned = CostSensitiveExample(self.features(s), costs, weight, self.by_action(s))
+            made.append(learned)
             if t == compared and self.choices.roll_out != "none":
                 stream = self.stream(t, taken[t])
                 losses[1:] = [self.deviation(s, taken[t], who, stream) for who in ("teacher", "learner")]
@@ -400,7 +447,10 @@ class TwinLearner:
         code: np.ndarray | None = None,
         thresholds: int = 4,
         by_action: bool = False,
+        slack: float | None = None,
+        max_features: int = 1 << 26,
     ):
+        self.slack, self.max_features = slack, max_features
         self.reduction, self.update, self.rate, self.actions = reduction, update, rate, actions
         self.by_action = by_action
         self.margin, self.code, self.thresholds = margin, code, thresholds if reduction == "secoc" else 0
@@ -409,6 +459,8 @@ class TwinLearner:
 
     def restart(self) -> None:
         """Forget everything."""
+        self.known: dict[str, list[int]] = {"shared": [], "single": []}  # features that have weights
+        self.dropped = self.passed = 0
         self.weights: dict[tuple[str, int, int], Any] = defaultdict(lambda: F(0.0))
         self.squares: dict[tuple[str, int, int], Any] = defaultdict(lambda: F(0.0))
         self.scales: dict[tuple[str, int], Any] = defaultdict(lambda: F(0.0))
@@ -440,6 +492,15 @@ class TwinLearner:
         code = self.code if self.code is not None else np.zeros((0, self.actions), F)
         return TwinPolicy([shared], [single], [1.0], code, self.thresholds)
 
+    def admitted(self, bank: str, features: Features) -> Features:
+        """Those of the features that have weights, or get them now, while there is room; the others are dropped."""
+        known = self.known[bank]
+        for identity, _ in features:
+            if identity not in known and len(known) < self.max_features:
+                known.append(identity)
+            self.dropped += identity not in known
+        return [(identity, value) for identity, value in features if identity in known]
+
     def joint(self, example: CostSensitiveExample, column: int) -> list[Any]:
         own = example.by_action.get(column, [])
         return [("shared", f, column, F(v)) for f, v in example.features] + [("single", f, 0, F(v)) for f, v in own]
@@ -453,7 +514,13 @@ class TwinLearner:
     def learn(self, example: CostSensitiveExample) -> None:
         if self.reduction == "hinge":
             self.learn_hinge(example)
-        elif self.reduction == "csoaa":
+            return
+        example = replace(
+            example,
+            features=self.admitted("shared", example.features),
+            by_action={a: self.admitted("single", example.by_action.get(a, [])) for a in sorted(example.costs)},
+        )
+        if self.reduction == "csoaa":
             aims = [(a, F(c), F(example.weight)) for a, c in sorted(example.costs.items())]
             if self.by_action:
                 # The state's part of all predictions is made before learning; actions share weights, so in turn.
@@ -574,23 +641,45 @@ class TwinLearner:
 
     # the hinge
 
-    def learn_hinge(self, example: CostSensitiveExample) -> None:
-        least = min(example.costs.values())
-        predicted = {a: self.predict(self.joint(example, a)) for a in sorted(example.costs)}
-        good = min((a for a in predicted if example.costs[a] <= least), key=lambda a: predicted[a])
-        wrong = [a for a in predicted if example.costs[a] > least]
+    def violation(self, costs: dict[int, float], predicted: Any) -> tuple[int, int, Any] | None:
+        """The best-liked cheapest action, the worst violator, and what is missing to the margin between them."""
+        least = min(costs.values())
+        good = min((a for a in sorted(costs) if costs[a] <= least), key=lambda a: predicted[a])
+        wrong = [a for a in sorted(costs) if costs[a] > least]
         if not wrong:
-            return
+            return None
 
         def margin(a: int) -> Any:
             if self.update == "perceptron":
                 return F(0.0)
-            return F(example.costs[a]) - F(least) if self.margin == "cost" else F(1.0)
+            return F(costs[a]) - F(least) if self.margin == "cost" else F(1.0)
 
         bad = max(wrong, key=lambda a: margin(a) - predicted[a])
-        violation = predicted[good] + (margin(bad) - predicted[bad])
+        return good, bad, predicted[good] + (margin(bad) - predicted[bad])
+
+    def passes_over(self, costs: dict[int, float], predicted: Any) -> bool:
+        """Whether these predictions, of a policy from before, have a state so right that it needs no other look."""
+        if self.slack is None:
+            return False
+        found = self.violation(costs, predicted)
+        passed = found is None or found[2] < -self.slack
+        self.passed += passed
+        return passed
+
+    def learn_hinge(self, example: CostSensitiveExample) -> None:
+        predicted = {a: self.predict(self.joint(example, a)) for a in sorted(example.costs)}
+        found = self.violation(example.costs, predicted)
+        if found is None:
+            return
+        good, bad, violation = found
         if violation < 0 or (violation == 0 and self.update != "perceptron"):
             return
+        # A feature gets weights only now that they change.
+        example = replace(
+            example,
+            features=self.admitted("shared", example.features),
+            by_action={a: self.admitted("single", example.by_action.get(a, [])) for a in (good, bad)},
+        )
         weight = F(example.weight)
         if self.margin == "weighted":
             weight = weight * (F(example.costs[bad]) - F(example.costs[good]))
@@ -654,7 +743,7 @@ def train(
             batch = [
                 Search(
                     space, reference, data[k], policy, choices,
-                    seed=seed, number=number * len(data) + k, beta=beta, beta_in=beta_in,
+                    seed=seed, number=number * len(data) + k, beta=beta, beta_in=beta_in, learner=learner,
                 ).collect()
                 for k in rounds
             ]  # fmt: skip
@@ -739,13 +828,14 @@ def collected(batch: Batch, b: int) -> list[CostSensitiveExample]:
     for k in range(batch.first[b], batch.first[b] + batch.filled[b]):
         span = slice(slots.start[k], slots.stop[k])
         costs: dict[int, float] = {}
+        by_action: dict[int, Features] = {}
         if slots.weight[k] > 0:
             costs = {a: float(c) for a, c in enumerate(slots.costs[k]) if np.isfinite(c)}
-        by_action: dict[int, Features] = {}
-        for a in range(slots.costs.shape[1] if slots.action_start.shape[0] else 0):
-            own = slice(slots.action_start[k, a], slots.action_stop[k, a])
-            if own.start < own.stop:
-                by_action[a] = list(zip(slots.action_ids[own].tolist(), slots.action_values[own].tolist(), strict=True))
+            for a in range(slots.costs.shape[1] if slots.action_start.shape[0] else 0):
+                own = slice(slots.action_start[k, a], slots.action_stop[k, a])
+                if own.start < own.stop:
+                    pairs = zip(slots.action_ids[own].tolist(), slots.action_values[own].tolist(), strict=True)
+                    by_action[a] = list(pairs)
         features = list(zip(slots.ids[span].tolist(), slots.values[span].tolist(), strict=True))
         made.append(CostSensitiveExample(features, costs, float(slots.weight[k]), by_action))
     return made

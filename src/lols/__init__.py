@@ -21,6 +21,7 @@ _HOME = {
     "SearchSpace": "space",
     "Sizes": "space",
     "SpaceError": "errors",
+    "Tagger": "estimators.tagger",
     "Trainer": "trainer",
     "algorithm": "algorithms",
     "checks": "",
@@ -45,6 +46,7 @@ __all__ = [
     "SearchSpace",
     "Sizes",
     "SpaceError",
+    "Tagger",
     "Trainer",
     "__version__",
     "algorithm",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     import lols.checks as checks
     from lols.algorithms import Algorithm, algorithm, explain
     from lols.errors import LolsError, SpaceError
+    from lols.estimators.tagger import Tagger
     from lols.examples import Examples
     from lols.features import emit, feature, look, uniform
     from lols.hashing import mix

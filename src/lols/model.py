@@ -17,6 +17,7 @@ from lols.engine.table import fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError
 from lols.examples import Examples
 from lols.io.model_file import read_tensors, write_tensors
+from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code
 from lols.space import Reference, SearchSpace
 
@@ -85,9 +86,19 @@ class Model:
 
     # --- files ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file, atomically. Rows without any weight are left out."""
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        task: Mapping[str, Any] | None = None,
+        tensors: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        """Write the model file, atomically. Weights that are zero are left out.
+
+        `task` is what an estimator wants to know again, as plain values, and `tensors` likewise, as arrays.
+        """
         header = {
+            "task": dict(task or {}),
             "about": self.about,
             "version": __version__,
             "space": {
@@ -99,7 +110,7 @@ class Model:
             "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},
             "thresholds": self.policy.thresholds,
         }
-        tensors = {"chances": self.policy.chances}
+        arrays = {f"task.{name}": array for name, array in (tensors or {}).items()} | {"chances": self.policy.chances}
         for name, table, stack in (
             ("shared", self.policy.shared, self.policy.stack),
             ("single", self.policy.single, self.policy.single_stack[:, :, np.newaxis]),
@@ -108,21 +119,38 @@ class Model:
             taken = np.zeros(0, np.int64) if fixed else np.flatnonzero(table.rows >= 0)
             taken = taken[np.argsort(table.keys[taken])]  # one policy, one file, however its table came about
             rows = np.arange(stack.shape[1]) if fixed else table.rows[taken].astype(np.int64)
-            used = stack[:, rows].any(axis=(0, 2))
-            keep = np.ones(rows.size, bool) if fixed else used
-            tensors[f"{name}.features"] = np.zeros(0, np.int64) if fixed else table.keys[taken][keep]
-            tensors[f"{name}.weights"] = stack[:, rows[keep]]
+            kept, packed = pack(stack, rows)
+            arrays[f"{name}.features"] = kept if fixed else table.keys[taken][kept]
+            arrays |= {f"{name}.{part}": array for part, array in packed.items()}
             header[f"{name}_bits"] = 64 - table.shift if fixed else None
-        write_tensors(path, "model", header, tensors)
+        write_tensors(path, "model", header, arrays)
 
 
-def load(path: str | os.PathLike[str], space: SearchSpace, *, threads: int = 1, compiled: bool = True) -> Model:
-    """Read a model file for a space that the caller brings; the file itself is data only.
+def load(
+    path: str | os.PathLike[str], space: SearchSpace | None = None, *, threads: int = 1, compiled: bool = True
+) -> Any:
+    """Read a model file; the file itself is data only.
 
-    The space must have as many actions as the one that was trained; if its functions changed since, the model's `about`
-    says so under `"space_changed"`.
+    With a space, a `Model` for that space: it must have as many actions as the one that was trained; if its functions
+    changed since, the model's `about` says so under `"space_changed"`. Without one, whatever estimator wrote the file.
     """
-    header, tensors = read_tensors(path, "model")
+    if space is None:
+        from lols.estimators.files import load_estimator
+
+        return load_estimator(path, threads=threads)
+    return make_model(path, *read_tensors(path, "model"), space, threads=threads, compiled=compiled)
+
+
+def make_model(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    space: SearchSpace,
+    *,
+    threads: int = 1,
+    compiled: bool = True,
+) -> Model:
+    """The model that a file's header and arrays describe, for a space."""
     try:
         about, how = dict(header["about"]), header["following"]
         plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
@@ -131,7 +159,7 @@ def load(path: str | os.PathLike[str], space: SearchSpace, *, threads: int = 1, 
         digest = header["space"]["digest"]
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
     if actions != space.sizes.actions:
         raise ModelFileError(f"{path}: trained for {actions} actions; this space has {space.sizes.actions}")
@@ -149,18 +177,35 @@ def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], action
         raise ModelFileError("the chances of the policies are not a list of numbers")
     parts: list[Any] = []
     for name, width in (("shared", columns), ("single", 1)):
-        weights, features, bits = tensors[f"{name}.weights"], tensors[f"{name}.features"], header[f"{name}_bits"]
-        rows = features.size if bits is None else 1 << int(bits)
-        if features.dtype != np.int64 or features.ndim != 1 or np.unique(features).size != features.size:
+        features, bits = tensors[f"{name}.features"], header[f"{name}_bits"]
+        if features.dtype != np.int64 or features.ndim != 1 or not _distinct(features):
             raise ModelFileError(f"'{name}.features' is not a list of distinct 64-bit integers")
-        if weights.shape != (chances.size, rows, width):
-            raise ModelFileError(f"'{name}.weights' has shape {weights.shape}, not {(chances.size, rows, width)}")
+        weights = unpack({part: tensors[f"{name}.{part}"] for part in ("counts", "columns", "values")}, width)
+        if weights.shape[:2] != (chances.size, features.size):
+            raise ModelFileError(f"'{name}' has weights of {weights.shape[:2]} rows, not {(chances.size, features.size)}")
         if bits is None:
-            table = growing_table(1 << max(int(2 * rows).bit_length(), 4))
-            fill(table, features.astype(np.int64))
+            table = growing_table(1 << max(int(2 * features.size).bit_length(), 4))
+            fill(table, features)
         else:
+            if not 1 <= int(bits) <= 30:
+                raise ModelFileError(f"'{name}_bits' is {bits}")
             table = fixed_table(int(bits))
-        parts += [table, np.ascontiguousarray(weights, np.float32)]
+            weights = _spread(weights, features, 1 << int(bits))
+        parts += [table, weights]
     if chances.size < 1 or abs(chances[-1] - 1.0) > 1e-9 or (np.diff(chances) < 0).any():
         raise ModelFileError("the chances of the policies do not add up to 1")
     return Policy(parts[0], parts[1], parts[2], parts[3][:, :, 0].copy(), chances, code, thresholds)
+
+
+def _distinct(features: np.ndarray) -> bool:
+    """Whether no feature comes twice; they are written in order."""
+    return bool((features[1:] > features[:-1]).all()) or np.unique(features).size == features.size
+
+
+def _spread(weights: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """The rows of a table of fixed size, back in their places."""
+    if rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < count:
+        raise ModelFileError("the rows of the weights are beyond the table")
+    made = np.zeros((weights.shape[0], count, weights.shape[2]), np.float32)
+    made[:, rows] = weights
+    return made

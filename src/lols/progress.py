@@ -10,9 +10,9 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Shows rounds done, rounds per second and the progressive loss; costs nothing when it is off."""
+    """Shows how much is done, how fast, the progressive loss and a note; costs nothing when it is off."""
 
-    def __init__(self, wanted: bool | None, total: int, title: str):
+    def __init__(self, wanted: bool | None, total: int, title: str, unit: str = "steps"):
         self.bar: Any = None
         self.shown = 0.0
         if wanted or (wanted is None and sys.stderr.isatty()):
@@ -23,12 +23,13 @@ class Progress:
                 progress.TextColumn("{task.description}"),
                 progress.BarColumn(),
                 progress.TaskProgressColumn(),
-                progress.TextColumn("{task.fields[speed]:>9} examples/s  loss {task.fields[loss]:.4g}"),
+                progress.TextColumn("{task.fields[speed]:>9} " + unit + "/s  loss {task.fields[loss]:.4g}"),
+                progress.TextColumn("{task.fields[note]}"),
                 progress.TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,
             )
-            self.task = self.bar.add_task(title, total=total, speed="", loss=float("nan"))
+            self.task = self.bar.add_task(title, total=total, speed="", loss=float("nan"), note="")
             self.began = time.perf_counter()
 
     def __enter__(self) -> Progress:
@@ -47,3 +48,8 @@ class Progress:
         self.shown = time.perf_counter()
         speed = f"{done / max(self.shown - self.began, 1e-9):,.0f}"
         self.bar.update(self.task, completed=done, speed=speed, loss=loss)
+
+    def say(self, note: str) -> None:
+        """Put a note beside the bar."""
+        if self.bar is not None:
+            self.bar.update(self.task, note=note)

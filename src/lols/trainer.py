@@ -131,7 +131,27 @@ class Trainer:
             closed_form=on["closed_form"],
             cache_items=on["cache_items"],
             live=live or 0,
+            margin=self.settings.width,
+            slack=np.inf if self.settings.slack is None else float(self.settings.slack),
         )
+
+    def new_learner(self) -> Learner:
+        """A learner that knows nothing yet."""
+        chosen = self.algorithm
+        return Learner(
+            self.settings,
+            self.space.sizes.actions,
+            by_action=self.space.action_features is not None,
+            averaged=chosen.restart or chosen.returned == "average",
+            compiled=self.compiled,
+        )
+
+    def returned_policy(self, learner: Learner) -> Policy:
+        """The policy that a learner has come to, as a copy: averaged or as it is now."""
+        if self.algorithm.returned == "average" and learner.averaged:
+            policy = learner.policy(averaged=True)  # new weights already
+            return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
+        return frozen(learner.policy())
 
     def fit(
         self,
@@ -140,7 +160,7 @@ class Trainer:
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
         resume: bool = False,
-        progress: bool | None = None,
+        progress: bool | Progress | None = None,
         after_pass: Callable[[int, Model], bool | None] | None = None,
     ) -> Model:
         """Train, and give the model.
@@ -154,7 +174,7 @@ class Trainer:
         resume
             Go on from the checkpoint if there is one: the result is bit-identical to a run without interruption.
         progress
-            Whether to show a bar; by default on a terminal only.
+            Whether to show a bar, by default on a terminal only; or the bar that shall be moved, in steps.
         after_pass
             Called with the number of the pass and the model so far; training stops if it gives True.
 
@@ -171,22 +191,28 @@ class Trainer:
         saved = time.monotonic()
         with (
             FusedDriver(self.space, examples, self.reference, threads=self.threads, compiled=self.compiled) as driver,
-            Progress(progress, self.passes * len(examples), "training") as bar,
+            progress if isinstance(progress, Progress) else self.bar(examples, progress) as bar,
         ):
             for indices, rounds in run.batches():
                 beta, beta_in = run.betas(rounds)
                 batch = driver.collect(indices, rounds, run.rolling_policy(), self.plan, beta, beta_in)
                 run.learn(batch)
-                bar.advance(run.done, loss=run.progressive_loss)
+                bar.advance(run.steps_done, loss=run.progressive_loss)
                 if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
                     run.save(checkpoint)
                     saved = time.monotonic()
                 if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
                     break
+        self.learner = run.learner
         model = run.model()
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
         return model
+
+
+    def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
+        """A progress bar for training on these examples."""
+        return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
 
 
 class _Run:
@@ -197,13 +223,7 @@ class _Run:
         chosen = trainer.algorithm
         self.total = trainer.passes * len(examples)
         self.batch_size = trainer.batch_size or max(1, min(MOST_TOGETHER, len(examples) // 50))
-        self.learner = Learner(
-            trainer.settings,
-            trainer.space.sizes.actions,
-            by_action=trainer.space.action_features is not None,
-            averaged=chosen.restart or chosen.returned == "average",
-            compiled=trainer.compiled,
-        )
+        self.learner = trainer.new_learner()
         self.mixture = PolicyMixture(chosen, self.total) if chosen.restart else None
         self.rivalry = Rivalry()
         self.schedules = schedules(chosen)
@@ -212,6 +232,7 @@ class _Run:
         # The online-to-batch conversion draws a round; knowing it in advance, one copy is enough.
         self.drawn_round = mix(mix(trainer.seed, 0xD12A), 1) % self.total + 1 if chosen.returned == "drawn" else 0
         self.snapshot: Policy | None = None
+        self.steps_done = 0
 
     # --- the order of things ---
 
@@ -265,13 +286,14 @@ class _Run:
     def learn(self, batch: Batch) -> None:
         """The second stage, and the bookkeeping."""
         self.learner.learn(batch)
+        self.steps_done += int(batch.filled.sum())
         self.sums[self.pass_] += (batch.losses[:, 0].sum(), batch.losses.shape[0])
         if self.trainer.plan.compare:
             self.rivalry.observe(batch.losses)
         before = self.done
         self.pass_, self.offset = self._next
         if before < self.drawn_round <= self.done:
-            self.snapshot = _frozen(self.learner.policy())
+            self.snapshot = frozen(self.learner.policy())
         if self.mixture is not None and self.offset == 0:
             self.mixture.end(self.learner, len(self.examples))
 
@@ -283,13 +305,13 @@ class _Run:
             return self.mixture.final(self.learner)
         if self.snapshot is not None:
             return self.snapshot
-        return _frozen(self.learner.policy(averaged=self.trainer.algorithm.returned == "average"))
+        return self.trainer.returned_policy(self.learner)
 
     def model(self) -> Model:
         """The model as it is now."""
         trainer = self.trainer
         about = {
-            "algorithm": _plain(trainer.algorithm),
+            "algorithm": plain(trainer.algorithm),
             "learner": self.learner.describe(),
             "passes": trainer.passes,
             "batch_size": self.batch_size,
@@ -316,7 +338,7 @@ class _Run:
             for part in column:
                 digest.update(np.ascontiguousarray(part).tobytes())
         return {
-            "algorithm": _plain(trainer.algorithm),
+            "algorithm": plain(trainer.algorithm),
             "learner": asdict(trainer.settings),
             "passes": trainer.passes,
             "batch_size": self.batch_size,
@@ -367,7 +389,7 @@ class _Run:
             self.mixture.load(tensors, self.learner)
         if "snapshot.stack" in tensors:
             # Rows are only ever added, so the snapshot's rows are the first of the learner's.
-            policy = _frozen(self.learner.policy())
+            policy = frozen(self.learner.policy())
             stack, single = np.zeros_like(policy.stack), np.zeros_like(policy.single_stack)
             old, old_single = tensors["snapshot.stack"], tensors["snapshot.single"]
             rows, single_rows = min(old.shape[1], stack.shape[1]), min(old_single.shape[1], single.shape[1])
@@ -385,11 +407,12 @@ def train(space: SearchSpace, data: Iterable[Any] | Examples, reference: Referen
     return Trainer(space, reference, **options).fit(data, **fitting)
 
 
-def _plain(chosen: Algorithm) -> dict[str, Any]:
+def plain(chosen: Algorithm) -> dict[str, Any]:
+    """An algorithm as plain values, for model files."""
     return {k: v if v is None or isinstance(v, bool | int | float) else str(v) for k, v in vars(chosen).items()}
 
 
-def _frozen(policy: Policy) -> Policy:
+def frozen(policy: Policy) -> Policy:
     """A copy that later learning does not touch."""
     tables = [copied(t) for t in (policy.shared, policy.single)]
     return policy._replace(

@@ -18,7 +18,17 @@ from lols.engine.rolling import (
     teacher_action,
     teacher_costs,
 )
-from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, new_policy, own_items, score
+from lols.engine.scoring import (
+    cheapest,
+    draw_component,
+    gather,
+    gather_action,
+    in_role,
+    new_policy,
+    own_items,
+    score,
+    worst_violation,
+)
 from lols.engine.structures import (
     COIN,
     COMPARE,
@@ -78,37 +88,31 @@ def record(space, x, s, legal, of, first_item, sight, slots, slot, n, m, where):
 
 
 @dual
-def mark_liked(costs, legal, most, liked):
-    """Mark the legal actions of least predicted cost, up to `most` of them."""
+def prune(reference, x, y, s, legal, most, taken, predicted, stream, kept, opinion, where):
+    """Thin out `legal` to the best-liked actions, the one taken and the teacher's: no other is worth a roll-out."""
     for a in range(legal.size):
-        liked[a] = False
+        kept[a] = a == taken
+    kept[teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), opinion, where)] = True
     for _ in range(most):
         best = -1
         for a in range(legal.size):
-            if legal[a] and not liked[a] and (best < 0 or costs[a] < costs[best]):
+            if legal[a] and (best < 0 or predicted[a] < predicted[best]):
                 best = a
         if best < 0:
             break
-        liked[best] = True
-
-
-@dual
-def prune(reference, x, y, s, t, legal, stream, scratch):
-    """Leave the best-liked actions, the one taken and the teacher's: no other is worth a roll-out."""
-    teacher = teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, scratch.where)
+        legal[best] = False
+        kept[best] = True
     for a in range(legal.size):
-        if not scratch.liked[t, a] and a != scratch.base.action[t] and a != teacher:
-            legal[a] = False
+        legal[a] = kept[a]
 
 
 @dual
 def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, item_count, round_key, scratch, batch, b):
-    """Roll in from the start state, recording features; the number of steps taken.
+    """Roll in from the start state; the number of steps taken.
 
     Among the reference's equally good actions the one is taken that the learner likes best.
     """
     legal, base, sight, where = scratch.legal, scratch.base, scratch.sight, scratch.where
-    n, m = batch.first_feature[b], batch.first_action_feature[b]
     start(space, x, s)
     t = 0
     while find_legal(space, x, s, legal):
@@ -117,7 +121,6 @@ def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, item
             where[0] = TOO_MANY_STEPS
             break
         gather(space, x, s, item_count, sight, where)
-        n, m = record(space, x, s, legal, of, first_item, sight, batch.slots, batch.first[b] + t, n, m, where)
         stream = mix(mix(round_key, ROLL_IN), t)
         teaching = plan.roll_in == REFERENCE or (plan.roll_in == MIXTURE and unit(mix(stream, COIN)) < batch.beta_in[b])
         named = teaching and not plan.set_valued
@@ -126,8 +129,10 @@ def roll_in(space, reference, x, y, s, limit, policy, plan, of, first_item, item
             score(
                 space, x, s, legal, policy, component, plan.cache_items, of, first_item, sight, scratch.epoch[0], where
             )
-        if plan.prune > 0:
-            mark_liked(sight.costs, legal, plan.prune, scratch.liked[t])
+            for j in range(legal.size):
+                scratch.predicted[t, j] = sight.costs[j]
+        else:
+            scratch.predicted[t, 0] = np.nan
         if named:
             a = teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), scratch.opinion, where)
         else:
@@ -213,14 +218,21 @@ def evaluate(
         teacher_costs(reference, x, y, s, legal, scratch.opinion.costs, where)
         for a in range(legal.size):
             scratch.values[a] = scratch.opinion.costs[a]
-    known = closed and not expected and toss(plan, learned, beta, shared_stream, state_stream) == TEACHER_POLICY
-    if plan.prune > 0 and not known:
-        prune(reference, x, y, s, t, legal, state_stream, scratch)
+    shared = toss(plan, learned, beta, shared_stream, state_stream)
+    if closed and not expected and shared == TEACHER_POLICY and not comparing:
+        return
+    if plan.prune > 0 and not (closed and not expected and shared == TEACHER_POLICY):
+        prune(
+            reference, x, y, s, legal, plan.prune, base.action[t], scratch.predicted[t], state_stream, scratch.here,
+            scratch.opinion, where,
+        )  # fmt: skip
     for a in range(legal.size):
         if not legal[a] or where[0] != 0:
             continue
-        stream = mix(state_stream, a) if plan.mix == ROLLOUT else state_stream
-        who = toss(plan, learned, beta, shared_stream, stream)
+        stream, who = state_stream, shared
+        if plan.mix == ROLLOUT:
+            stream = mix(state_stream, a)
+            who = toss(plan, learned, beta, shared_stream, stream)
         compared = comparing and a == base.action[t]
         by_teacher, by_learner = scratch.values[a], 0.0
         for part in range(2):
@@ -276,14 +288,24 @@ def sample_actions(reference, x, y, s, legal, most, taken, stream, kept, opinion
 
 
 @dual
+def passed_over(plan, costs, predicted):
+    """Whether the policy that rolled in has a state so right that learning from it would change nothing."""
+    if not np.isfinite(plan.slack) or np.isnan(predicted[0]):
+        return False
+    return worst_violation(costs, predicted, plan.margin)[2] < -plan.slack
+
+
+@dual
 def relative_costs(legal, values, costs, slot, where):
     """Write the cost vector of a state: what each action costs more than the best one."""
-    least = np.inf
+    least, wrong = np.inf, False
     for a in range(legal.size):
-        if legal[a]:
-            if not np.isfinite(values[a]) and where[0] == 0:
-                where[0], where[3] = NOT_FINITE, a
-            least = min(least, values[a])
+        wrong |= legal[a] and not np.isfinite(values[a])
+    for a in range(legal.size):
+        if legal[a] and values[a] < least:
+            least = values[a]
+    if wrong and where[0] == 0:
+        where[0] = NOT_FINITE
     for a in range(legal.size):
         costs[slot, a] = values[a] - least if legal[a] else np.inf
 
@@ -335,11 +357,13 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
         need = min(plan.sample_steps, steps) if plan.sample_steps > 0 else steps
         chosen_weight = np.float32(steps / need)
         compared = need - np.int64(unit(mix(round_key, COMPARE)) * need) if plan.compare else -1
+        n, m = batch.first_feature[b], batch.first_action_feature[b]
         for t in range(steps):
             if where[0] != 0:
                 break
             where[2] = t
             slot = batch.first[b] + t
+            slots.start[slot] = slots.stop[slot] = n
             slots.weight[slot] = 0.0
             if need > 0 and unit(mix(mix(round_key, SAMPLE_STEP), t)) * (steps - t) < need:
                 slots.weight[slot] = chosen_weight
@@ -372,6 +396,12 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
                     )  # fmt: skip
                 need -= 1
                 relative_costs(legal, scratch.values, slots.costs, slot, where)
+                if passed_over(plan, slots.costs[slot], scratch.predicted[t]):
+                    slots.weight[slot] = 0.0
+                else:
+                    gather(space, x, s, item_count, scratch.sight, where)
+                    find_legal(space, x, s, legal)
+                    n, m = record(space, x, s, legal, data.items, first_item, scratch.sight, slots, slot, n, m, where)
             step(space, x, s, scratch.base.action[t])
     return where[0]
 

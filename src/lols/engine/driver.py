@@ -268,6 +268,14 @@ class Predictions:
         taken = self.taken[self.first_step[index] : self.first_step[index + 1]]
         return taken[: int(np.argmax(taken < 0))]
 
+    def all_actions(self) -> np.ndarray:
+        """The actions taken on all examples, one after the other."""
+        return self.taken[self.taken >= 0].astype(np.int64)
+
+    def all_costs(self) -> np.ndarray:
+        """The predicted costs of all steps of all examples, one after the other."""
+        return self.scores[self.taken >= 0]
+
     def costs(self, index: int) -> np.ndarray:
         """Predicted costs by step and action; infinite where an action was not legal."""
         return self.scores[self.first_step[index] : self.first_step[index] + self.actions(index).size]

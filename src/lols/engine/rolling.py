@@ -43,9 +43,11 @@ def teacher_costs(reference, x, y, s, legal, out, where):
     for a in range(legal.size):
         out[a] = np.nan
     reference_costs(reference, x, y, s, out)
+    wrong = False
     for a in range(legal.size):
-        if legal[a] and not np.isfinite(out[a]):
-            where[0], where[3] = NOT_FINITE, a
+        wrong |= legal[a] and not np.isfinite(out[a])
+    if wrong:
+        where[0] = NOT_FINITE
 
 
 @dual

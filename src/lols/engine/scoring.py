@@ -86,10 +86,13 @@ def type_place(table, weights, component, role, kind, cached, of, sight):
         sight.type_places[component, role, kind] = clock[0] + place
     for j in range(sight.part.size):
         sight.part[j] = 0.0
-    for k in range(of.start[kind], of.start[kind + 1]):
-        row = lookup(table, in_role(of.ids[k], role))
-        if row >= 0:
-            add_row(sight.part, weights, row, of.values[k])
+    # All look-ups first: their cache misses then overlap.
+    first, last = of.start[kind], of.start[kind + 1]
+    for k in range(first, last):
+        sight.rows[k - first] = lookup(table, in_role(of.ids[k], role))
+    for k in range(first, last):
+        if sight.rows[k - first] >= 0:
+            add_row(sight.part, weights, sight.rows[k - first], of.values[k])
     for j in range(sight.part.size):
         sight.type_scores[place, j] = sight.part[j]
     return place
@@ -141,7 +144,6 @@ def score(space, x, s, legal, policy, component, cached, of, first_item, sight, 
         columns[j] = 0.0
     if has(space, "items"):
         add_items(policy.shared, weights, component, cached, of, first_item, sight, epoch)
-    # All look-ups first: their cache misses then overlap.
     for k in range(sight.features.size[0]):
         sight.rows[k] = lookup(policy.shared, sight.features.ids[k])
     for k in range(sight.features.size[0]):
@@ -180,6 +182,29 @@ def cheapest(bits, legal, random_ties, stream):
             if unit(mix(stream, a)) * tied < 1.0:
                 best = a
     return np.int64(best)
+
+
+@dual
+def worst_violation(costs, predicted, margin):
+    """The best-liked cheapest action, the worst violator, and by how much the margin between them is too small.
+
+    A negative margin means one as wide as the difference in cost. Actions that were not evaluated cost infinity.
+    """
+    least = np.float32(np.inf)
+    for a in range(costs.size):
+        least = min(least, costs[a])
+    good, bad, most = -1, -1, np.float32(-np.inf)
+    for a in range(costs.size):
+        if not np.isfinite(costs[a]):
+            continue
+        if costs[a] <= least:
+            if good < 0 or predicted[a] < predicted[good]:
+                good = a
+        else:
+            wanted = np.float32(margin) if margin >= 0.0 else costs[a] - least
+            if bad < 0 or wanted - predicted[a] > most:
+                bad, most = a, wanted - predicted[a]
+    return good, bad, predicted[good] + most if bad >= 0 else np.float32(-np.inf)
 
 
 @dual

@@ -76,12 +76,25 @@ class Plan(NamedTuple):
     closed_form: bool
     cache_items: bool
     live: int  # cells that a deviation copies; 0 for all
+    margin: float  # the hinge's, 0 if it is as wide as the difference in cost; states that have it may be passed over
+    slack: float  # how much wider the margin of a state that is passed over must be; infinite for none
 
 
 def following(seed: int, random_ties: bool) -> Plan:
     """A plan for following a policy: all that matters then is how ties are broken and draws are made."""
     return Plan(
-        seed, LEARNED, NONE, STATE, random_ties, *(False,) * 2, *(0,) * 4, *(False,) * 5, cache_items=True, live=0
+        seed,
+        LEARNED,
+        NONE,
+        STATE,
+        random_ties,
+        *(False,) * 2,
+        *(0,) * 4,
+        *(False,) * 5,
+        cache_items=True,
+        live=0,
+        margin=1.0,
+        slack=np.inf,
     )
 
 
@@ -182,7 +195,7 @@ class Scratch(NamedTuple):
     deviation: np.ndarray
     legal: np.ndarray
     here: np.ndarray  # legal actions of a roll-out's state
-    liked: np.ndarray  # [step, action]: what the roll-in's policy likes best, where deviations are pruned
+    predicted: np.ndarray  # [step, action]: costs in the eyes of the policy that rolled in; NaN where it was not asked
     values: np.ndarray  # evaluated costs, by action
     sight: Sight
     opinion: Opinion

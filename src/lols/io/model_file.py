@@ -19,7 +19,7 @@ from lols.errors import ModelFileError
 
 __all__ = ["read_tensors", "write_tensors"]
 
-FORMAT = 1
+FORMAT = 2  # 2: weights without zeros, and the task
 
 
 def write_tensors(

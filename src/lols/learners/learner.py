@@ -11,7 +11,7 @@ import numpy as np
 from lols.engine.structures import Batch, Policy
 from lols.engine.table import features_by_row, fill, fixed_table, growing_table, is_fixed, rehash
 from lols.errors import ConfigurationError, LolsError
-from lols.learners.reductions import learn_costs_kernel, learn_margins_kernel
+from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
 from lols.learners.settings import LearnerSettings
 from lols.learners.structures import (
     ADAGRAD,
@@ -75,7 +75,7 @@ class Learner:
             REDUCTIONS[settings.reduction],
             UPDATES[settings.update],
             float(settings.step),
-            settings.margin != "cost",
+            settings.width,
             settings.margin == "weighted",
             settings.thresholds,
         )
@@ -121,7 +121,8 @@ class Learner:
             return bank
         need = min(int(bank.filled[0]) + more, bank.most)
         if need > bank.weights.shape[0]:
-            rows = min(max(bank.weights.shape[0] * 3 // 2, need), bank.most)
+            # Untouched rows take no memory, and growing copies those that are touched: better too many than too often.
+            rows = min(max(bank.weights.shape[0] * 2, need), bank.most)
             weights, squares, sums, scales = grown = self._arrays(rows, bank.weights.shape[1])
             for new, old in zip(grown, bank[1:5], strict=True):
                 new[: old.shape[0]] = old
@@ -186,9 +187,9 @@ class Learner:
 
     def _average(self, bank: Bank) -> np.ndarray:
         """The mean of the weights after each round: a change in round i is in all rounds from i on."""
-        rounds = max(float(self.counters[ROUNDS]), 1.0)
-        share = bank.weights.astype(np.float64) * (rounds + 1.0) - bank.sums
-        return (share / rounds).astype(np.float32)
+        made = np.zeros((max(int(bank.filled[0]), 1), bank.weights.shape[1]), np.float32)
+        average_kernel(self.compiled, bank, max(float(self.counters[ROUNDS]), 1.0), made)
+        return made
 
     # --- state ---
 

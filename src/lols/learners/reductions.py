@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from lols.engine.dual import Kernel, dual
+from lols.engine.scoring import worst_violation
 from lols.engine.table import insert, lookup
 from lols.learners.structures import BAD, CSOAA, DROPPED, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT
 from lols.learners.updates import invariant_step, move, multiplier, regress_rows, sensitize
@@ -120,30 +121,15 @@ def aim_secoc(recipe, code, slots, slot, work):
 @dual
 def learn_hinge(shared, single, recipe, by_action, slots, slot, work, counters):
     """Widen the margin between the best-liked cheapest action and the worst violator, if it is too small."""
-    good, bad, least = -1, -1, np.float32(np.inf)
     for a in range(slots.costs.shape[1]):
-        least = min(least, slots.costs[slot, a])
-    most = np.float32(-np.inf)
-    for a in range(slots.costs.shape[1]):
-        price = slots.costs[slot, a]
-        if not np.isfinite(price):
-            continue
-        predicted = work.columns[a]
-        if by_action:
-            low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-            known_rows(single, slots.action_ids, low, high, work.action_rows)
-            predicted += predict_single(single, work.action_rows, slots.action_values, low, high)
-        work.costs[a] = predicted
-        if price <= least:
-            if good < 0 or predicted < work.costs[good]:
-                good = a
-        else:
-            wanted = np.float32(1.0) if recipe.unit_margin else price - least
-            if recipe.update == PERCEPTRON:
-                wanted = np.float32(0.0)
-            if bad < 0 or wanted - predicted > most:
-                bad, most = a, wanted - predicted
-    violation = work.costs[good] + most if bad >= 0 else np.float32(-1.0)
+        work.costs[a] = work.columns[a]
+    if by_action:
+        for a in range(slots.costs.shape[1]):
+            if np.isfinite(slots.costs[slot, a]):
+                low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
+                known_rows(single, slots.action_ids, low, high, work.action_rows)
+                work.costs[a] += predict_single(single, work.action_rows, slots.action_values, low, high)
+    good, bad, violation = worst_violation(slots.costs[slot], work.costs, recipe.margin)
     if violation > 0.0 or (violation == 0.0 and recipe.update == PERCEPTRON):
         widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, work, counters)
 
@@ -232,5 +218,14 @@ def learn_costs(batch, count, shared, single, recipe, by_action, code, work, cou
             regress_rows(shared, recipe, work.rows, slots.values, slots.start[slot], slots.stop[slot], work, counters)
 
 
+def average(bank, rounds, made):
+    """The mean of the weights after each round."""
+    for row in range(bank.filled[0]):
+        for j in range(made.shape[1]):
+            whole = np.float64(bank.weights[row, j]) * (rounds + 1.0) - np.float64(bank.sums[row, j])
+            made[row, j] = np.float32(whole / rounds)
+
+
+average_kernel = Kernel(average)
 learn_margins_kernel = Kernel(learn_margins)
 learn_costs_kernel = Kernel(learn_costs)

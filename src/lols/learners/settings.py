@@ -49,6 +49,9 @@ class LearnerSettings:
         The most rows a growing table takes; features beyond it are dropped and counted.
     thresholds
         SECOC's thresholds per subset.
+    slack
+        The hinge's: a state that the policy of its batch had right by this much more than the margin is passed over
+        without another look; None looks at all. Saves much of the time and changes little.
 
     Examples
     --------
@@ -68,6 +71,7 @@ class LearnerSettings:
     bits: int | None = None
     max_features: int = 1 << 26
     thresholds: int = 4
+    slack: float | None = None
 
     def __post_init__(self) -> None:
         for value, names, what in (
@@ -84,8 +88,15 @@ class LearnerSettings:
             raise ConfigurationError(f"the learning rate is {self.rate}; it must be positive")
         if self.bits is not None and not 1 <= self.bits <= 30:
             raise ConfigurationError(f"bits is {self.bits}; it must be between 1 and 30")
+        if self.slack is not None and (self.reduction != "hinge" or not 0 <= self.slack < math.inf):
+            raise ConfigurationError(f"slack is {self.slack}; it must be a number from 0 on, for the hinge only")
         if self.max_features < 1 or self.thresholds < 1:
             raise ConfigurationError("max_features and thresholds must be at least 1")
+
+    @property
+    def width(self) -> float:
+        """How wide the hinge's margin is; -1 if as wide as the difference in cost."""
+        return 0.0 if self.update == "perceptron" else -1.0 if self.margin == "cost" else 1.0
 
     @property
     def step(self) -> float:

@@ -37,7 +37,7 @@ class Recipe(NamedTuple):
     reduction: int
     update: int
     rate: float
-    unit_margin: bool
+    margin: float  # -1: as wide as the difference in cost
     weighted: bool  # by how much the violator costs more
     thresholds: int
 

@@ -5,6 +5,7 @@ The functions are the same for any templates and labels: those come as settings 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from lols.tasks.spans import Automaton
 
 __all__ = ["make_examples", "make_space", "references"]
 
-# The state: position, the last three tags plus one (0 outside the sentence), the automaton's state; then the tags given.
-POSITION, LAST, STATE, HEAD = 0, 1, 4, 5
+# The state: position, the last three tags plus one (0 outside the sentence), the automaton's state, where the open span
+# began (for losses of spans); then the tags given.
+POSITION, LAST, STATE, OPEN, HEAD = 0, 1, 4, 5, 6
 
 
 def start(x, s):
@@ -154,8 +156,10 @@ def references() -> dict[str, Reference]:
 # --- spaces and examples ------------------------------------------------------------------------------------------------
 
 
-def make_space(layout: Layout, labels: int, machine: Automaton) -> SearchSpace:
-    """The space of taggings with these templates, labels and legal transitions."""
+def make_space(
+    layout: Layout, labels: int, machine: Automaton, functions: Mapping[str, Any] | None = None
+) -> SearchSpace:
+    """The space of taggings with these templates, labels and legal transitions; `functions` replace those for Hamming."""
     sizes = Sizes(
         state=lambda x: HEAD + x.length,
         live=HEAD,
@@ -171,10 +175,14 @@ def make_space(layout: Layout, labels: int, machine: Automaton) -> SearchSpace:
         "constrained": bool((machine.next < 0).any()),
         "following": machine.next,
         "can_end": machine.can_end,
+        "opens": machine.opens,
+        "closes": machine.closes,
+        "types": machine.types,
     }
+    chosen = {"step": step, "loss": loss, "cost": cost, "key": key} | dict(functions or {})
     return SearchSpace(
-        start=start, actions=actions, step=step, features=features, items=items, loss=loss, cost=cost, key=key,
-        output=output, encode=encode, sizes=sizes, settings=settings, name="lols.tasks.tagging",
+        start=start, actions=actions, features=features, items=items, output=output, encode=encode, sizes=sizes,
+        settings=settings, name="lols.tasks.tagging", **chosen,
     )  # fmt: skip
 
 
@@ -184,8 +192,12 @@ def make_examples(
     offsets: np.ndarray,
     tags: np.ndarray | None = None,
     togo: np.ndarray | None = None,
+    spans: Mapping[str, np.ndarray] | None = None,
 ) -> Examples:
-    """Examples from encoded sentences, with the true tags and the costs of completions where they are known."""
+    """Examples from encoded sentences, with what is known of the truth.
+
+    That is the true tags, the costs of completions where labels may be illegal, and true spans for losses of spans.
+    """
     lengths = np.diff(offsets)
     history = space.settings["masks"].size
     x = {"bases": Ragged(encoded.bases, offsets * history), "length": Scalar(lengths)}
@@ -195,6 +207,5 @@ def make_examples(
         rows = (offsets + np.arange(offsets.size)) * states if togo is not None else np.zeros_like(offsets)
         togo = np.zeros(0, np.float32) if togo is None else togo
         y = {"tags": Ragged(tags, offsets), "togo": Ragged(togo.reshape(-1), rows)}
-    return Examples.from_columns(
-        space, lengths.size, x, y, encoded.items, states=HEAD + lengths, steps=lengths
-    )
+        y |= {name: Ragged(column, offsets) for name, column in (spans or {}).items()}
+    return Examples.from_columns(space, lengths.size, x, y, encoded.items, states=HEAD + lengths, steps=lengths)

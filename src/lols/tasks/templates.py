@@ -90,7 +90,9 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Ato
     for s, o in product(sizes, offsets):
         whole = name + ("" if s is None else str(s))
         place = "" if o == 0 else f"[{o:+d}]"
-        made.append(((f"{column}." if column else "") + whole + place, _atom(column, whole, int(o or 0), text, columns)))
+        made.append(
+            ((f"{column}." if column else "") + whole + place, _atom(column, whole, int(o or 0), text, columns))
+        )
     return made
 
 

@@ -1,0 +1,344 @@
+"""Beam search with the learned policy: several paths at once, and the best end states of each example."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lols.engine.driver import FusedDriver
+from lols.engine.dual import Kernel, dual, has, key, row, step
+from lols.engine.memory import state_type
+from lols.engine.predict import begin
+from lols.engine.rolling import find_legal
+from lols.engine.scoring import cheapest, gather, new_policy, own_items, score
+from lols.engine.structures import TOO_MANY_STEPS, Plan, Policy, Scratch
+from lols.errors import ConfigurationError, LolsError
+from lols.examples import Examples
+
+if TYPE_CHECKING:
+    from lols.model import Model
+
+__all__ = ["Beams", "beam_search"]
+
+SCORES = {"regret": False, "cost": True}  # whether the least predicted cost of a state counts as well
+MOST = float(np.finfo(np.float64).max)  # of a score; infinity stands for "no candidate"
+
+
+class Paths(NamedTuple):
+    """One thread's beam, best path first: states and scores, candidates for the next step, and the way back."""
+
+    states: np.ndarray  # [before or after the step, path, cell]
+    scores: np.ndarray
+    live: np.ndarray  # whether the path goes on
+    keys: np.ndarray
+    legal: np.ndarray  # [path, action]
+    regrets: np.ndarray  # [path, action]: against the greedy action; infinite if illegal, or taken up already
+    base: np.ndarray  # the path's score after the greedy action
+    head: np.ndarray  # the path's best candidate: an action, or -1 for staying at the end
+    least: np.ndarray  # the score after it
+    parent: np.ndarray  # [step, path]: the path's rank before the step
+    action: np.ndarray  # [step, path]: -1 once the path is at its end
+
+
+class Found(NamedTuple):
+    """The best paths of all examples: room for `best` of each."""
+
+    counts: np.ndarray
+    scores: np.ndarray  # [example, rank]
+    states: np.ndarray
+    first: np.ndarray
+    taken: np.ndarray
+    first_step: np.ndarray
+
+
+# --- the kernel -------------------------------------------------------------------------------------------------------
+
+
+@dual
+def bounded(value):
+    """A number in place of what overflowed."""
+    return max(value, -MOST) if value < MOST else MOST
+
+
+@dual
+def price(paths, p, sight, whole):
+    """Rate what a path may do next."""
+    greedy = cheapest(sight.bits, paths.legal[p], False, np.int64(0))
+    least = np.float64(sight.costs[greedy])
+    paths.base[p] = bounded(paths.scores[p] + least if whole else paths.scores[p])
+    for a in range(paths.regrets.shape[1]):
+        paths.regrets[p, a] = bounded(np.float64(sight.costs[a]) - least) if paths.legal[p, a] else np.inf
+    paths.regrets[p, greedy] = 0.0
+
+
+@dual
+def find_head(paths, p):
+    """Find the best action of a path that was not taken up yet, the first among equals."""
+    least, head = np.inf, -1
+    for a in range(paths.regrets.shape[1]):
+        if paths.regrets[p, a] < least:
+            least, head = paths.regrets[p, a], a
+    paths.head[p] = head
+    paths.least[p] = bounded(paths.base[p] + least) if head >= 0 else np.inf
+
+
+@dual
+def best_path(paths, count):
+    """The path whose candidate is best, the first among equals; -1 if no candidate is left."""
+    least, best = np.inf, -1
+    for p in range(count):
+        if paths.least[p] < least:
+            least, best = paths.least[p], p
+    return best
+
+
+@dual
+def met(paths, kept):
+    """Whether a new path has met one that was kept before it, and so is no worse."""
+    for q in range(kept):
+        if paths.live[q] and paths.keys[q] == paths.keys[kept]:
+            return True
+    return False
+
+
+@dual
+def extend(space, x, size, t, count, recombine, paths, where):
+    """Replace the paths by their best continuations; how many there are, and whether one of them goes on."""
+    kept, going = 0, False
+    while kept < paths.scores.size:
+        p = best_path(paths, count)
+        if p < 0:
+            break
+        total, a = paths.least[p], paths.head[p]
+        s, d = paths.states[t & 1, p, :size], paths.states[(t + 1) & 1, kept, :size]
+        for k in range(size):
+            d[k] = s[k]
+        live = False
+        if a < 0:
+            paths.least[p] = np.inf
+        else:
+            paths.regrets[p, a] = np.inf
+            find_head(paths, p)
+            where[2] = t
+            step(space, x, d, a)
+            where[2] = t + 1
+            live = find_legal(space, x, d, paths.legal[kept])
+            if has(space, "key") and recombine and live:
+                paths.keys[kept] = np.int64(key(space, x, d))
+                if met(paths, kept):
+                    continue
+        paths.live[kept], paths.scores[kept] = live, total
+        paths.parent[t, kept], paths.action[t, kept] = p, a
+        going |= live
+        kept += 1
+    return kept, going
+
+
+@dual
+def write_out(paths, count, t, size, example, found):
+    """Copy the best paths of a beam after `t` steps to where they are kept."""
+    best, room = found.scores.shape[1], found.first_step[example + 1] - found.first_step[example]
+    found.counts[example] = min(best, count)
+    for k in range(found.counts[example]):
+        found.scores[example, k] = paths.scores[k]
+        at = found.first[example] * best + k * size
+        for cell in range(size):
+            found.states[at + cell] = paths.states[t & 1, k, cell]
+        at = found.first_step[example] * best + k * room
+        found.taken[at + t] = -1
+        p = k
+        for u in range(t - 1, -1, -1):
+            found.taken[at + u] = paths.action[u, p]
+            p = paths.parent[u, p]
+
+
+def beam(space, data, policy, plan, whole, recombine, scratch, paths, begin_at, end_at, found):
+    """Search examples `begin_at` to `end_at`, keeping as many paths at each step as the beam is wide."""
+    sight, where = scratch.sight, scratch.where
+    new_policy(sight)
+    for example in range(begin_at, end_at):
+        first_item, item_count = own_items(data.items.first, example)
+        x = row(data.x, example)
+        size = data.states[example]
+        begin(space, example, x, paths.states[0, 0, :size], scratch)
+        going = find_legal(space, x, paths.states[0, 0, :size], paths.legal[0])
+        paths.live[0], paths.scores[0] = going, 0.0
+        t, count = 0, 1
+        while going:
+            where[2] = t
+            if t >= data.steps[example]:
+                where[0] = TOO_MANY_STEPS
+                return where[0]
+            for p in range(count):
+                if not paths.live[p]:
+                    paths.least[p], paths.head[p] = paths.scores[p], -1
+                    continue
+                s = paths.states[t & 1, p, :size]
+                gather(space, x, s, item_count, sight, where)
+                if where[0] != 0:
+                    return where[0]
+                score(
+                    space, x, s, paths.legal[p], policy, 0, plan.cache_items, data.items, first_item, sight,
+                    scratch.epoch[0], where,
+                )  # fmt: skip
+                if where[0] != 0:
+                    return where[0]
+                price(paths, p, sight, whole)
+                find_head(paths, p)
+            count, going = extend(space, x, size, t, count, recombine, paths, where)
+            t += 1
+        write_out(paths, count, t, size, example, found)
+    return where[0]
+
+
+beam_kernel = Kernel(beam)
+
+
+# --- around it --------------------------------------------------------------------------------------------------------
+
+
+class Beams:
+    """The best results of all examples, best first, as `beam_search` gives them.
+
+    There are at most as many as were asked for, and fewer where fewer paths were found. Lower scores are better.
+    """
+
+    def __init__(self, examples: Examples, best: int, compiled: bool):
+        self.examples, self.best = examples, best
+        first, first_step = (np.concatenate([[0], np.cumsum(n)]) for n in (examples.states, examples.steps + 1))
+        self.found = Found(
+            counts=np.zeros(len(examples), np.int64),
+            scores=np.zeros((len(examples), best)),
+            states=np.zeros(int(first[-1]) * best, state_type(compiled)),
+            first=first,
+            taken=np.full(int(first_step[-1]) * best, -1, np.int32),
+            first_step=first_step,
+        )
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def scores(self, index: int) -> np.ndarray:
+        """The scores of one example's results; lower is better."""
+        return self.found.scores[index, : self.found.counts[index]]
+
+    def states(self, index: int) -> np.ndarray:
+        """The end states of one example's results, a row each."""
+        return self._rows(self.found.states, self.found.first, index)
+
+    def actions(self, index: int) -> list[np.ndarray]:
+        """The actions of one example's results."""
+        rows = self._rows(self.found.taken, self.found.first_step, index)
+        return [taken[: int(np.argmax(taken < 0))] for taken in rows]
+
+    def outputs(self, index: int) -> list[tuple[Any, float]]:
+        """The space's outputs for one example, with their scores."""
+        pairs = zip(self.states(index), self.scores(index), strict=True)
+        return [(self.examples.output(index, state), float(score)) for state, score in pairs]
+
+    def _rows(self, values: np.ndarray, first: np.ndarray, index: int) -> np.ndarray:
+        size, at = int(first[index + 1] - first[index]), int(first[index]) * self.best
+        return values[at : at + size * self.best].reshape(self.best, size)[: self.found.counts[index]]
+
+
+class BeamDriver(FusedDriver):
+    """The fused driver with one more stage."""
+
+    def search(self, policy: Policy, plan: Plan, width: int, best: int, whole: bool, recombine: bool) -> Beams:
+        """Search all examples."""
+        made = Beams(self.examples, best, self.compiled)
+        head = (self.bound, self.data, policy, plan, whole, recombine)
+        parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
+        work = [
+            (*head, scratch, self._paths(width), parts[k], parts[k + 1], made.found)
+            for k, scratch in enumerate(self._scratches(policy))
+        ]
+
+        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
+            at = int(scratch.where[1])
+            tail = (self._fresh(policy), self._paths(width), at, at + 1, made.found)
+            return self._explain(error, scratch, at, lambda: beam(*head, *tail))
+
+        self._run(beam_kernel, work, failed)
+        return made
+
+    def _paths(self, width: int) -> Paths:
+        """Memory for the beam of one thread."""
+        states, steps = int(self.examples.states.max(initial=1)), int(self.examples.steps.max(initial=1))
+        actions = self.space.sizes.actions
+        return Paths(
+            states=np.zeros((2, width, states), state_type(self.compiled)),
+            scores=np.zeros(width),
+            live=np.zeros(width, np.bool_),
+            keys=np.zeros(width, np.int64),
+            legal=np.zeros((width, actions), np.bool_),
+            regrets=np.zeros((width, actions)),
+            base=np.zeros(width),
+            head=np.zeros(width, np.int64),
+            least=np.zeros(width),
+            parent=np.zeros((steps, width), np.int32),
+            action=np.zeros((steps, width), np.int32),
+        )
+
+
+def beam_search(
+    model: Model,
+    examples: Examples,
+    *,
+    width: int = 8,
+    best: int = 1,
+    recombine: bool | None = None,
+    score: str = "regret",
+) -> Beams:
+    """Find the best end states of each example by beam search with a model's policy.
+
+    Ties go to the path that was better before, then to the lower action. A beam of width 1 is the greedy prediction.
+
+    Parameters
+    ----------
+    model
+        A model with one policy that breaks ties by order: neither Searn's mixture nor `ties="random"`.
+    examples
+        The data set; the truth is not needed.
+    width
+        How many paths are kept at each step. Paths at their end stay and compete with those that go on.
+    best
+        How many results are wanted of each example, at most `width`.
+    recombine
+        Whether of paths that meet (the space's `key` says so) only the best is kept. That leaves more of the beam to
+        others, but paths that differ in the past alone are no longer told apart; so None means: if `best` is 1 and the
+        space has `key`.
+    score
+        What is summed along a path. "regret": what an action is predicted to cost more than the best one of its state;
+        the greedy prediction then has score 0, so it always comes first, and what follows are its alternatives. "cost":
+        what an action is predicted to cost; then a path may win that looks worse at first.
+
+    Examples
+    --------
+    >>> import lols
+    >>> from lols.worlds import tagging_data, tagging_references, tagging_space
+    >>> space = tagging_space(labels=3)
+    >>> model = lols.train(space, tagging_data(20, labels=3), tagging_references()["optimal"], passes=1, compiled=False)
+    >>> found = beam_search(model, lols.Examples(space, [{"words": [4, 5]}]), width=4, best=2)
+    >>> found.outputs(0)[0] == (model.predict_one({"words": [4, 5]}), 0.0)
+    True
+    >>> len(found.actions(0)), bool(found.scores(0)[0] <= found.scores(0)[1])
+    (2, True)
+
+    """
+    if width < 1 or best < 1 or best > width:
+        raise ConfigurationError(f"a beam of width={width} cannot give the best={best}: it takes 1 <= best <= width")
+    if score not in SCORES:
+        raise ConfigurationError(f"score={score!r} is not one of {', '.join(SCORES)}")
+    if model.policy.chances.size > 1:
+        raise ConfigurationError("beam search needs one policy, and this model is a mixture of several (Searn's)")
+    if model.plan.random_ties:
+        raise ConfigurationError('beam search is deterministic, and this model breaks ties at random: use ties="first"')
+    if recombine and model.space.key is None:
+        raise ConfigurationError("recombine=True needs a space with `key`, which says which paths have met")
+    if recombine is None:
+        recombine = best == 1 and model.space.key is not None
+    driver = BeamDriver(model.space, examples, threads=model.threads, compiled=model.compiled)
+    with driver:
+        return driver.search(model.policy, model.plan, width, best, SCORES[score], recombine)

@@ -1,0 +1,461 @@
+"""The tagger: sentences in, tags out, with scikit-learn's habits."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from lols.algorithms import Algorithm, algorithm
+from lols.engine.compiling import compile_seconds
+from lols.engine.driver import Predictions
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.estimators.tagger_choice import TEMPERATURE, Choice, shares
+from lols.estimators.tagger_scores import TagScores, score_tags
+from lols.io.model_file import read_tensors
+from lols.io.strings import intern, texts_of
+from lols.learners.settings import LearnerSettings
+from lols.model import Model, make_model
+from lols.stream import Stream
+from lols.tasks.corpus import Corpus, corpus_of
+from lols.tasks.spans import detect_scheme, detect_scheme_columns
+from lols.tasks.tagging_task import SCHEMES, TaggingTask
+from lols.trainer import Trainer
+
+__all__ = ["Tagger"]
+
+RATE = 0.06  # chosen, like the templates, on the last tenth of the WSJ sample and on EWT's dev part
+SLACK = 0.0
+PRUNE = 2
+Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
+
+
+class Tagger(BaseEstimator):  # type: ignore[misc]
+    """A greedy tagger, trained by learning to search.
+
+    A sentence is a list of strings, or of dictionaries: their strings are columns that templates can name (`word` has
+    all the attributes), their numbers and bools are features as they stand. Tags are strings.
+
+    Parameters
+    ----------
+    templates
+        Lines of the template language (see the documentation), by default a set that suits most languages with cases.
+    scheme
+        How spans are written in the tags: `"bio"`, `"iob1"`, `"bilou"`, `"bioes"`, None for plain tags, or `"auto"`.
+        Only legal sequences are predicted.
+    inner_scheme
+        How the tagger itself writes spans; predictions are in `scheme`. `"auto"` is what measured best.
+    loss
+        What is minimised: `"hamming"` (wrong tags), or for spans `"spans"` (false positives plus false negatives) or
+        `"f1"` (1 - F1 of each sentence, which takes real roll-outs and more time).
+    algorithm, roll_in, roll_out, beta, mix, prune
+        The algorithm, and choices that override its own (see `lols.Algorithm`). Rolled out are, by default, the two
+        best-liked tags and the teacher's: with a margin learner no others matter.
+    reference
+        The teacher: `"optimal"`, `"suboptimal"` (the truth half of the time, else the first tag) or `"bad"`.
+    learner, update, rate, slack
+        How costs become weights (see `lols.LearnerSettings`).
+    passes, batch_size, shuffle, seed, threads
+        Passes over the data; how many sentences see the same policy; whether each pass has its own order; one number
+        behind all randomness; threads, which do not change the result.
+    patience
+        With `dev` data: how many passes without improvement end the training; None for all passes.
+    progress
+        Whether to show a bar; None for terminals only.
+
+    Examples
+    --------
+    >>> from lols import Tagger
+    >>> sentences = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]] * 3
+    >>> tags = [["DET", "NOUN", "VERB"]] * 9
+    >>> tagger = Tagger(passes=3).fit(sentences, tags)
+    >>> tagger.predict([["a", "dog", "sleeps"]])
+    [['DET', 'NOUN', 'VERB']]
+    >>> tagger.score(sentences, tags)
+    1.0
+
+    """
+
+    def __init__(
+        self,
+        *,
+        templates: Sequence[str] | str | None = None,
+        scheme: str | None = "auto",
+        inner_scheme: str | None = "auto",
+        loss: str = "hamming",
+        algorithm: str | Algorithm = "lols",
+        roll_in: str | None = None,
+        roll_out: str | None = None,
+        beta: Any = None,
+        mix: str | None = None,
+        prune: int | None = PRUNE,
+        reference: str = "optimal",
+        learner: str = "hinge",
+        update: str | None = None,
+        rate: float | None = None,
+        slack: float | None = SLACK,
+        passes: int = 5,
+        batch_size: int = 32,
+        shuffle: bool = True,
+        seed: int = 0,
+        threads: int = 1,
+        patience: int | None = None,
+        progress: bool | None = None,
+    ):
+        self.templates = templates
+        self.scheme = scheme
+        self.inner_scheme = inner_scheme
+        self.loss = loss
+        self.algorithm = algorithm
+        self.roll_in = roll_in
+        self.roll_out = roll_out
+        self.beta = beta
+        self.mix = mix
+        self.prune = prune
+        self.reference = reference
+        self.learner = learner
+        self.update = update
+        self.rate = rate
+        self.slack = slack
+        self.passes = passes
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.threads = threads
+        self.patience = patience
+        self.progress = progress
+
+    # --- training ---
+
+    def fit(
+        self,
+        X: Sequence[Sentence],
+        y: Sequence[Sequence[str]],
+        *,
+        dev: tuple[Sequence[Sentence], Sequence[Sequence[str]]] | None = None,
+    ) -> Tagger:
+        """Train from scratch. With `dev` sentences and tags, the pass that tags them best is kept."""
+        corpus, strings = corpus_of(_sentences(X)), _labels(X, y)
+        _check_lengths(corpus.offsets)
+        held = None if dev is None else (corpus_of(_sentences(dev[0])), _labels(*dev))
+        return self.fit_columns(corpus, strings, dev=held)
+
+    def fit_columns(
+        self, corpus: Corpus, labels: Sequence[str] | tuple[np.ndarray, Sequence[str]], *, dev: Any = None, **fitting: Any
+    ) -> Tagger:
+        """Train on columns: `labels` are strings, or numbers and the strings that they number."""
+        began, compiling = time.perf_counter(), compile_seconds()
+        numbers, names = _numbered(labels)
+        self.task_ = self._task(corpus, numbers, names)
+        examples = self.task_.examples(corpus, self.task_.number(names)[numbers])
+        trainer = self._trainer()
+        bar = trainer.bar(examples, self.progress, "training", "tokens")
+        choice = Choice(self.task_, None if dev is None else self._held_out(*dev), self.patience, bar)
+        model = trainer.fit(examples, progress=bar, after_pass=choice if dev is not None else None, **fitting)
+        self.model_ = choice.best or model
+        if dev is not None:
+            choice.fit_temperature(self.model_)
+        self.temperature_ = choice.temperature
+        self._stream, self._learner = None, trainer.learner
+        self._finish(corpus, numbers)
+        spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
+        self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
+        return self
+
+    def partial_fit(
+        self, X: Sequence[Sentence], y: Sequence[Sequence[str]], classes: Sequence[str] | None = None
+    ) -> Tagger:
+        """Learn from the next sentences of a stream, in the given order.
+
+        The first call needs `classes`, all tags that there can be. Over the whole data, this is `fit` with one pass and
+        `shuffle=False`, bit for bit, however the data is cut.
+        """
+        corpus, strings = corpus_of(_sentences(X)), _labels(X, y)
+        if len(X):
+            _check_lengths(corpus.offsets)
+        if not hasattr(self, "task_"):
+            if classes is None:
+                raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
+            columns = tuple(corpus.columns)
+            scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
+            self.task_ = TaggingTask(sorted(set(classes)), **self._task_options(columns, scheme))
+            self._stream, self._learner = None, None
+        if self._stream is None:
+            self._stream = Stream(self._trainer(), self._learner)
+        if corpus.tokens:
+            numbers, names = _numbered(strings)
+            self._stream.learn(self.task_.examples(corpus, self._known(names)[numbers]))
+        self._model: Model | None = None
+        self._finish(corpus, None)
+        return self
+
+    def learn_one(self, x: Sentence, y: Sequence[str]) -> Tagger:
+        """Learn from one sentence of a stream; `partial_fit` with its classes must have come first."""
+        return self.partial_fit([x], [y])
+
+    # --- prediction ---
+
+    def predict(self, X: Sequence[Sentence]) -> list[list[str]]:
+        """The tags of each sentence."""
+        corpus = corpus_of(_sentences(X))
+        return _cut([self.task_.labels[n] for n in self.predict_columns(corpus).tolist()], corpus.offsets)
+
+    def predict_one(self, x: Sentence) -> list[str]:
+        """The tags of one sentence."""
+        return self.predict([x])[0]
+
+    def predict_columns(self, corpus: Corpus) -> np.ndarray:
+        """The numbers of the labels of all words (into `classes_`)."""
+        if corpus.tokens == 0:
+            self._check_fitted()
+            return np.zeros(0, np.int64)
+        actions = self._run(corpus).all_actions()
+        return self.task_.labels_of(actions, corpus.offsets)
+
+    def predict_costs(self, X: Sequence[Sentence]) -> list[np.ndarray]:
+        """Predicted costs `[word, action]` of each sentence, infinite for illegal ones; the least was taken.
+
+        Columns are `action_labels_`: for spans those of the inner scheme.
+        """
+        corpus = corpus_of(_sentences(X))
+        if corpus.tokens == 0:
+            return [np.zeros((0, len(self.action_labels_)), np.float32) for _ in X]
+        run = self._run(corpus, scores=True)
+        return [run.costs(k).copy() for k in range(len(X))]
+
+    def predict_confidence(self, X: Sequence[Sentence]) -> list[np.ndarray]:
+        """How sure the tagger is of each tag, between 0 and 1: the tag's share in a softmax of the costs.
+
+        The temperature was fitted to the dev data of training, where there was any.
+        """
+        return [shares(costs, self.temperature_).max(axis=1, initial=0.0) for costs in self.predict_costs(X)]
+
+    def predict_kbest(self, X: Sequence[Sentence], k: int = 5, width: int | None = None) -> list[list[tuple[list[str], float]]]:
+        """The `k` best taggings of each sentence with their scores, best first, by a beam search.
+
+        A score is how much the tags together seem to cost more than the cheapest choices on their way: 0 is the best.
+        """
+        from lols.engine.beam import beam_search
+
+        if k < 1:
+            raise ConfigurationError(f"k is {k}; it must be at least 1")
+        corpus = corpus_of(_sentences(X))
+        self._check_fitted()
+        if corpus.tokens == 0:
+            return [[([], 0.0)] for _ in X]
+        beams = beam_search(self._fitted, self.task_.examples(corpus), width=width or max(2 * k, 8), best=k)
+
+        def tags(actions: np.ndarray) -> list[str]:
+            whole = np.array([0, actions.size], np.int64)
+            return [self.task_.labels[n] for n in self.task_.labels_of(actions.astype(np.int64), whole).tolist()]
+
+        return [
+            [(tags(a), score) for a, score in zip(beams.actions(i), beams.scores(i).tolist(), strict=True)]
+            for i in range(len(X))
+        ]
+
+    # --- scores ---
+
+    def score(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> float:
+        """The share of right tags."""
+        return self.evaluate(X, y).accuracy
+
+    def evaluate(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> TagScores:
+        """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts."""
+        return self.evaluate_columns(corpus_of(_sentences(X)), _labels(X, y))
+
+    def evaluate_columns(self, corpus: Corpus, labels: Any) -> TagScores:
+        """The same on columns; labels that training never saw count as wrong."""
+        self._check_fitted()
+        if corpus.tokens == 0:
+            raise LolsError("there are no words to evaluate on")
+        return score_tags(self.task_, corpus, *_numbered(labels), self.predict_columns(corpus), self.vocabulary_)
+
+    # --- what is known after training ---
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The tags, in the order of their numbers."""
+        self._check_fitted()
+        return np.array(self.task_.labels, dtype=object)
+
+    @property
+    def action_labels_(self) -> list[str]:
+        """What the columns of `predict_costs` stand for."""
+        self._check_fitted()
+        return list(self.task_.inner_labels)
+
+    @property
+    def _fitted(self) -> Model:
+        if self._stream is not None and self._model is None:
+            self._model = self.model_ = self._stream.model()
+            self.model_.about["tokens"] = self._tokens
+        return self.model_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: weights, templates, tags, settings and vocabulary; nothing that is executed."""
+        self._check_fitted()
+        task = self.task_.describe() | {"temperature": float(self.temperature_), "fingerprint": self.fingerprint_}
+        task["options"] = {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
+        words = texts_of(self.vocabulary_)
+        tensors = {"vocabulary": words.buffer, "vocabulary_end": words.end}
+        self._fitted.save(path, task=task, tensors=tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Tagger:
+        """Read a model file."""
+        header, tensors = read_tensors(path, "model")
+        if not isinstance(header.get("task"), dict) or header["task"].get("name") != "tagger":
+            raise ModelFileError(f"{path}: not a tagger; `lols inspect` says what it is")
+        return cls.from_file(path, header, tensors, threads=threads)
+
+    @classmethod
+    def from_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+    ) -> Tagger:
+        """The tagger that a file's header and arrays describe."""
+        try:
+            task = header["task"]
+            known = cls().get_params()
+            made = cls(**{k: v for k, v in dict(task["options"]).items() if k in known} | {"threads": threads})
+            made.task_ = TaggingTask.from_description(task)
+            made.templates = made.task_.templates
+            made.temperature_ = float(task["temperature"])
+            made.fingerprint_ = str(task["fingerprint"])
+            made.vocabulary_ = _words(tensors["task.vocabulary"], tensors["task.vocabulary_end"])
+            made._stream, made._learner = None, None
+        except (KeyError, TypeError, ValueError, AttributeError, LolsError) as error:
+            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
+        return made
+
+    # --- helpers ---
+
+    def _task(self, corpus: Corpus, numbers: np.ndarray, names: Sequence[str]) -> TaggingTask:
+        scheme = self.scheme
+        if scheme == "auto":
+            scheme = detect_scheme_columns(numbers, corpus.offsets, names)
+        return TaggingTask(sorted(names), **self._task_options(tuple(corpus.columns), scheme))
+
+    def _task_options(self, columns: tuple[str, ...], scheme: str | None) -> dict[str, Any]:
+        if scheme is not None and scheme not in SCHEMES:
+            raise ConfigurationError(f"unknown scheme '{scheme}': choose auto, {', '.join(SCHEMES)}, or None")
+        inner = self.inner_scheme
+        if inner == "auto":
+            inner = None
+        templates = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
+        return {"columns": columns, "templates": templates, "scheme": scheme, "inner_scheme": inner, "loss": self.loss}
+
+    def _trainer(self) -> Trainer:
+        options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
+        chosen = algorithm(self.algorithm, **options)
+        margins = self.learner == "hinge"
+        if self.prune is not None and margins and chosen.roll_out != "none":
+            chosen = algorithm(chosen, prune=self.prune)
+        update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
+        rate = RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
+        settings = LearnerSettings(self.learner, update, rate=rate, slack=self.slack if margins else None)
+        return Trainer(
+            self.task_.space,
+            self.task_.reference(self.reference),
+            algorithm=chosen,
+            learner=settings,
+            passes=self.passes,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            threads=self.threads,
+            shuffle=self.shuffle,
+        )
+
+    def _held_out(self, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
+        numbers, names = _numbered(labels)
+        return corpus, self.task_.number(names)[numbers]
+
+    def _known(self, names: Sequence[str]) -> np.ndarray:
+        numbers = self.task_.number(names)
+        if (numbers < 0).any():
+            wrong = names[int(np.argmin(numbers))]
+            raise LolsError(f"tag '{wrong}' is not among the classes of the first call: name it there")
+        return numbers
+
+    def _finish(self, corpus: Corpus, numbers: np.ndarray | None) -> None:
+        """Note what else the model file holds."""
+        words = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
+        if numbers is None:
+            self._tokens = getattr(self, "_tokens", 0) + corpus.tokens
+            self.vocabulary_ = list(dict.fromkeys([*getattr(self, "vocabulary_", []), *words]))
+            self.fingerprint_ = ""
+            self.temperature_ = getattr(self, "temperature_", TEMPERATURE)
+        else:
+            self._tokens = corpus.tokens
+            self.vocabulary_ = words
+            self.fingerprint_ = corpus.fingerprint(numbers)
+            self.model_.about["tokens"] = corpus.tokens
+
+    def _run(self, corpus: Corpus, *, scores: bool = False) -> Predictions:
+        self._check_fitted()
+        return self._fitted.run(self.task_.examples(corpus), scores=scores)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "task_"):
+            raise NotFittedError("this Tagger is not trained yet: call fit first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "task_")
+
+
+# --- what users give --------------------------------------------------------------------------------------------------
+
+
+def _sentences(X: Any) -> Sequence[Any]:
+    if isinstance(X, str) or (len(X) and isinstance(X[0], str)):
+        raise LolsError("sentences are lists of words: give a list of them, such as [['a', 'dog'], ...]")
+    return X
+
+
+def _labels(X: Sequence[Any], y: Sequence[Sequence[str]]) -> list[str]:
+    """All tags in one list; they must fit the sentences."""
+    if len(X) != len(y):
+        raise LolsError(f"there are {len(X)} sentences, but {len(y)} lists of tags")
+    for k, (words, tags) in enumerate(zip(X, y, strict=True)):
+        if len(words) != len(tags):
+            raise LolsError(f"sentence {k} has {len(words)} words, but {len(tags)} tags")
+        for tag in tags:
+            if not isinstance(tag, str) or not tag:
+                raise LolsError(f"sentence {k}: tag {tag!r} is not a string with something in it")
+    return [tag for tags in y for tag in tags]
+
+
+def _check_lengths(offsets: np.ndarray) -> None:
+    lengths = np.diff(offsets)
+    if lengths.size == 0:
+        raise LolsError("there are no sentences to learn from: give at least one")
+    if (lengths == 0).any():
+        raise LolsError(f"sentence {int(np.argmin(lengths))} is empty: leave it out")
+
+
+def _numbered(labels: Any) -> tuple[np.ndarray, list[str]]:
+    """Numbers of tags, and the tags that they number."""
+    if isinstance(labels, tuple):
+        return labels
+    column = intern(texts_of(labels))
+    return column.numbers, column.texts.strings()
+
+
+def _cut(flat: list[str], offsets: np.ndarray) -> list[list[str]]:
+    ends = offsets.tolist()
+    return [flat[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+def _words(buffer: np.ndarray, ends: np.ndarray) -> list[str]:
+    if buffer.dtype != np.uint8 or ends.dtype != np.int64 or ends.ndim != 1 or (np.diff(ends) < 1).any():
+        raise ValueError("the vocabulary is damaged")
+    words = bytes(buffer).decode().split("\n") if ends.size else []
+    if len(words) != ends.size:
+        raise ValueError("the vocabulary is damaged")
+    return words

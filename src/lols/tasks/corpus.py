@@ -1,0 +1,110 @@
+"""Sentences in columns, from files or from Python: one column per kind of string, and features that a user computed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.features import feature
+from lols.io.strings import Column, Texts, intern, texts_of
+from lols.tasks.attributes import hash_text
+from lols.tasks.encoding import Extra
+
+__all__ = ["WORD", "Corpus", "corpus_of", "offsets_of"]
+
+WORD = "word"
+
+
+class Corpus(NamedTuple):
+    """The input of some sentences."""
+
+    columns: dict[str, Column]
+    offsets: np.ndarray  # int64 [sentences + 1]: the token at which each begins
+    extra: Extra | None = None
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens there are."""
+        return int(self.offsets[-1])
+
+    def fingerprint(self, *more: np.ndarray) -> str:
+        """Sixteen hexadecimal digits that change with the data."""
+        digest = hashlib.sha256(self.offsets.tobytes())
+        for name, column in self.columns.items():
+            digest.update(name.encode() + column.numbers.tobytes())
+            digest.update("\n".join(column.texts.strings()).encode())
+        for array in more:
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()[:16]
+
+
+def offsets_of(sentences: Sequence[Sequence[Any]]) -> np.ndarray:
+    """Where each sentence begins among all tokens."""
+    return np.concatenate([[0], np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)))]).astype(np.int64)
+
+
+def corpus_of(sentences: Sequence[Sequence[Any]]) -> Corpus:
+    """Sentences as lists of strings, or of dictionaries: strings become columns, numbers features of their own.
+
+    >>> made = corpus_of([["the", "dog"], ["the"]])
+    >>> made.offsets.tolist(), made.columns["word"].numbers.tolist()
+    ([0, 2, 3], [0, 1, 0])
+    >>> made = corpus_of([[{"word": "the", "known": True, "length": 3}]])
+    >>> list(made.columns), made.extra.values.tolist()
+    (['word'], [1.0, 3.0])
+    """
+    offsets = offsets_of(sentences)
+    tokens = list(chain.from_iterable(sentences))
+    if all(type(token) is str for token in tokens):
+        return Corpus({WORD: intern(_checked(tokens, offsets))}, offsets)
+    return _from_dictionaries(tokens, offsets)
+
+
+def _checked(strings: Sequence[str], offsets: np.ndarray) -> Texts:
+    try:
+        return texts_of(strings)
+    except UnicodeEncodeError:
+        at = next(i for i, s in enumerate(strings) if any(0xD800 <= ord(c) < 0xE000 for c in s))
+        raise LolsError(f"{_place(at, offsets)}: the string holds half of a surrogate pair, which is no text") from None
+
+
+def _place(token: int, offsets: np.ndarray) -> str:
+    sentence = int(np.searchsorted(offsets, token, side="right")) - 1
+    return f"sentence {sentence}, word {token - int(offsets[sentence])}"
+
+
+def _from_dictionaries(tokens: Sequence[Any], offsets: np.ndarray) -> Corpus:
+    names: dict[str, None] = {}
+    numbers: list[list[tuple[int, float]]] = []
+    ids: dict[str, int] = {}
+    for at, token in enumerate(tokens):
+        if not isinstance(token, Mapping):
+            kind = type(token).__name__
+            raise LolsError(f"{_place(at, offsets)}: a word is a string or a dictionary of features, not {kind}")
+        own = []
+        for name, value in token.items():
+            if isinstance(value, str):
+                names[str(name)] = None
+            elif isinstance(value, bool | int | float | np.number) and np.isfinite(value):
+                own.append((ids.setdefault(str(name), feature(hash_text(str(name)))), float(value)))
+            else:
+                raise LolsError(
+                    f"{_place(at, offsets)}: feature '{name}' is {value!r}; give a string, a bool or a finite number"
+                )
+        numbers.append([pair for pair in own if pair[1] != 0.0])
+    columns = {
+        name: intern(_checked([token.get(name, "") for token in tokens], offsets))
+        for name in sorted(names, key=lambda name: (name != WORD, name))
+    }
+    extra = None
+    if ids:
+        flat: Iterable[tuple[int, float]] = list(chain.from_iterable(numbers))
+        extra = Extra(
+            offsets_of(numbers), np.array([i for i, _ in flat], np.int64), np.array([v for _, v in flat], np.float32)
+        )
+    return Corpus(columns, offsets, extra)
