@@ -272,7 +272,12 @@ def in_parts(examples: Examples, parts: int, seed: int = 0) -> Examples:
         examples.x._asdict(),
         examples.y._asdict(),
         Items(
-            of.first, np.array(made, np.int64), start, np.array(ids, np.int64), np.array(values, np.float32), parts=parts
+            of.first,
+            np.array(made, np.int64),
+            start,
+            np.array(ids, np.int64),
+            np.array(values, np.float32),
+            parts=parts,
         ),
     )
 

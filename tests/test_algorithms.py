@@ -84,6 +84,7 @@ def test_adding_a_preset_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
         ("lols", {"ties": "random", "returned": "drawn"}, ["a random action wins", "drawn uniformly"]),
         ("lols", {"horizon": 3}, ["stops after 3 steps"]),
         ("lols", {"sample_steps": 4, "sample_actions": 5}, ["4 random steps", "5 actions"]),
+        ("lols", {"prune": 3}, ["every legal action; the learner rolls out its 3 best-liked and the teacher's"]),
         ("lols", {"beta": "geometric:0.001"}, ["geometric:0.001"]),
         ("aggrevate", {}, ["Ross & Bagnell", "roll out   with the reference"]),
         ("dagger", {}, ["Ross, Gordon & Bagnell", "linear:1:0", "not at all"]),
@@ -101,7 +102,9 @@ def test_explain_says_in_words_what_was_resolved(name: str, options: dict[str, o
 
 def test_explain_leaves_out_what_has_no_effect() -> None:
     assert "β" not in explain("aggrevate") and "coin" not in explain("aggrevate")
-    assert "horizon" not in explain("lols")
+    assert "horizon" not in explain("lols") and "best-liked" not in explain("lols")
+    for out in ("none", "reference"):
+        assert "best-liked" not in Algorithm(name="mine", roll_out=out, prune=3).explain()
 
 
 # --- contradictions ---------------------------------------------------------------------------------------------------
@@ -116,6 +119,9 @@ def test_explain_leaves_out_what_has_no_effect() -> None:
         ("lols", {"beta_in": 0.5}, "beta_in has no effect: roll_in is 'learned', not 'mixture'"),
         ("lols", {"alpha": 0.1}, "alpha has no effect: only searn has it"),
         ("dagger", {"horizon": 2}, "horizon has no effect: there are no roll-outs"),
+        ("dagger", {"prune": 2}, "prune has no effect: the learner rolls nothing out"),
+        ("aggrevate", {"prune": 2}, "prune has no effect: the learner rolls nothing out"),
+        ("lols", {"prune": 0}, "prune is 0; it must be at least 1, or None for all"),
         ("searn", {"beta": 0.5}, "beta has no effect: searn's β follows from alpha"),
         ("searn", {"beta_in": 0.5}, "beta_in has no effect"),
         ("searn", {"returned": "last"}, "returned has no effect: searn returns its mixture"),

@@ -199,13 +199,13 @@ def test_the_best_liked_are_those_of_the_policy_that_rolled_in_and_ties_go_to_th
     root = example.x["root"]
     example.x["next"][root * ACTIONS : root * ACTIONS + ACTIONS] = example.x["next"][root * ACTIONS + 1]
     example.y["teach"][root] = 3
-    policy = TwinPolicy([{}], [{}], [1.0], np.zeros((0, ACTIONS), np.float32))  # all actions are tied, the first is taken
+    policy = TwinPolicy(
+        [{}], [{}], [1.0], np.zeros((0, ACTIONS), np.float32)
+    )  # all actions are tied, the first is taken
     for prune, kept in ((1, {0, 3}), (2, {0, 1, 3}), (3, {0, 1, 2, 3}), (9, {0, 1, 2, 3})):
         plan = lols.Trainer(variant.space, variant.reference, roll_out="learned", prune=prune).plan
         with FusedDriver(variant.space, lols.Examples(variant.space, [example]), variant.reference) as driver:
-            batch = driver.collect(
-                np.arange(1), np.arange(1), policy.compiled(ACTIONS), plan, np.zeros(1), np.zeros(1)
-            )
+            batch = driver.collect(np.arange(1), np.arange(1), policy.compiled(ACTIONS), plan, np.zeros(1), np.zeros(1))
         assert set(collected(batch, 0)[0].costs) == kept
 
 
@@ -230,19 +230,16 @@ def test_closed_form_costs_may_be_off_by_a_constant_of_the_state(name: str, mix:
 @pytest.mark.parametrize("update", ["adagrad", "perceptron"])
 @pytest.mark.parametrize("margin", ["unit", "cost", "weighted"])
 def test_states_that_the_policy_has_right_by_margin_and_slack_are_passed_over(update: str, margin: str) -> None:
-    for name in VARIANTS:
-        variant = VARIANTS[name]
-        data, policy = random_data(42, variant, count=6, depth=5, nodes=12), random_policy(42, variant)
-        passed = [
-            assert_collects_what_the_twin_does(
-                variant, data, policy, choices, learner=lols.LearnerSettings("hinge", update, margin=margin, slack=slack)
-            )
-            for slack in SLACKS
-            for choices in (Choices(), Choices(roll_in="mixture", beta_in=0.5))
-        ]
-        assert passed[0] == passed[1] == 0
-        assert passed[2] >= passed[4] >= passed[6] > 0 and passed[2] > passed[6]
-        assert passed[3] >= passed[5] >= passed[7] > 0
+    totals = []
+    for slack in (*SLACKS, 1e6):
+        learner, total = lols.LearnerSettings("hinge", update, margin=margin, slack=slack), 0
+        for variant in VARIANTS.values():
+            data, policy = random_data(42, variant, count=6, depth=5, nodes=12), random_policy(42, variant)
+            for choices in (Choices(), Choices(roll_in="mixture", beta_in=0.5)):
+                total += assert_collects_what_the_twin_does(variant, data, policy, choices, learner=learner)
+        totals.append(total)
+    assert totals[0] == 0 < totals[-1]  # where all actions cost the same there is nothing to learn
+    assert totals[1] > totals[2] > totals[3] > totals[-1]
 
 
 def test_slack_passes_over_nothing_where_the_policy_was_not_asked() -> None:
@@ -324,25 +321,21 @@ def test_searn_trains_a_mixture_over_passes(name: str, prune: int | None) -> Non
 
 @pytest.mark.parametrize("batch_size", [1, 3])
 @pytest.mark.parametrize("slack", [0.0, 0.5])
-@pytest.mark.parametrize("name", VARIANTS)
-def test_states_are_passed_over_by_the_policy_of_the_batch(name: str, slack: float, batch_size: int) -> None:
-    variant = VARIANTS[name]
+def test_states_are_passed_over_by_the_policy_of_the_batch(slack: float, batch_size: int) -> None:
     changed = 0
-    for seed in range(4):
+    for variant, seed in itertools.product(VARIANTS.values(), range(4)):
         data = random_data(seed, variant, count=7, depth=5, nodes=12)
         how = {"passes": 4, "batch_size": batch_size, "seed": seed}
         found, plain = (
-            lols.train(
-                variant.space, data, variant.reference, learner=replace(COUNTING, slack=s), shuffle=False, **how
-            )
+            lols.train(variant.space, data, variant.reference, learner=replace(COUNTING, slack=s), shuffle=False, **how)
             for s in (slack, None)
         )
         expected = twin_train(variant.space, variant.reference, data, Choices(), counting_twin(variant, slack), **how)
         assert_same_weights(found, expected)
         assert found.report["states"] < plain.report["states"]
         changed += not np.array_equal(found.policy.stack, plain.policy.stack)
-    # With batches of one the policy is the learner's own before the example, whose states change it on the way.
-    assert changed > 0
+    # Even the policy of a batch of one is another than the learner's after the first of the example's states.
+    assert changed >= 10
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
@@ -356,7 +349,9 @@ def test_the_margin_of_the_learner_decides_what_is_passed_over(margin: str, batc
         learner = lols.LearnerSettings("hinge", "adagrad", 0.5, margin, slack=0.1)
         model = lols.train(variant.space, data, variant.reference, learner=learner, shuffle=False, **how)
         twin = TwinLearner("hinge", "adagrad", 0.5, ACTIONS, margin=margin, slack=0.1)
-        assert_same_weights(model, twin_train(variant.space, variant.reference, data, Choices(), twin, **how), rtol=1e-4)
+        assert_same_weights(
+            model, twin_train(variant.space, variant.reference, data, Choices(), twin, **how), rtol=1e-4
+        )
         passed += twin.passed
     assert passed > 20
 

@@ -10,7 +10,7 @@ import pytest
 
 import lols
 from lols.errors import SpaceError
-from lols.examples import Examples, Ragged, Scalar, Shared
+from lols.examples import Examples, Items, Ragged, Scalar, Shared
 from lols.worlds import tagging_space
 
 
@@ -193,6 +193,47 @@ def test_columns_may_be_given_as_they_are() -> None:
     teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
     one, other = (lols.train(space, data, teacher, passes=2, compiled=False) for data in (given, encoded))
     assert one.policy.stack.tobytes() == other.policy.stack.tobytes()
+
+
+def test_sizes_given_with_the_columns_are_taken_as_they_are() -> None:
+    def unknown(x: Any) -> int:
+        raise AssertionError("nobody asked")
+
+    space = tagging_space(labels=3)
+    silent = dataclasses.replace(space, sizes=dataclasses.replace(space.sizes, state=unknown, steps=unknown))
+    words = {"words": Ragged(np.array([4, 5, 6]), np.array([0, 2, 3]))}
+    tags = {"tags": Ragged(np.array([0, 1, 2]), np.array([0, 2, 3]))}
+    asked = Examples.from_columns(space, 2, words, tags)
+    states, steps = asked.states.copy(), asked.steps.copy()
+    assert states.tolist() == [space.sizes.state(asked.example(i)[0]) for i in range(2)]
+    given = Examples.from_columns(silent, 2, words, tags, states=states, steps=steps)
+    assert given.states.tolist() == states.tolist() and given.steps.tolist() == steps.tolist() == [2, 1]
+    with pytest.raises(AssertionError, match="nobody asked"):
+        Examples.from_columns(silent, 2, words, tags, states=states)
+    with pytest.raises(AssertionError, match="nobody asked"):
+        Examples.from_columns(silent, 2, words, tags, steps=steps)
+    teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
+    one, other = (
+        lols.train(of, data, teacher, passes=2, compiled=False) for of, data in ((space, asked), (silent, given))
+    )
+    assert one.policy.stack.tobytes() == other.policy.stack.tobytes()
+    short = Examples.from_columns(silent, 2, words, tags, states=states, steps=np.array([1, 1]))
+    with pytest.raises(SpaceError, match="example 0, step 1: the search goes on after 1 steps"):
+        lols.train(silent, short, teacher, compiled=False, shuffle=False)
+
+
+def test_the_widest_item_has_the_features_of_all_its_parts() -> None:
+    start = np.array([0, 1, 1, 4])  # types of one feature, of none and of three
+    ids = np.arange(4)
+    for parts, types, widest in (
+        (1, [0, 1, 0, 1], 1),
+        (2, [0, 0, 2, 1], 3),
+        (2, [0, 2, 2, 2], 6),
+        (2, [0, 0, 0, 1], 2),
+    ):
+        made = Items(np.array([0, 1]), np.array(types), start, ids, np.ones(4, np.float32), parts)
+        assert made.widest() == widest
+    assert Items(np.array([0, 0]), np.zeros(0, int), np.array([0]), ids[:0], np.ones(0, np.float32), 2).widest() == 0
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from twin import CostSensitiveExample, TwinLearner, batch_of, votes, weights_by_
 
 import lols
 from lols.engine.table import lookup
-from lols.features import feature
+from lols.errors import ConfigurationError
+from lols.features import emit, feature
 from lols.learners.learner import Learner, hadamard_code
 from lols.learners.settings import DEFAULT_RATES, LearnerSettings
 from lols.learners.updates import invariant_step
@@ -70,6 +72,7 @@ def make(reduction: str, update: str, *, by_action: bool = False, **settings: An
         margin=chosen.margin,
         code=hadamard_code(ACTIONS) if reduction == "secoc" else None,
         by_action=by_action,
+        max_features=chosen.max_features,
     )
     return Learner(chosen, ACTIONS, by_action=by_action), twin
 
@@ -254,6 +257,49 @@ def test_weights_that_run_away_are_reported() -> None:
         taught(random_rounds(9, count=400), "csoaa", "gd", rate=1e8)
 
 
+@pytest.mark.parametrize("slack", [None, 0.0, 1.0])
+def test_weights_that_run_away_are_reported_even_where_states_are_passed_over(slack: float | None) -> None:
+    # A single update: then the one word has its tag right by an infinite margin.
+    data, space = [{"words": [4], "tags": [1]}], tagging_space(labels=3)
+    learner = LearnerSettings("hinge", "gd", 3e38, margin="weighted", slack=slack)
+    reference = tagging_references()["optimal"]
+    heavy = replace(space, features=lambda x, s, out: emit(out, 7, 1e6))
+    with pytest.raises(lols.LolsError, match="lower the rate"):
+        lols.train(heavy, data, reference, learner=learner, passes=4, compiled=False)
+
+
+# --- slack ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"slack": -0.5}, "slack is -0.5; it must be a number from 0 on, for the hinge only"),
+        ({"slack": float("inf")}, "slack is inf; it must be a number"),
+        ({"slack": float("nan")}, "slack is nan; it must be a number"),
+        ({"reduction": "csoaa", "slack": 1.0}, "for the hinge only"),
+        ({"reduction": "secoc", "slack": 0.0}, "for the hinge only"),
+    ],
+)
+def test_slack_is_a_number_and_the_hinges(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        LearnerSettings(**settings)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
+    assert LearnerSettings(slack=0.0).slack == 0.0
+
+
+def test_the_margin_has_a_width() -> None:
+    assert [LearnerSettings(margin=m).width for m in ("unit", "weighted", "cost")] == [1.0, 1.0, -1.0]
+    assert LearnerSettings("hinge", "perceptron", margin="cost").width == 0.0
+
+
+def test_searn_has_no_slack_since_another_policy_rolls_in() -> None:
+    space, reference = tagging_space(labels=3), tagging_references()["optimal"]
+    with pytest.raises(ConfigurationError, match="slack must be None for searn") as caught:
+        lols.Trainer(space, reference, algorithm="searn", learner=LearnerSettings(slack=1.0))
+    assert "\n" not in str(caught.value)
+
+
 # --- what training returns --------------------------------------------------------------------------------------------
 
 
@@ -390,19 +436,56 @@ def test_a_growing_table_keeps_all_weights_as_it_grows() -> None:
         assert np.array_equal(small.policy().stack[0, row], large.policy().stack[0, other])
 
 
-@named([("csoaa", "nag"), ("hinge", "adagrad"), ("csoaa", "ridge")])
+@named(PAIRS)
 def test_features_beyond_the_limit_are_dropped_and_counted(reduction: str, update: str) -> None:
     rounds = random_rounds(18, count=10)
-    learner = taught(rounds, reduction, update, max_features=3)
-    known: list[int] = []
-    dropped = 0
-    for identity in (f for one in rounds for e in one for f, _ in e.features):
-        if identity not in known and len(known) < 3:
-            known.append(identity)
-        dropped += identity not in known
+    learner, twin = make(reduction, update, max_features=3)
+    for one in rounds:
+        learner.learn(batch_of([one], ACTIONS))
+        twin.learn_round(one)
+    if reduction != "hinge":  # which asks for a feature's weights only where they change
+        known: list[int] = []
+        for identity in (f for one in rounds for e in one for f, _ in e.features):
+            if identity not in known and len(known) < 3:
+                known.append(identity)
+        assert twin.known["shared"] == known
     assert learner.report()["features"] == 3
-    assert learner.report()["dropped"] == dropped
-    assert set(weights_by_feature(learner.policy())[0]) <= set(known)
+    assert learner.report()["dropped"] == twin.dropped > 0
+    assert learner.state()["shared.features"].tolist() == twin.known["shared"]
+    assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
+
+
+@named(BY_ACTION)
+def test_features_of_actions_beyond_the_limit_are_dropped_and_counted(reduction: str, update: str) -> None:
+    learner, twin = make(reduction, update, by_action=True, max_features=2)
+    for one in random_rounds(20, count=10, by_action=True):
+        learner.learn(batch_of([one], ACTIONS))
+        twin.learn_round(one)
+    assert learner.report()["dropped"] == twin.dropped > 0
+    for bank in ("shared", "single"):
+        assert learner.state()[f"{bank}.features"].tolist() == twin.known[bank]
+    assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
+
+
+@named([("hinge", update) for update in EXACT])
+def test_the_hinge_gives_a_feature_weights_only_when_they_change(reduction: str, update: str) -> None:
+    def state(cheap: int, *features: int, legal: int = 2) -> CostSensitiveExample:
+        return CostSensitiveExample([(f, 4.0) for f in features], {a: float(a != cheap) for a in range(legal)})
+
+    learner, _ = make(reduction, update, rate=1.0)
+    for example, known in (
+        (CostSensitiveExample([(1, 4.0)], {0: 1.0, 1: 1.0}), []),  # nothing is better
+        (state(0, 2, legal=1), []),  # nothing is worse
+        (state(0, 3, 4), [3, 4]),
+        (state(0, 3, 5), [3, 4]),  # right by the margin
+        (state(1, 3, 5), [3, 4, 5]),
+        (CostSensitiveExample([(6, 4.0)], {0: 0.0, 1: 1.0}, 0.0), [3, 4, 5]),  # not to be learned from
+    ):
+        learner.learn(batch_of([[example]], ACTIONS))
+        assert learner.state()["shared.features"].tolist() == known
+        assert learner.report()["features"] == len(known)
+        assert learner.policy(averaged=True).stack.shape[1] == max(len(known), 1)
+    assert (learner.report()["rounds"], learner.report()["states"]) == (6, 5)
 
 
 def test_a_dropped_feature_of_an_action_counts_once() -> None:
@@ -430,12 +513,17 @@ def held(learner: Learner) -> int:
 def test_the_report_counts_what_is_held(reduction: str, update: str) -> None:
     for count in (1, 200):
         rounds = random_rounds(19, count=count, features=16 if update == "ridge" else 600)
-        learner = taught(rounds, reduction, update)
+        learner, twin = make(reduction, update)
+        for one in rounds:
+            learner.learn(batch_of([one], ACTIONS))
+            twin.learn_round(one)
         report = learner.report()
         seen = {f for one in rounds for e in one for f, _ in e.features}
-        assert report["features"] == len(seen)
+        known = set(twin.known["shared"])
+        assert known <= seen if reduction == "hinge" else known == seen
+        assert report["features"] == len(known) > 0
         assert report["bytes"] == held(learner)
-        assert report["bytes_per_feature"] == report["bytes"] / len(seen)
+        assert report["bytes_per_feature"] == report["bytes"] / len(known)
         assert (report["rounds"], report["states"]) == (count, sum(len(one) for one in rounds))
 
 

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_space import ACTIONS, VARIANTS, Variant, data_sets, random_data
+from random_space import ACTIONS, VARIANTS, Variant, data_sets, in_parts, random_data
 
 import lols
+import lols.engine.memory
 import lols.engine.scoring
+from lols.engine.driver import FusedDriver
+from lols.learners.learner import Learner
 from lols.trainer import TRICKS
 from lols.worlds import tagging_data, tagging_references, tagging_space
 
@@ -47,18 +50,39 @@ def test_random_spaces_need_no_trick(name: str, roll_out: str, data: st.DataObje
         "roll_out": roll_out,
         "roll_in": data.draw(st.sampled_from(["learned", "reference", "mixture"])),
         "ties": data.draw(st.sampled_from(["first", "random"])),
-        "learner": data.draw(st.sampled_from(["hinge", "csoaa"])),
+        "learner": data.draw(st.sampled_from(["hinge", "csoaa", lols.LearnerSettings(slack=0.0)])),
         "seed": data.draw(st.integers(0, 9)),
         "passes": 3,
     }
+    if roll_out != "reference":
+        options["prune"] = data.draw(st.sampled_from([None, 1, 2]))
     if roll_out == "mixture":
         options["mix"] = data.draw(st.sampled_from(["state", "rollout", "example", "expected", "step"]))
     if variant.space.cost and data.draw(st.booleans()):
         options["horizon"] = 2
-    plain = weights(variant.space, examples, variant.reference, "all", **options)
-    assert_same(weights(variant.space, examples, variant.reference, None, **options), plain)
+    columns: Any = lols.Examples(variant.space, examples)
+    if variant.space.items:
+        columns = in_parts(columns, data.draw(st.sampled_from([1, 2])), options["seed"])
+    plain = weights(variant.space, columns, variant.reference, "all", **options)
+    assert_same(weights(variant.space, columns, variant.reference, None, **options), plain)
     for trick in TRICKS:
-        assert_same(weights(variant.space, examples, variant.reference, trick, **options), plain)
+        assert_same(weights(variant.space, columns, variant.reference, trick, **options), plain)
+
+
+@pytest.mark.parametrize("mix", ["state", "rollout", "example", "expected", "step"])
+@pytest.mark.parametrize("name", ["closed", "pictured"])
+def test_what_is_pruned_does_not_depend_on_a_trick(name: str, mix: str) -> None:
+    variant = VARIANTS[name]
+    pruned = 0
+    for seed in range(6):
+        data = random_data(seed, variant, count=4, depth=5, nodes=12, exact=False)
+        options = {"mix": mix, "passes": 2, "seed": seed}
+        every = weights(variant.space, data, variant.reference, None, **options)
+        plain = weights(variant.space, data, variant.reference, "all", prune=1, **options)
+        for trick in (None, *TRICKS):
+            assert_same(weights(variant.space, data, variant.reference, trick, prune=1, **options), plain)
+        pruned += not np.array_equal(every[0].stack, plain[0].stack)
+    assert pruned >= 3
 
 
 @pytest.mark.parametrize("roll_out", ROLL_OUTS)
@@ -81,6 +105,102 @@ def test_no_algorithm_needs_a_trick(algorithm: str) -> None:
     plain = weights(variant.space, data, variant.reference, "all", **options)
     for trick in (*TRICKS, None):
         assert_same(weights(variant.space, data, variant.reference, trick, **options), plain)
+
+
+# --- items in parts ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["full", "closed"])
+@pytest.mark.parametrize("algorithm", ["lols", "aggrevate", "dagger", "cloning", "searn"])
+def test_an_item_in_parts_is_the_item_in_one_piece(name: str, algorithm: str) -> None:
+    variant = VARIANTS[name]
+    learner = lols.LearnerSettings("hinge", "perceptron")  # its weights are sums of features' values: exact
+    for seed in range(4):
+        whole = lols.Examples(variant.space, random_data(seed, variant, count=4, depth=5, nodes=12))
+        options = {"algorithm": algorithm, "learner": learner, "ties": "random", "passes": 4, "seed": seed}
+        expected = lols.train(variant.space, whole, variant.reference, batch_size=2, **options)
+        for parts in (2, 3):
+            cut = in_parts(whole, parts, seed)
+            assert cut.items.types.size == parts * whole.items.types.size
+            found = lols.train(variant.space, cut, variant.reference, batch_size=2, **options)
+            assert_same(
+                (found.policy, found.report["progressive_loss"]), (expected.policy, expected.report["progressive_loss"])
+            )
+            # The draws among ties, and of Searn's policies, are made of the features, too.
+            assert found.run(cut).taken.tolist() == expected.run(whole).taken.tolist()
+
+
+@pytest.mark.parametrize("learner", ["hinge", "csoaa", "secoc"])
+def test_parts_differ_from_one_piece_by_rounding_only(learner: str) -> None:
+    variant = VARIANTS["full"]
+    whole = lols.Examples(variant.space, random_data(5, variant, count=8, depth=5, nodes=12, exact=False))
+    one, other = (
+        lols.train(variant.space, data, variant.reference, learner=learner, passes=3, batch_size=2).policy
+        for data in (whole, in_parts(whole, 2))
+    )
+    assert np.array_equal(one.shared.entries, other.shared.entries)
+    np.testing.assert_allclose(one.stack, other.stack, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+@pytest.mark.parametrize("places", [1, 2, 3])
+@pytest.mark.parametrize("algorithm", ["lols", "searn"])
+def test_a_cache_that_is_too_small_gives_what_none_gives(
+    algorithm: str, places: int, parts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variant = VARIANTS["full"]
+    data = in_parts(
+        lols.Examples(variant.space, random_data(6, variant, count=6, depth=5, nodes=12, exact=False)), parts
+    )
+    assert data.items.start.size - 1 > 3
+    options = {"algorithm": algorithm, "passes": 3}
+    plain = weights(variant.space, data, variant.reference, "cache_items", **options)
+    large = weights(variant.space, data, variant.reference, None, **options)
+    monkeypatch.setattr(lols.engine.memory, "TYPES_MOST", places)
+    small = weights(variant.space, data, variant.reference, None, **options)
+    assert_same(small, plain)
+    assert_same(large, plain)
+
+
+def lookups(monkeypatch: pytest.MonkeyPatch, data: lols.Examples, policy: Any, batches: Any, **tricks: bool) -> int:
+    """How often weights are looked up while a policy goes through batches of examples."""
+    variant, calls, found = VARIANTS["full"], Counter[str](), lols.engine.scoring.lookup
+
+    def lookup(table: Any, identity: int) -> int:
+        calls["lookup"] += 1
+        return found(table, identity)
+
+    plan = lols.Trainer(variant.space, variant.reference, roll_out="none", tricks=tricks).plan
+    with (
+        monkeypatch.context() as patched,
+        FusedDriver(variant.space, data, variant.reference, compiled=False) as driver,
+    ):
+        patched.setattr(lols.engine.scoring, "lookup", lookup)
+        for batch in batches:
+            half = np.full(len(batch), 0.5)
+            driver.collect(np.array(batch), np.array(batch), policy, plan, half, half)
+    return calls["lookup"]
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_type_is_scored_once_per_policy(parts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    variant = VARIANTS["full"]
+    worn = [([lols.feature(9, k), lols.feature(9, k, 1)], [1.0, 0.5]) for k in range(3)]
+    graphs = random_data(22, variant, count=6, depth=5, nodes=12)
+    bare, data = (
+        in_parts(lols.Examples(variant.space, [g._replace(items=items) for g in graphs]), parts, 1)
+        for items in ([[]] * 3, worn)
+    )
+    policy = Learner(lols.LearnerSettings(), ACTIONS).policy()
+    together, apart = [range(6)], [[k] for k in range(6)]
+    own = lookups(monkeypatch, bare, policy, together)  # the states' own features
+    once = lookups(monkeypatch, data, policy, together) - own
+    assert 0 < once <= 2 * data.items.ids.size  # in two roles
+    assert lookups(monkeypatch, data, policy, together * 3) == 3 * (once + own)  # a batch may have another policy
+    assert once + own < lookups(monkeypatch, data, policy, apart)
+    assert lookups(monkeypatch, data, policy, apart) < lookups(monkeypatch, data, policy, apart, cache_items=False)
+    monkeypatch.setattr(lols.engine.memory, "TYPES_MOST", 2)
+    assert once + own < lookups(monkeypatch, data, policy, together)  # forgotten, and scored again
 
 
 # --- and the trick is at work -----------------------------------------------------------------------------------------
@@ -140,6 +260,12 @@ def test_the_roll_in_is_not_rolled_out_again(roll_in: str, roll_out: str) -> Non
     variant = replace(variant, space=replace(variant.space, key=None))
     reused, again = (work(variant, off, roll_in=roll_in, roll_out=roll_out) for off in (None, "reuse"))
     assert reused["step"] < again["step"]
+
+
+def test_pruned_actions_are_not_rolled_out() -> None:
+    for options in ({"roll_out": "learned"}, {"mix": "step"}, {"mix": "expected"}):
+        every, some = (work(VARIANTS["full"], "all", prune=prune, **options) for prune in (None, 1))
+        assert some["step"] < every["step"], options
 
 
 def test_closed_form_costs_need_no_roll_out() -> None:

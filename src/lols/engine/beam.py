@@ -95,7 +95,7 @@ def best_path(paths, count):
 
 @dual
 def met(paths, kept):
-    """Whether a new path has met one that was kept before it, and so is no worse."""
+    """Whether a new path meets one that was kept before it, and so is at least as good."""
     for q in range(kept):
         if paths.live[q] and paths.keys[q] == paths.keys[kept]:
             return True

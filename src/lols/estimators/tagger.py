@@ -16,9 +16,11 @@ from lols.engine.compiling import compile_seconds
 from lols.engine.driver import Predictions
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.tagger_choice import TEMPERATURE, Choice, shares
+from lols.estimators.tagger_clusters import with_clusters
+from lols.estimators.tagger_files import FileColumns
 from lols.estimators.tagger_scores import TagScores, score_tags
 from lols.io.model_file import read_tensors
-from lols.io.strings import intern, texts_of
+from lols.io.strings import Texts, intern, texts_of
 from lols.learners.settings import LearnerSettings
 from lols.model import Model, make_model
 from lols.stream import Stream
@@ -45,6 +47,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     ----------
     templates
         Lines of the template language (see the documentation), by default a set that suits most languages with cases.
+    clusters
+        Clusters of words, if there are any: words to strings such as the bit paths of Brown clusters, which templates
+        see as the column `cluster`. They are kept in the model file.
     scheme
         How spans are written in the tags: `"bio"`, `"iob1"`, `"bilou"`, `"bioes"`, None for plain tags, or `"auto"`.
         Only legal sequences are predicted.
@@ -85,6 +90,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         self,
         *,
         templates: Sequence[str] | str | None = None,
+        clusters: Mapping[str, str] | None = None,
         scheme: str | None = "auto",
         inner_scheme: str | None = "auto",
         loss: str = "hamming",
@@ -108,6 +114,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         progress: bool | None = None,
     ):
         self.templates = templates
+        self.clusters = clusters
         self.scheme = scheme
         self.inner_scheme = inner_scheme
         self.loss = loss
@@ -140,9 +147,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         dev: tuple[Sequence[Sentence], Sequence[Sequence[str]]] | None = None,
     ) -> Tagger:
         """Train from scratch. With `dev` sentences and tags, the pass that tags them best is kept."""
-        corpus, strings = corpus_of(_sentences(X)), _labels(X, y)
+        corpus, strings = self._corpus(X), _labels(X, y)
         _check_lengths(corpus.offsets)
-        held = None if dev is None else (corpus_of(_sentences(dev[0])), _labels(*dev))
+        held = None if dev is None else (self._corpus(dev[0]), _labels(*dev))
         return self.fit_columns(corpus, strings, dev=held)
 
     def fit_columns(
@@ -150,6 +157,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     ) -> Tagger:
         """Train on columns: `labels` are strings, or numbers and the strings that they number."""
         began, compiling = time.perf_counter(), compile_seconds()
+        corpus = with_clusters(corpus, self.clusters)
         numbers, names = _numbered(labels)
         self.task_ = self._task(corpus, numbers, names)
         examples = self.task_.examples(corpus, self.task_.number(names)[numbers])
@@ -175,7 +183,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         The first call needs `classes`, all tags that there can be. Over the whole data, this is `fit` with one pass and
         `shuffle=False`, bit for bit, however the data is cut.
         """
-        corpus, strings = corpus_of(_sentences(X)), _labels(X, y)
+        corpus, strings = self._corpus(X), _labels(X, y)
         if len(X):
             _check_lengths(corpus.offsets)
         if not hasattr(self, "task_"):
@@ -202,7 +210,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Sequence[Sentence]) -> list[list[str]]:
         """The tags of each sentence."""
-        corpus = corpus_of(_sentences(X))
+        corpus = self._corpus(X)
         return _cut([self.task_.labels[n] for n in self.predict_columns(corpus).tolist()], corpus.offsets)
 
     def predict_one(self, x: Sentence) -> list[str]:
@@ -211,6 +219,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 
     def predict_columns(self, corpus: Corpus) -> np.ndarray:
         """The numbers of the labels of all words (into `classes_`)."""
+        corpus = with_clusters(corpus, self.clusters)
         if corpus.tokens == 0:
             self._check_fitted()
             return np.zeros(0, np.int64)
@@ -222,7 +231,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 
         Columns are `action_labels_`: for spans those of the inner scheme.
         """
-        corpus = corpus_of(_sentences(X))
+        corpus = self._corpus(X)
         if corpus.tokens == 0:
             return [np.zeros((0, len(self.action_labels_)), np.float32) for _ in X]
         run = self._run(corpus, scores=True)
@@ -244,7 +253,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 
         if k < 1:
             raise ConfigurationError(f"k is {k}; it must be at least 1")
-        corpus = corpus_of(_sentences(X))
+        corpus = self._corpus(X)
         self._check_fitted()
         if corpus.tokens == 0:
             return [[([], 0.0)] for _ in X]
@@ -267,7 +276,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> TagScores:
         """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts."""
-        return self.evaluate_columns(corpus_of(_sentences(X)), _labels(X, y))
+        return self.evaluate_columns(self._corpus(X), _labels(X, y))
 
     def evaluate_columns(self, corpus: Corpus, labels: Any) -> TagScores:
         """The same on columns; labels that training never saw count as wrong."""
@@ -302,8 +311,10 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         task = self.task_.describe() | {"temperature": float(self.temperature_), "fingerprint": self.fingerprint_}
         task["options"] = {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
-        words = texts_of(self.vocabulary_)
-        tensors = {"vocabulary": words.buffer, "vocabulary_end": words.end}
+        task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
+        tensors = _strings("vocabulary", self.vocabulary_)
+        if self.clusters is not None:
+            tensors |= _strings("clustered", list(self.clusters)) | _strings("clusters", list(self.clusters.values()))
         self._fitted.save(path, task=task, tensors=tensors)
 
     @classmethod
@@ -327,7 +338,11 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             made.templates = made.task_.templates
             made.temperature_ = float(task["temperature"])
             made.fingerprint_ = str(task["fingerprint"])
-            made.vocabulary_ = _words(tensors["task.vocabulary"], tensors["task.vocabulary_end"])
+            made.vocabulary_ = _words("vocabulary", tensors)
+            if "task.clusters" in tensors:
+                made.clusters = dict(zip(_words("clustered", tensors), _words("clusters", tensors), strict=True))
+            if task["files"] is not None:
+                made.columns_ = FileColumns(**task["files"])
             made._stream, made._learner = None, None
         except (KeyError, TypeError, ValueError, AttributeError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
@@ -335,6 +350,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         return made
 
     # --- helpers ---
+
+    def _corpus(self, X: Sequence[Sentence]) -> Corpus:
+        return with_clusters(corpus_of(_sentences(X)), self.clusters)
 
     def _task(self, corpus: Corpus, numbers: np.ndarray, names: Sequence[str]) -> TaggingTask:
         scheme = self.scheme
@@ -374,6 +392,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 
     def _held_out(self, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
         numbers, names = _numbered(labels)
+        corpus = with_clusters(corpus, self.clusters)
         return corpus, self.task_.number(names)[numbers]
 
     def _known(self, names: Sequence[str]) -> np.ndarray:
@@ -452,10 +471,17 @@ def _cut(flat: list[str], offsets: np.ndarray) -> list[list[str]]:
     return [flat[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
 
 
-def _words(buffer: np.ndarray, ends: np.ndarray) -> list[str]:
-    if buffer.dtype != np.uint8 or ends.dtype != np.int64 or ends.ndim != 1 or (np.diff(ends) < 1).any():
-        raise ValueError("the vocabulary is damaged")
-    words = bytes(buffer).decode().split("\n") if ends.size else []
-    if len(words) != ends.size:
-        raise ValueError("the vocabulary is damaged")
-    return words
+def _strings(name: str, strings: list[str]) -> dict[str, np.ndarray]:
+    """Strings as arrays of a model file."""
+    made = texts_of(strings)
+    return {name: made.buffer, f"{name}_end": made.end}
+
+
+def _words(name: str, tensors: Mapping[str, np.ndarray]) -> list[str]:
+    """Strings that `_strings` made into arrays."""
+    buffer, ends = tensors[f"task.{name}"], tensors[f"task.{name}_end"]
+    fits = buffer.dtype == np.uint8 and ends.dtype == np.int64 and buffer.ndim == ends.ndim == 1
+    begin = np.concatenate([[0], ends[:-1] + 1]) if fits and ends.size else np.zeros(0, np.int64)
+    if not fits or (ends < begin).any() or (ends.size and ends[-1] != buffer.size):
+        raise ValueError(f"the strings of '{name}' are damaged")
+    return Texts(buffer, begin, ends).strings()

@@ -64,15 +64,23 @@ COLUMN_TEMPLATES = """
 """
 
 
+CLUSTER_TEMPLATES = """
+{0}.prefix4
+{0}.prefix6
+{0}.prefix10
+"""
+
+
 def default_templates(columns: Sequence[str]) -> list[str]:
     """The templates for these columns where none are given.
 
     >>> default_templates(["word"])[:3], len(default_templates(["word", "pos"]))
     (['word', 'lower', 'prefix1..4'], 31)
     """
-    text = DEFAULT_TEMPLATES if WORD in columns else "tag[-1]\ntag[-1] & tag[-2]\nbias"
+    text = DEFAULT_TEMPLATES if WORD in columns else "tag[-1]\ntag[-1] & tag[-2]\nbias\n"
     text += "".join(COLUMN_TEMPLATES.format(name) for name in columns if name != WORD)
-    return text.split("\n")[1:-1] if WORD in columns and len(columns) == 1 else [t for t in text.split("\n") if t]
+    text += CLUSTER_TEMPLATES.format("cluster") if "cluster" in columns else ""
+    return [line for line in text.split("\n") if line]
 
 
 class TaggingTask:

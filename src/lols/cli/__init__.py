@@ -1,0 +1,8 @@
+"""The command line. Whatever needs Numba is imported inside the commands, so that `lols --help` is instant."""
+
+from __future__ import annotations
+
+from lols.cli import evaluate, explain, inspect, predict, train, warmup
+from lols.cli.base import app, main
+
+__all__ = ["app", "evaluate", "explain", "inspect", "main", "predict", "train", "warmup"]

@@ -1,0 +1,83 @@
+"""`lols evaluate`: how good a model is on labelled files."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from lols.cli.base import Json, app, print_json, say
+from lols.cli.options import Column, Files, Format, Header, Threads, Use
+from lols.cli.predict import file_columns
+from lols.errors import LolsError
+
+
+@app.command()
+def evaluate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Labelled. " + Files, show_default=False)],
+    column: Column = None,
+    word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
+    use: Use = None,
+    file_format: Format = None,
+    header: Header = None,
+    unseen: Annotated[
+        str, typer.Option(help="What a label that training never showed is: an error, or counted as wrong.")
+    ] = "error",
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Compare a model's predictions with a labelled file: accuracy, per label, unknown words; for spans F1 as conlleval."""
+    from lols.estimators.tagger_files import read_files, tagged
+    from lols.model import load
+
+    if unseen not in ("error", "wrong"):
+        raise LolsError(f"--unseen is '{unseen}': choose error or wrong")
+    began = time.perf_counter()
+    tagger = load(model, threads=threads or 1)
+    reading = time.perf_counter()
+    sentences, columns = read_files([file], file_columns(tagger, word, column, use, file_format, header))
+    reading = time.perf_counter() - reading
+    data = tagged(sentences, columns)
+    data.check_labels()
+    strange = tagger.task_.number(data.names) < 0
+    if unseen == "error" and strange.any():
+        first = int(strange[data.numbers].argmax())
+        name = data.names[int(data.numbers[first])]
+        raise LolsError(
+            f"{data.place(first)}: label '{name}' was never seen in training; name the right column with --column, or "
+            "count such labels as wrong with --unseen wrong"
+        )
+    scores = tagger.evaluate_columns(data.corpus, data.labels)
+    result = {"model": model, "file": file, **scores.as_dict()}
+    result |= {"seconds_reading": reading, "seconds_total": time.perf_counter() - began}
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def _show(result: dict[str, Any]) -> None:
+    say.print(f"accuracy {100 * result['accuracy']:.2f} on {result['tokens']:,} tokens")
+    say.print(f"sentences all right {100 * result['sentence_accuracy']:.2f} of {result['sentences']:,}")
+    if result["unknown_accuracy"] is not None:
+        share = 100 * result["unknown_tokens"] / result["tokens"]
+        say.print(f"unknown words {100 * result['unknown_accuracy']:.2f} on {result['unknown_tokens']:,} tokens ({share:.1f} %)")
+    if result["unseen_labels"]:
+        say.print(f"labels never seen in training, counted as wrong: {', '.join(result['unseen_labels'])}")
+    if "f1" in result:
+        say.print(f"spans: precision {100 * result['precision']:.2f}, recall {100 * result['recall']:.2f}, F1 {100 * result['f1']:.2f}")
+    say.print()
+    table = Table(box=None, pad_edge=False)
+    table.add_column("span type" if "f1" in result else "label")
+    for name in ("precision", "recall", "F1", "count"):
+        table.add_column(name, justify="right")
+    rows = result.get("types", result["tags"])
+    for name, row in sorted(rows.items(), key=lambda item: -item[1]["count"]):
+        table.add_row(name, *(f"{100 * row[k]:.2f}" for k in ("precision", "recall", "f1")), f"{row['count']:,}")
+    say.print(table)
+    if result["confusions"]:
+        say.print("\nmost frequent mistakes (true → predicted):")
+        say.print(", ".join(f"{a} → {b} {n}" for a, b, n in result["confusions"]))

@@ -1,0 +1,1 @@
+"""`lols inspect`: what is in a model file."""

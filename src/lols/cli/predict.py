@@ -1,0 +1,119 @@
+"""`lols predict`: a file in, the same file with predictions out."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, BinaryIO
+
+import typer
+
+from lols.cli.base import Json, app, print_json
+from lols.cli.options import Column, Files, Format, Header, Threads, Use, use_of
+from lols.errors import ConfigurationError, LolsError
+
+
+@app.command()
+def predict(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
+    file: Annotated[str, typer.Argument(metavar="FILE", help=Files + " - is standard input.", show_default=False)],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
+    ] = "-",
+    column: Column = None,
+    word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
+    use: Use = None,
+    file_format: Format = None,
+    header: Header = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Tag a file: what comes out is what went in, with one column replaced.
+
+    Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte.
+    """
+    from lols.cli.prepare import prepare_prediction
+    from lols.estimators.tagger_files import tag_pieces
+    from lols.model import load
+
+    if as_json and output == "-":
+        raise ConfigurationError("--json and the tagged file cannot both go to standard output: name a file with -o")
+    started = time.perf_counter()
+    tagger = load(model)
+    columns = file_columns(tagger, word, column, use, file_format, header)
+    prepare_prediction(tagger)
+    began = time.perf_counter()
+    tokens = 0
+    with _written(output) as out:
+        for data, count in tag_pieces(tagger, file, columns, threads=threads or _cores()):
+            out.write(data)
+            tokens += count
+    spent = time.perf_counter() - began
+    if as_json:
+        print_json({
+            "output": output,
+            "tokens": tokens,
+            "seconds_compiling": began - started,
+            "seconds_total": time.perf_counter() - started,
+            "tokens_per_second": tokens / max(spent, 1e-9),
+        })
+
+
+def file_columns(
+    tagger: Any, word: str | None, column: str | None, use: list[str] | None, file_format: str | None, header: bool | None
+) -> Any:
+    """Where things are in a file: as the options say, else as in training."""
+    from lols.estimators.tagger_files import FileColumns
+
+    known = getattr(tagger, "columns_", FileColumns(label="upos", use={}))
+    given = {"word": word, "label": column, "use": use_of(use), "header": header, "format": file_format}
+    return replace(known, **{"format": None, "header": None} | {k: v for k, v in given.items() if v is not None})
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def _written(output: str) -> Iterator[BinaryIO | Any]:
+    """Standard output, or a file that is there as a whole or not at all."""
+    if output == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(output)
+    if path.is_dir() or not path.parent.is_dir():
+        raise LolsError(f"{output}: cannot be written; name a file in a folder that is there")
+    if path.exists() and not path.is_file():  # such as /dev/null
+        with open(path, "wb") as special:
+            yield special
+        return
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        os.fchmod(handle, 0o666 & ~_umask())
+        with os.fdopen(handle, "wb") as file:
+            if path.suffix == ".gz":
+                import gzip
+
+                with gzip.GzipFile(path.stem, "wb", fileobj=file, mtime=0) as zipped:
+                    yield zipped
+            else:
+                yield file
+        os.replace(temporary, path)
+    except OSError as error:
+        raise LolsError(f"{output}: cannot be written: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,46 @@
+"""Have compiled code ready before the work is timed: compiled now, or loaded from the cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from lols.errors import LolsError
+from lols.io import conll
+from lols.io.strings import Texts, intern
+from lols.tasks.corpus import WORD, Corpus
+
+__all__ = ["prepare_prediction", "prepare_tagger"]
+
+
+def prepare_tagger(tagger: Any, sentences: conll.Sentences) -> None:
+    """Train the same kind of tagger on a sentence of the file's types; whatever is wrong will show up again."""
+    try:
+        words, labels = _few(sentences)
+        spans = any("-" in label for label in labels) and tagger.scheme != "none"
+        tags = ["B-X", "I-X"] if spans and tagger.scheme is not None else ["a", "b"]
+        tiny = clone(tagger).set_params(passes=1, progress=False, scheme="bio" if tags[0] == "B-X" else None)
+        corpus = Corpus({WORD: words}, np.array([0, 2], np.int64))
+        tiny.fit_columns(corpus, tags)
+        tiny.predict_columns(corpus)
+    except LolsError:
+        pass
+
+
+def prepare_prediction(tagger: Any) -> None:
+    """Tag two words, and write them."""
+    data = b"1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\tb\t_\tX\t_\t_\t0\t_\t_\t_\n\n"
+    sentences = conll.parse(data, ["form", "upos"], format="conllu")
+    words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
+    columns = {name: words for name in tagger.task_.layout.columns} | {WORD: words}
+    numbers = tagger.predict_columns(Corpus(columns, sentences.offsets))
+    conll.replace(sentences, "upos", tagger.task_.labels, numbers)
+
+
+def _few(sentences: conll.Sentences) -> tuple[Any, list[str]]:
+    texts = Texts(sentences.buffer, sentences.begin[0, :2], sentences.end[0, :2])
+    some = Texts(sentences.buffer, sentences.begin[1, :200], sentences.end[1, :200])
+    column = intern(texts)
+    return column._replace(numbers=np.resize(column.numbers, 2)), some.strings()

@@ -1,0 +1,182 @@
+"""A tagger and files: which columns hold words, labels and further input; training data in, tagged files out."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.io import conll
+from lols.io.conll import Sentences
+from lols.io.strings import Column, Texts, intern
+from lols.tasks.corpus import WORD, Corpus
+
+__all__ = ["FileColumns", "TaggedFile", "read_tagged", "tag_pieces"]
+
+NO_LABEL = "_"
+PIECE = 1 << 23
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """Where things are in a file: columns as `lols.io.conll` names them.
+
+    `label` is None for the default: `upos` in CoNLL-U and CoNLL-X, the last column elsewhere. `use` maps names for
+    templates to further columns; None means all between word and label in plain columns, and none in other formats.
+    """
+
+    word: str = "form"
+    label: str | None = None
+    use: Mapping[str, str] | None = None
+    format: str | None = None
+    header: bool | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
+
+
+@dataclass
+class TaggedFile:
+    """The sentences of one or several files, with the labels as numbers and names."""
+
+    corpus: Corpus
+    numbers: np.ndarray
+    names: list[str]
+    columns: FileColumns
+    files: list[Sentences] = field(default_factory=list)
+
+    @property
+    def labels(self) -> tuple[np.ndarray, list[str]]:
+        """Numbers of labels, and their names."""
+        return self.numbers, self.names
+
+    def place(self, token: int) -> str:
+        """File and line of a token."""
+        for one in self.files:
+            if token < one.lines.size:
+                return f"{one.path}, line {one.lines[token]}"
+            token -= one.lines.size
+        raise IndexError(token)
+
+    def check_labels(self) -> None:
+        """Labels must be there: a column without any is the wrong column, or a file without labels."""
+        if set(self.names) <= {NO_LABEL, ""}:
+            raise LolsError(
+                f"{self.place(0)}: there are no labels in column '{self.columns.label}'; name another with --column, or "
+                "give a labelled file"
+            )
+        if "" in self.names:
+            token = int(np.argmax(self.numbers == self.names.index("")))
+            raise LolsError(f"{self.place(token)}: the label in column '{self.columns.label}' is empty; fill it in")
+
+
+def read_files(paths: Sequence[str | os.PathLike[str]], columns: FileColumns) -> tuple[list[Sentences], FileColumns]:
+    """Bytes to columns of strings; the columns that were left open are settled by the first file."""
+    columns = settle(paths[0], columns)
+    wanted = [columns.word, str(columns.label), *(columns.use or {}).values()]
+    files = [conll.read(path, wanted, format=columns.format, header=columns.header) for path in paths]
+    return files, columns
+
+
+def settle(path: str | os.PathLike[str], columns: FileColumns) -> FileColumns:
+    """Fill in the defaults that depend on a file's format."""
+    if columns.label is not None and columns.use is not None:
+        return columns
+    if path == "-":
+        raise LolsError("standard input: name the columns with --column and --use, since it can be read only once")
+    first = next(conll.chunks(path, [columns.word], format=columns.format, header=columns.header, size=1 << 16))
+    named = first.format in ("conllu", "conllx")
+    label = columns.label or ("upos" if named else "last")
+    use = columns.use
+    if use is None and first.format == "columns":
+        count = _column_count(first)
+        last = count if label == "last" else int(label) if label.isdigit() else count
+        word = 1 if columns.word == "form" else int(columns.word) if columns.word.isdigit() else 1
+        use = {f"column{k}": str(k) for k in range(1, last) if k != word}
+    return FileColumns(columns.word, label, use or {}, columns.format, columns.header)
+
+
+def _column_count(sentences: Sentences) -> int:
+    """How many columns the first token of a plain file has."""
+    begin = int(sentences.begin[0, 0])
+    end = begin + int(np.argmax(sentences.buffer[begin:] == 10)) if (sentences.buffer[begin:] == 10).any() else None
+    start = begin - int(np.argmax(sentences.buffer[:begin][::-1] == 10)) if (sentences.buffer[:begin] == 10).any() else 0
+    return len(bytes(sentences.buffer[start:end]).split())
+
+
+def tagged(files: Sequence[Sentences], columns: FileColumns) -> TaggedFile:
+    """Files as a corpus and labels; interning strings is work, not reading."""
+    whole = _joined(files)
+    names = [WORD, "", *(columns.use or {})]
+    made: dict[str, Column] = {}
+    for k, name in enumerate(names):
+        made[name] = intern(Texts(whole.buffer, whole.begin[k], whole.end[k]))
+    labels = made.pop("")
+    strings = labels.texts.strings()
+    if str(columns.label).startswith(("feats:", "misc:")):
+        strings = [s or NO_LABEL for s in strings]
+    return TaggedFile(Corpus(made, whole.offsets), labels.numbers, strings, columns, list(files))
+
+
+def read_tagged(paths: Sequence[str | os.PathLike[str]], columns: FileColumns | None = None) -> TaggedFile:
+    """Read labelled files."""
+    made = tagged(*read_files(paths, columns or FileColumns()))
+    made.check_labels()
+    return made
+
+
+def _joined(files: Sequence[Sentences]) -> Sentences:
+    if len(files) == 1:
+        return files[0]
+    sizes = np.cumsum([0, *(f.buffer.size for f in files)])
+    tokens = np.cumsum([0, *(f.lines.size for f in files)])
+    first, pairs = files[0], list(zip(files, sizes, strict=False))
+    offsets = [f.offsets[:-1] + n for f, n in zip(files, tokens, strict=False)]
+    return first._replace(
+        buffer=np.concatenate([f.buffer for f in files]),
+        offsets=np.concatenate([*offsets, tokens[-1:]]),
+        lines=np.concatenate([f.lines for f in files]),
+        begin=np.concatenate([f.begin + n for f, n in pairs], axis=1),
+        end=np.concatenate([f.end + n for f, n in pairs], axis=1),
+    )
+
+
+def tag_pieces(
+    tagger: Any, path: str | os.PathLike[str], columns: FileColumns, *, threads: int = 1, size: int = PIECE
+) -> Iterator[tuple[bytes, int]]:
+    """The file with its label column replaced by predictions, piece by piece, and how many tokens each piece has."""
+    use = dict(columns.use or {})
+    wanted = [columns.word, str(columns.label), *use.values()]
+    pieces = conll.chunks(
+        path, wanted, format=columns.format, header=columns.header, optional=[str(columns.label)], size=size
+    )
+
+    def work(piece: Sentences) -> tuple[bytes, int]:
+        if piece.lines.size == 0:
+            return piece.buffer.tobytes(), 0
+        found = {name: intern(Texts(piece.buffer, piece.begin[k], piece.end[k])) for k, name in enumerate([WORD, "", *use]) if name}
+        numbers = tagger.predict_columns(Corpus(found, piece.offsets))
+        return conll.replace(piece, str(columns.label), tagger.task_.labels, numbers), piece.lines.size
+
+    if threads == 1:
+        yield from map(work, pieces)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        waiting: deque[Future[tuple[bytes, int]]] = deque()
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(work, piece))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
