@@ -205,6 +205,19 @@ def test_by_regret_the_greedy_prediction_comes_first_at_any_width(name: str, dat
         assert (np.diff(found.scores(i)) >= 0).all()
 
 
+@pytest.mark.parametrize("name", SPACES)
+@settings(max_examples=20)
+@given(st.data())
+def test_by_regret_any_beam_gives_the_exact_best(name: str, data: st.DataObject) -> None:
+    """Whatever is dropped could at best stay as bad as it is, and so can each of those that are kept."""
+    variant, examples, policy, options = data.draw(cases(name))
+    options |= {"recombine": False, "score": "regret"}
+    found = beam_search(model_of(variant, policy), lols.Examples(variant.space, examples), **options)
+    for i, search in enumerate(searches(variant, examples, policy)):
+        every = sorted(score for score, _, _ in all_paths(search, "regret"))
+        assert found.scores(i).tolist() == every[: options["best"]]
+
+
 @pytest.mark.parametrize("scale", [np.inf, -np.inf, np.nan, 3e38])
 def test_weights_that_overflow_leave_the_beam_of_one_greedy(scale: float) -> None:
     variant = VARIANTS["full"]
@@ -411,7 +424,6 @@ def test_an_item_that_is_not_there_is_reported_as_by_the_prediction(compiled: bo
     assert_same_error(model, lols.Examples(variant.space, data), r"example 2, step 0: `items` looks at item 7")
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("name", ["start", "actions", "step", "features"])
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_function_that_fails_is_named_as_by_the_prediction(name: str, compiled: bool) -> None:
@@ -438,10 +450,8 @@ def test_a_function_that_fails_is_named_as_by_the_prediction(name: str, compiled
 
     failing = {"start": start, "actions": actions, "step": step, "features": features}[name]
     model.space = replace(space, **{name: failing})
-    at = 0 if name == "start" else 1
-    assert_same_error(
-        model, lols.Examples(model.space, data), f"example 1, step {at}: `{name}` failed with ValueError: seven"
-    )
+    where = f"example 1, step {0 if name == 'start' else 1}: `{name}` failed with ValueError: seven"
+    assert_same_error(model, lols.Examples(model.space, data), where)
 
 
 @pytest.mark.uncompiled
@@ -449,6 +459,20 @@ def test_a_path_beside_the_greedy_one_may_be_too_long() -> None:
     model, examples = walk(stop=[0.0, 0.0, 0.0], go=[1.0, 1.0, 1.0], steps=2)
     assert beam_search(model, examples, width=1).outputs(0) == [("0 of 3", 0.0)]
     with pytest.raises(SpaceError, match="example 0, step 2: the search goes on after 2 steps"):
+        beam_search(model, examples, width=3)
+
+
+@pytest.mark.uncompiled
+def test_a_path_beside_the_greedy_one_may_fail() -> None:
+    model, examples = walk(stop=[0.0, 0.0, 0.0], go=[1.0, 1.0, 1.0])
+
+    def step(x, s, a):
+        if s[0] == 1 and a == 1:
+            raise ValueError("no way")
+        s[a ^ 1] += 1
+
+    model.space = replace(model.space, step=step)
+    with pytest.raises(SpaceError, match="example 0, step 1: `step` failed with ValueError: no way"):
         beam_search(model, examples, width=3)
 
 

@@ -381,6 +381,38 @@ def test_both_speeds_give_the_same_weights(name: str, algorithm: str) -> None:
 
 
 @needs_compiler
+@pytest.mark.parametrize("name", VARIANTS)
+def test_both_speeds_prune_and_pass_over_the_same(name: str) -> None:
+    variant = VARIANTS[name]
+    data = lols.Examples(variant.space, random_data(17, variant, count=5, exact=False))
+    if variant.space.items:
+        data = in_parts(data, 2)
+    options = {"learner": lols.LearnerSettings("hinge", slack=0.1), "prune": 2, "passes": 5, "batch_size": 2}
+    slow, fast = (
+        lols.train(variant.space, data, variant.reference, compiled=compiled, **options) for compiled in (False, True)
+    )
+    assert np.array_equal(slow.policy.stack, fast.policy.stack)
+    assert np.array_equal(slow.policy.single_stack, fast.policy.single_stack)
+    assert slow.report["states"] == fast.report["states"]
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    "options", [{"prune": 1}, {"learner": lols.LearnerSettings(slack=0.1)}], ids=["prune", "slack"]
+)
+@pytest.mark.parametrize("name", ["bare", "closed"])
+def test_threads_prune_and_pass_over_the_same(name: str, options: dict[str, Any]) -> None:
+    variant = VARIANTS[name]
+    data = random_data(18, variant, count=12, exact=False)
+    one, two = (
+        lols.train(variant.space, data, variant.reference, passes=5, batch_size=6, threads=threads, **options)
+        for threads in (1, 2)
+    )
+    assert np.array_equal(one.policy.stack, two.policy.stack)
+    assert one.report["states"] == two.report["states"]
+
+
+@needs_compiler
 @pytest.mark.parametrize("algorithm", PRESETS)
 @pytest.mark.parametrize("name", ["bare", "closed"])
 def test_the_number_of_threads_is_not_part_of_the_result(name: str, algorithm: str) -> None:

@@ -501,11 +501,14 @@ def test_a_dropped_feature_of_an_action_counts_once() -> None:
 
 
 def held(learner: Learner) -> int:
-    """Bytes of all arrays that a learner keeps per feature, added up one by one."""
+    """Bytes of all that a learner keeps, added up one by one; rows that no feature has are never touched."""
     total = 0
     for bank in (learner.shared, learner.single):
-        arrays = [*bank.table, *bank]
-        total += sum(a.size * a.dtype.itemsize for a in arrays if isinstance(a, np.ndarray) and a is not bank.filled)
+        total += sum(a.size * a.dtype.itemsize for a in (bank.table.entries, bank.inverse))
+        for array in (bank.weights, bank.squares, bank.sums, bank.scales):
+            rows = array[: bank.filled[0]]
+            assert not array[bank.filled[0] :].any()
+            total += rows.size * rows.dtype.itemsize
     return total
 
 
@@ -527,7 +530,8 @@ def test_the_report_counts_what_is_held(reduction: str, update: str) -> None:
         assert (report["rounds"], report["states"]) == (count, sum(len(one) for one in rounds))
 
 
-def test_memory_stays_flat_over_passes() -> None:
+@pytest.mark.parametrize(("learner", "settled"), [("csoaa", 1), ("hinge", 4)])
+def test_memory_stays_flat_over_passes(learner: str, settled: int) -> None:
     data = tagging_data(30, labels=6, words=50)
     sizes, traced = [], []
 
@@ -538,11 +542,12 @@ def test_memory_stays_flat_over_passes() -> None:
         traced.append(tracemalloc.get_traced_memory()[0])
 
     space, reference = tagging_space(labels=6), tagging_references()["optimal"]
-    lols.train(space, data, reference, passes=1)  # whatever the first run allocates once and for all
+    lols.train(space, data, reference, learner=learner, passes=1)  # whatever the first run allocates once and for all
     tracemalloc.start()
     try:
-        lols.train(space, data, reference, passes=8, after_pass=note)
+        lols.train(space, data, reference, learner=learner, passes=8, after_pass=note)
     finally:
         tracemalloc.stop()
-    assert len(set(sizes[1:])) == 1
+    # The hinge may give a feature its weights in a later pass, but mistakes become rare.
+    assert len(set(sizes[settled:])) == 1
     assert traced[-1] - traced[2] < 64 * 1024

@@ -49,6 +49,7 @@ class Items(NamedTuple):
     ids: np.ndarray
     values: np.ndarray
     parts: int = 1
+    lasting: int = 1 << 62  # types from this number on belong to one item each: what they contribute is not kept
 
     def widest(self) -> int:
         """The most features that one item has."""

@@ -12,7 +12,7 @@ import numpy as np
 from lols import __version__
 from lols.engine.driver import FusedDriver, Predictions
 from lols.engine.dual import bind
-from lols.engine.structures import Plan, Policy, following
+from lols.engine.structures import Plan, Policy, Sparse, following
 from lols.engine.table import fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError
 from lols.examples import Examples
@@ -22,6 +22,8 @@ from lols.learners.learner import hadamard_code
 from lols.space import Reference, SearchSpace
 
 __all__ = ["Model", "load"]
+
+LIGHT = 4  # how many times fewer weights than places make it worth leaving out zeros
 
 
 @dataclass
@@ -66,7 +68,22 @@ class Model:
     def run(self, examples: Examples, *, scores: bool = False) -> Predictions:
         """Follow the policy on examples that are already in columns."""
         with FusedDriver(self.space, examples, threads=self.threads, compiled=self.compiled) as driver:
-            return driver.predict(self.policy, self.plan, scores=scores)
+            return driver.predict(self._light(), self.plan, scores=scores)
+
+    def _light(self) -> Policy:
+        """The policy without the zeros among its weights, where they are most of them."""
+        made: Policy | None = self.__dict__.get("_light_policy")
+        if made is None:
+            made = self.policy
+            if made.stack.shape[0] == 1 and not made.thresholds:
+                kept, packed = pack(made.stack, np.arange(made.stack.shape[1]), every=True)
+                if packed["values"].size * LIGHT < made.stack.size:
+                    first = np.concatenate([[0], np.cumsum(packed["counts"][0], dtype=np.int64)])
+                    made = made._replace(
+                        stack=Sparse(first, packed["columns"].astype(np.int32), packed["values"], made.stack.shape[2])
+                    )
+            self.__dict__["_light_policy"] = made
+        return made
 
     def losses(self, objects: Iterable[Any] | Examples) -> np.ndarray:
         """The loss of the policy on each labelled object."""
@@ -182,7 +199,9 @@ def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], action
             raise ModelFileError(f"'{name}.features' is not a list of distinct 64-bit integers")
         weights = unpack({part: tensors[f"{name}.{part}"] for part in ("counts", "columns", "values")}, width)
         if weights.shape[:2] != (chances.size, features.size):
-            raise ModelFileError(f"'{name}' has weights of {weights.shape[:2]} rows, not {(chances.size, features.size)}")
+            raise ModelFileError(
+                f"'{name}' has weights of {weights.shape[:2]} rows, not {(chances.size, features.size)}"
+            )
         if bits is None:
             table = growing_table(1 << max(int(2 * features.size).bit_length(), 4))
             fill(table, features)

@@ -55,7 +55,9 @@ class Stream:
         """Learn from the next examples of the stream."""
         trainer, size = self.trainer, self.trainer.batch_size or 1
         done = 0
-        with FusedDriver(trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled) as driver:
+        with FusedDriver(
+            trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
+        ) as driver:
             while done < len(examples):
                 until = min(len(examples), done + size - (self.round - self.batch_began))
                 at = np.arange(done, until)
@@ -97,4 +99,6 @@ class Stream:
             **self.learner.report(),
         }
         policy = trainer.returned_policy(self.learner)
-        return Model(trainer.space, policy, trainer.plan, about, report, threads=trainer.threads, compiled=trainer.compiled)
+        return Model(
+            trainer.space, policy, trainer.plan, about, report, threads=trainer.threads, compiled=trainer.compiled
+        )

@@ -209,7 +209,6 @@ class Trainer:
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
         return model
 
-
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)

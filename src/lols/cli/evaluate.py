@@ -64,11 +64,15 @@ def _show(result: dict[str, Any]) -> None:
     say.print(f"sentences all right {100 * result['sentence_accuracy']:.2f} of {result['sentences']:,}")
     if result["unknown_accuracy"] is not None:
         share = 100 * result["unknown_tokens"] / result["tokens"]
-        say.print(f"unknown words {100 * result['unknown_accuracy']:.2f} on {result['unknown_tokens']:,} tokens ({share:.1f} %)")
+        say.print(
+            f"unknown words {100 * result['unknown_accuracy']:.2f} on {result['unknown_tokens']:,} tokens ({share:.1f} %)"
+        )
     if result["unseen_labels"]:
         say.print(f"labels never seen in training, counted as wrong: {', '.join(result['unseen_labels'])}")
     if "f1" in result:
-        say.print(f"spans: precision {100 * result['precision']:.2f}, recall {100 * result['recall']:.2f}, F1 {100 * result['f1']:.2f}")
+        say.print(
+            f"spans: precision {100 * result['precision']:.2f}, recall {100 * result['recall']:.2f}, F1 {100 * result['f1']:.2f}"
+        )
     say.print()
     table = Table(box=None, pad_edge=False)
     table.add_column("span type" if "f1" in result else "label")

@@ -56,17 +56,24 @@ def predict(
             tokens += count
     spent = time.perf_counter() - began
     if as_json:
-        print_json({
-            "output": output,
-            "tokens": tokens,
-            "seconds_compiling": began - started,
-            "seconds_total": time.perf_counter() - started,
-            "tokens_per_second": tokens / max(spent, 1e-9),
-        })
+        print_json(
+            {
+                "output": output,
+                "tokens": tokens,
+                "seconds_compiling": began - started,
+                "seconds_total": time.perf_counter() - started,
+                "tokens_per_second": tokens / max(spent, 1e-9),
+            }
+        )
 
 
 def file_columns(
-    tagger: Any, word: str | None, column: str | None, use: list[str] | None, file_format: str | None, header: bool | None
+    tagger: Any,
+    word: str | None,
+    column: str | None,
+    use: list[str] | None,
+    file_format: str | None,
+    header: bool | None,
 ) -> Any:
     """Where things are in a file: as the options say, else as in training."""
     from lols.estimators.tagger_files import FileColumns

@@ -43,32 +43,41 @@ def tagger(
     ] = None,
     clusters: Annotated[
         str | None,
-        typer.Option(help="A file of word clusters: 'word TAB cluster', or Brown's 'path TAB word TAB count'.", rich_help_panel=INPUT),
+        typer.Option(
+            help="A file of word clusters: 'word TAB cluster', or Brown's 'path TAB word TAB count'.",
+            rich_help_panel=INPUT,
+        ),
     ] = None,
     scheme: Annotated[
         str,
-        typer.Option(help="How spans are written: auto, bio, iob1, bilou, bioes, or none for plain tags.", rich_help_panel=INPUT),
+        typer.Option(
+            help="How spans are written: auto, bio, iob1, bilou, bioes, or none for plain tags.", rich_help_panel=INPUT
+        ),
     ] = "auto",
     loss: Annotated[
-        str, typer.Option(help="What is minimised: hamming, or for spans: spans (FP + FN) or f1.", rich_help_panel=LEARNING)
+        str,
+        typer.Option(help="What is minimised: hamming, or for spans: spans (FP + FN) or f1.", rich_help_panel=LEARNING),
     ] = "hamming",
     algorithm: Annotated[
         str, typer.Option(help="lols, aggrevate, dagger, cloning or searn.", rich_help_panel=SEARCH)
     ] = "lols",
-    roll_in: Annotated[
-        str | None, typer.Option(help="learned, reference or mixture.", rich_help_panel=SEARCH)
-    ] = None,
+    roll_in: Annotated[str | None, typer.Option(help="learned, reference or mixture.", rich_help_panel=SEARCH)] = None,
     roll_out: Annotated[
         str | None, typer.Option(help="mixture, reference, learned or none.", rich_help_panel=SEARCH)
     ] = None,
     beta: Annotated[
-        str | None, typer.Option(help="Probability of the reference in a mixture: a number or auto.", rich_help_panel=SEARCH)
+        str | None,
+        typer.Option(help="Probability of the reference in a mixture: a number or auto.", rich_help_panel=SEARCH),
     ] = None,
     mix: Annotated[
-        str | None, typer.Option(help="Where the coin is tossed: state, rollout, example or expected.", rich_help_panel=SEARCH)
+        str | None,
+        typer.Option(help="Where the coin is tossed: state, rollout, example or expected.", rich_help_panel=SEARCH),
     ] = None,
     prune: Annotated[
-        int, typer.Option(help="Roll out this many best-liked tags and the teacher's; 0 for all tags.", rich_help_panel=SEARCH)
+        int,
+        typer.Option(
+            help="Roll out this many best-liked tags and the teacher's; 0 for all tags.", rich_help_panel=SEARCH
+        ),
     ] = 2,
     reference: Annotated[
         str, typer.Option(help="The teacher: optimal, suboptimal or bad.", rich_help_panel=SEARCH)
@@ -80,7 +89,8 @@ def tagger(
     rate: Annotated[float | None, typer.Option(help="The learning rate.", rich_help_panel=LEARNING)] = None,
     passes: Annotated[int, typer.Option(help="Passes over the data.", rich_help_panel=LEARNING)] = 5,
     patience: Annotated[
-        int | None, typer.Option(help="With --dev: stop after this many passes without improvement.", rich_help_panel=LEARNING)
+        int | None,
+        typer.Option(help="With --dev: stop after this many passes without improvement.", rich_help_panel=LEARNING),
     ] = None,
     batch_size: Annotated[
         int, typer.Option(help="How many sentences see the same policy.", rich_help_panel=LEARNING)

@@ -48,7 +48,7 @@ class Found(NamedTuple):
     scores: np.ndarray  # [example, rank]
     states: np.ndarray
     first: np.ndarray
-    taken: np.ndarray
+    taken: np.ndarray  # -1 behind the last action, and from the start
     first_step: np.ndarray
 
 
@@ -146,7 +146,6 @@ def write_out(paths, count, t, size, example, found):
         for cell in range(size):
             found.states[at + cell] = paths.states[t & 1, k, cell]
         at = found.first_step[example] * best + k * room
-        found.taken[at + t] = -1
         p = k
         for u in range(t - 1, -1, -1):
             found.taken[at + u] = paths.action[u, p]
@@ -310,9 +309,11 @@ def beam_search(
         others, but paths that differ in the past alone are no longer told apart; so None means: if `best` is 1 and the
         space has `key`.
     score
-        What is summed along a path. "regret": what an action is predicted to cost more than the best one of its state;
-        the greedy prediction then has score 0, so it always comes first, and what follows are its alternatives. "cost":
-        what an action is predicted to cost; then a path may win that looks worse at first.
+        What is summed along a path. "regret": what an action is predicted to cost more than the best one of its state.
+        The greedy prediction has score 0 then and comes first, its alternatives follow; every path can be completed
+        without further regret, so the results are the exact best and `width` need not be more than `best`. "cost": what
+        an action is predicted to cost; then a path may win that looks worse at first, and a wider beam mostly finds
+        better scores.
 
     Examples
     --------

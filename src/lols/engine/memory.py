@@ -30,8 +30,8 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
     if examples.space.key is not None:
         memo = min(MEMO_MOST, 1 << (2 * steps * sizes.actions).bit_length())
     costs = np.zeros(sizes.actions, np.float32)
-    types = components * sizes.roles * (examples.items.start.size - 1)
-    places = max(1, min(types, TYPES_MOST))
+    lasting = min(examples.items.lasting, examples.items.start.size - 1)
+    places = max(1, min(components * sizes.roles * lasting, TYPES_MOST))
     return Scratch(
         state=np.zeros(states, state_type(compiled)),
         deviation=np.zeros(states, state_type(compiled)),
@@ -50,8 +50,8 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
             bits=costs.view(np.int32),
             item_scores=np.zeros((components, sizes.roles, item_count, columns), np.float32),
             item_epochs=np.zeros((components, sizes.roles, item_count), np.int64),
-            type_scores=np.zeros((places, columns), np.float32),
-            type_places=np.zeros((components, sizes.roles, examples.items.start.size - 1), np.int64),
+            type_scores=np.zeros((places + 1, columns), np.float32),
+            type_places=np.zeros((components, sizes.roles, lasting), np.int64),
             type_clock=np.array([places, 0], np.int64),
             whole=np.zeros(columns, np.float32),
         ),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from lols.engine.dual import action_features, dual, features, has, items
-from lols.engine.structures import NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
+import numpy as np
+from numba import types
+from numba.extending import overload
+
+from lols.engine.dual import INLINED, action_features, dual, features, has, items
+from lols.engine.structures import NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS, Sparse
 from lols.engine.table import lookup
 from lols.hashing import mix, unit
 
@@ -56,26 +60,41 @@ def in_role(identity, role):
     return identity if role == 0 else mix(identity, role)
 
 
-@dual
-def add_row(columns, weights, row, value):
-    """Add one feature's weights to the scores of all columns."""
-    for j in range(columns.size):
-        columns[j] += value * weights[row, j]
+def add_row(columns: Any, stack: Any, component: int, row: int, value: Any) -> None:
+    """Add one feature's weights to the scores of all columns; leaving out zeros changes nothing."""
+    if isinstance(stack, Sparse):
+        for k in range(stack.first[row], stack.first[row + 1]):
+            columns[stack.columns[k]] += value * stack.values[k]
+    else:
+        columns += value * stack[component, row]
+
+
+@overload(add_row, jit_options=INLINED)
+def _add_row(columns, stack, component, row, value):
+    def dense(columns, stack, component, row, value):
+        for j in range(columns.size):
+            columns[j] += value * stack[component, row, j]
+
+    def sparse(columns, stack, component, row, value):
+        for k in range(stack.first[row], stack.first[row + 1]):
+            columns[stack.columns[k]] += value * stack.values[k]
+
+    return dense if isinstance(stack, types.Array) else sparse
 
 
 @dual
 def new_policy(sight):
     """Forget what types contributed: the policy is another one."""
-    sight.type_clock[0] += sight.type_scores.shape[0]
+    sight.type_clock[0] += sight.type_scores.shape[0] - 1
     sight.type_clock[1] = 0
 
 
 @dual
-def type_place(table, weights, component, role, kind, cached, of, sight):
+def type_place(table, stack, component, role, kind, cached, of, sight):
     """Where it is written what a type of item contributes in a role: computed once per policy where `cached`."""
-    places, clock = sight.type_scores.shape[0], sight.type_clock
-    place = 0
-    if cached:
+    places, clock = sight.type_scores.shape[0] - 1, sight.type_clock
+    place = places  # the last one is for what is not kept
+    if cached and kind < of.lasting:
         known = sight.type_places[component, role, kind] - clock[0]
         if known >= 0 and known < places:
             return known
@@ -92,14 +111,14 @@ def type_place(table, weights, component, role, kind, cached, of, sight):
         sight.rows[k - first] = lookup(table, in_role(of.ids[k], role))
     for k in range(first, last):
         if sight.rows[k - first] >= 0:
-            add_row(sight.part, weights, sight.rows[k - first], of.values[k])
+            add_row(sight.part, stack, component, sight.rows[k - first], of.values[k])
     for j in range(sight.part.size):
         sight.type_scores[place, j] = sight.part[j]
     return place
 
 
 @dual
-def add_items(table, weights, component, cached, of, first_item, sight, epoch):
+def add_items(table, stack, component, cached, of, first_item, sight, epoch):
     """Add what the items contribute, each in its role; computed once per example where `cached`."""
     for n in range(sight.items.size[0]):
         item, role = sight.items.items[n], sight.items.roles[n]
@@ -111,7 +130,7 @@ def add_items(table, weights, component, cached, of, first_item, sight, epoch):
         for j in range(whole.size):
             whole[j] = 0.0
         for k in range((first_item + item) * of.parts, (first_item + item + 1) * of.parts):
-            place = type_place(table, weights, component, role, of.types[k], cached, of, sight)
+            place = type_place(table, stack, component, role, of.types[k], cached, of, sight)
             for j in range(whole.size):
                 whole[j] += sight.type_scores[place, j]
         for j in range(whole.size):
@@ -139,16 +158,16 @@ def decode(code, thresholds, columns, costs):
 @dual
 def score(space, x, s, legal, policy, component, cached, of, first_item, sight, epoch, where):
     """Predict the cost of every legal action from gathered features, into `sight.costs`."""
-    columns, weights = sight.columns, policy.stack[component]
+    columns = sight.columns
     for j in range(columns.size):
         columns[j] = 0.0
     if has(space, "items"):
-        add_items(policy.shared, weights, component, cached, of, first_item, sight, epoch)
+        add_items(policy.shared, policy.stack, component, cached, of, first_item, sight, epoch)
     for k in range(sight.features.size[0]):
         sight.rows[k] = lookup(policy.shared, sight.features.ids[k])
     for k in range(sight.features.size[0]):
         if sight.rows[k] >= 0:
-            add_row(columns, weights, sight.rows[k], sight.features.values[k])
+            add_row(columns, policy.stack, component, sight.rows[k], sight.features.values[k])
     decode(policy.code, policy.thresholds, columns, sight.costs)
     if has(space, "action_features"):
         out = sight.action_features

@@ -55,6 +55,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         Only legal sequences are predicted.
     inner_scheme
         How the tagger itself writes spans; predictions are in `scheme`. `"auto"` is what measured best.
+    direction
+        `"forward"`, `"backward"` (from the last word to the first; places in templates count along it), or `"auto"`:
+        backward for spans, where it measured better, else forward.
     loss
         What is minimised: `"hamming"` (wrong tags), or for spans `"spans"` (false positives plus false negatives) or
         `"f1"` (1 - F1 of each sentence, which takes real roll-outs and more time).
@@ -93,6 +96,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         clusters: Mapping[str, str] | None = None,
         scheme: str | None = "auto",
         inner_scheme: str | None = "auto",
+        direction: str = "auto",
         loss: str = "hamming",
         algorithm: str | Algorithm = "lols",
         roll_in: str | None = None,
@@ -117,6 +121,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         self.clusters = clusters
         self.scheme = scheme
         self.inner_scheme = inner_scheme
+        self.direction = direction
         self.loss = loss
         self.algorithm = algorithm
         self.roll_in = roll_in
@@ -153,7 +158,12 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         return self.fit_columns(corpus, strings, dev=held)
 
     def fit_columns(
-        self, corpus: Corpus, labels: Sequence[str] | tuple[np.ndarray, Sequence[str]], *, dev: Any = None, **fitting: Any
+        self,
+        corpus: Corpus,
+        labels: Sequence[str] | tuple[np.ndarray, Sequence[str]],
+        *,
+        dev: Any = None,
+        **fitting: Any,
     ) -> Tagger:
         """Train on columns: `labels` are strings, or numbers and the strings that they number."""
         began, compiling = time.perf_counter(), compile_seconds()
@@ -229,13 +239,15 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     def predict_costs(self, X: Sequence[Sentence]) -> list[np.ndarray]:
         """Predicted costs `[word, action]` of each sentence, infinite for illegal ones; the least was taken.
 
-        Columns are `action_labels_`: for spans those of the inner scheme.
+        Columns are `action_labels_`: for spans those of the inner scheme, written in the direction of tagging (from the
+        end, a span "begins" with its last word).
         """
         corpus = self._corpus(X)
         if corpus.tokens == 0:
             return [np.zeros((0, len(self.action_labels_)), np.float32) for _ in X]
         run = self._run(corpus, scores=True)
-        return [run.costs(k).copy() for k in range(len(X))]
+        along = slice(None, None, -1 if self.task_.direction == "backward" else 1)
+        return [run.costs(k)[along].copy() for k in range(len(X))]
 
     def predict_confidence(self, X: Sequence[Sentence]) -> list[np.ndarray]:
         """How sure the tagger is of each tag, between 0 and 1: the tag's share in a softmax of the costs.
@@ -244,7 +256,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         """
         return [shares(costs, self.temperature_).max(axis=1, initial=0.0) for costs in self.predict_costs(X)]
 
-    def predict_kbest(self, X: Sequence[Sentence], k: int = 5, width: int | None = None) -> list[list[tuple[list[str], float]]]:
+    def predict_kbest(
+        self, X: Sequence[Sentence], k: int = 5, width: int | None = None
+    ) -> list[list[tuple[list[str], float]]]:
         """The `k` best taggings of each sentence with their scores, best first, by a beam search.
 
         A score is how much the tags together seem to cost more than the cheapest choices on their way: 0 is the best.
@@ -367,7 +381,11 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         if inner == "auto":
             inner = None
         templates = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
-        return {"columns": columns, "templates": templates, "scheme": scheme, "inner_scheme": inner, "loss": self.loss}
+        direction = self.direction
+        if direction == "auto":
+            direction = "forward" if scheme is None else "backward"
+        named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": self.loss}
+        return {"columns": columns, "templates": templates, **named}
 
     def _trainer(self) -> Trainer:
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}

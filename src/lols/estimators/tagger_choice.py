@@ -23,9 +23,7 @@ class Choice:
     For spans F1 is what counts, else accuracy. Labels that the tagger does not know count as wrong.
     """
 
-    def __init__(
-        self, task: TaggingTask, dev: tuple[Corpus, np.ndarray] | None, patience: int | None, bar: Progress
-    ):
+    def __init__(self, task: TaggingTask, dev: tuple[Corpus, np.ndarray] | None, patience: int | None, bar: Progress):
         self.task, self.patience, self.bar = task, patience, bar
         self.best: Model | None = None
         self.history: list[dict[str, float]] = []
@@ -39,7 +37,7 @@ class Choice:
         made = self.task.labels_of(model.run(self.examples).all_actions(), self.corpus.offsets)
         entry = {"pass": float(number + 1), "accuracy": float((made == self.gold).mean())}
         if self.task.scheme is not None:
-            labels = [*self.task.labels, "?-?"]
+            labels = [*self.task.labels, "B-?"]  # stands for labels that training never showed
             gold = np.where(self.gold < 0, len(labels) - 1, self.gold)
             found = span_scores(gold, made, self.corpus.offsets, labels, self.task.scheme)
             entry["f1"] = found.f1
@@ -60,8 +58,8 @@ class Choice:
         known = self.gold >= 0
         if not known.any():
             return
-        gold = self.task.actions_of(np.where(known, self.gold, 0), self.corpus.offsets)[known]
-        costs = model.run(self.examples, scores=True).all_costs()[known]
+        gold = self.task.actions_of(np.where(known, self.gold, 0), self.corpus.offsets)
+        costs = model.run(self.examples, scores=True).all_costs()
         options = np.geomspace(0.05, 5.0, 41)
         at = np.arange(gold.size)
         surprise = [-np.log(np.maximum(shares(costs, t)[at, gold], 1e-6)).mean() for t in options]

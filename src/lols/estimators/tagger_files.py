@@ -107,7 +107,9 @@ def _column_count(sentences: Sentences) -> int:
     """How many columns the first token of a plain file has."""
     begin = int(sentences.begin[0, 0])
     end = begin + int(np.argmax(sentences.buffer[begin:] == 10)) if (sentences.buffer[begin:] == 10).any() else None
-    start = begin - int(np.argmax(sentences.buffer[:begin][::-1] == 10)) if (sentences.buffer[:begin] == 10).any() else 0
+    start = (
+        begin - int(np.argmax(sentences.buffer[:begin][::-1] == 10)) if (sentences.buffer[:begin] == 10).any() else 0
+    )
     return len(bytes(sentences.buffer[start:end]).split())
 
 
@@ -161,7 +163,11 @@ def tag_pieces(
     def work(piece: Sentences) -> tuple[bytes, int]:
         if piece.lines.size == 0:
             return piece.buffer.tobytes(), 0
-        found = {name: intern(Texts(piece.buffer, piece.begin[k], piece.end[k])) for k, name in enumerate([WORD, "", *use]) if name}
+        found = {
+            name: intern(Texts(piece.buffer, piece.begin[k], piece.end[k]))
+            for k, name in enumerate([WORD, "", *use])
+            if name
+        }
         numbers = tagger.predict_columns(Corpus(found, piece.offsets))
         return conll.replace(piece, str(columns.label), tagger.task_.labels, numbers), piece.lines.size
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from lols.tasks.corpus import WORD, Corpus
 from lols.tasks.span_scores import SpanScores, span_scores
+from lols.tasks.spans import PREFIXES
 from lols.tasks.tagging_task import TaggingTask
 
 __all__ = ["TagScores", "score_tags"]
@@ -87,8 +88,16 @@ def score_tags(
         unseen_labels=tuple(unseen),
         tags=_by_tag(gold, predicted, labels),
         confusions=_confusions(gold, predicted, labels),
-        spans=None if task.scheme is None else span_scores(gold, predicted, corpus.offsets, labels, task.scheme),
+        spans=None
+        if task.scheme is None
+        else span_scores(gold, predicted, corpus.offsets, _as_spans(labels, task.scheme), task.scheme),
     )
+
+
+def _as_spans(labels: Sequence[str], scheme: str) -> list[str]:
+    """Labels that are none of the scheme, which only unseen ones can be, as beginnings of spans of their own type."""
+    prefixes = tuple(f"{prefix}-" for prefix in PREFIXES[scheme])
+    return [label if label == "O" or label.startswith(prefixes) else f"B-{label}" for label in labels]
 
 
 def _unknown_words(corpus: Corpus, right: np.ndarray, vocabulary: Collection[str]) -> tuple[int, int]:

@@ -32,6 +32,7 @@ from lols.learners.structures import (
 __all__ = ["Learner"]
 
 RIDGE_BYTES = 1 << 30
+FIRST_BYTES = 1 << 26
 
 
 class Learner:
@@ -97,7 +98,7 @@ class Learner:
         else:
             inverse = np.zeros((0, 0, 0))
         table = fixed_table(settings.bits) if settings.bits else growing_table(1 << 10)
-        rows = 1 << settings.bits if settings.bits else 1 << 9
+        rows = 1 << settings.bits if settings.bits else _first_rows(columns)
         if settings.update == "ridge":
             rows = inverse.shape[1]
             table = table if settings.bits else growing_table(1 << (2 * rows - 1).bit_length())
@@ -121,7 +122,6 @@ class Learner:
             return bank
         need = min(int(bank.filled[0]) + more, bank.most)
         if need > bank.weights.shape[0]:
-            # Untouched rows take no memory, and growing copies those that are touched: better too many than too often.
             rows = min(max(bank.weights.shape[0] * 2, need), bank.most)
             weights, squares, sums, scales = grown = self._arrays(rows, bank.weights.shape[1])
             for new, old in zip(grown, bank[1:5], strict=True):
@@ -161,7 +161,7 @@ class Learner:
         """Forget all weights, but keep the features' rows."""
         for bank, columns in ((self.shared, self.columns), (self.single, 1)):
             for array in bank[1:5]:
-                array[:] = 0
+                array[: int(bank.filled[0])] = 0  # rows that were never touched take no memory
             if bank.inverse.size:
                 bank.inverse[:] = self._bank(columns).inverse
         self.counters[:] = 0.0
@@ -195,9 +195,11 @@ class Learner:
 
     def report(self) -> dict[str, Any]:
         """What the learner holds: features, bytes, bytes per feature, dropped features, rounds and states."""
-        arrays = [a for bank in (self.shared, self.single) for a in (bank.table.entries, *bank[1:6])]
         features = int(self.shared.filled[0]) + int(self.single.filled[0]) * (not is_fixed(self.single.table))
-        total = sum(a.nbytes for a in arrays)
+        total = 0
+        for bank in (self.shared, self.single):
+            total += bank.table.entries.nbytes + bank.inverse.nbytes
+            total += sum(array[: int(bank.filled[0])].nbytes for array in bank[1:5])
         return {
             "features": features,
             "bytes": total,
@@ -312,6 +314,11 @@ def hadamard_code(actions: int) -> np.ndarray:
     for bit in range(size.bit_length()):
         parity += (index[:, None] >> bit & 1) * (index[None, :] >> bit & 1)
     return (parity[1:, :actions] % 2).astype(np.float32)
+
+
+def _first_rows(columns: int) -> int:
+    """Rows to begin with: memory that is not touched costs nothing, and growing copies all that was."""
+    return max(1 << 9, min(1 << 18, FIRST_BYTES // (4 * columns)))
 
 
 def _checked(state: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...]) -> np.ndarray:

@@ -15,7 +15,7 @@ from lols.io.strings import Column, Texts, intern, texts_of
 from lols.tasks.attributes import hash_text
 from lols.tasks.encoding import Extra
 
-__all__ = ["WORD", "Corpus", "corpus_of", "offsets_of"]
+__all__ = ["WORD", "Corpus", "backward", "corpus_of", "offsets_of"]
 
 WORD = "word"
 
@@ -32,6 +32,18 @@ class Corpus(NamedTuple):
         """How many tokens there are."""
         return int(self.offsets[-1])
 
+    def backward(self) -> Corpus:
+        """The same sentences, each from its end to its beginning."""
+        order = backward(self.offsets)
+        columns = {name: column._replace(numbers=column.numbers[order]) for name, column in self.columns.items()}
+        extra = self.extra
+        if extra is not None:
+            lengths = np.diff(extra.first)[order]
+            first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+            at = np.repeat(extra.first[:-1][order] - first[:-1], lengths) + np.arange(first[-1])
+            extra = Extra(first, extra.ids[at], extra.values[at])
+        return Corpus(columns, self.offsets, extra)
+
     def fingerprint(self, *more: np.ndarray) -> str:
         """Sixteen hexadecimal digits that change with the data."""
         digest = hashlib.sha256(self.offsets.tobytes())
@@ -41,6 +53,16 @@ class Corpus(NamedTuple):
         for array in more:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:16]
+
+
+def backward(offsets: np.ndarray) -> np.ndarray:
+    """The order of tokens that turns every sentence round.
+
+    >>> backward(np.array([0, 2, 5])).tolist()
+    [1, 0, 4, 3, 2]
+    """
+    lengths = np.diff(offsets)
+    return np.repeat(offsets[:-1] + offsets[1:] - 1, lengths) - np.arange(int(offsets[-1]))
 
 
 def offsets_of(sentences: Sequence[Sequence[Any]]) -> np.ndarray:

@@ -139,7 +139,7 @@ def encode(layout: Layout, columns: Mapping[str, Column], offsets: np.ndarray, e
     for k, template in enumerate(layout.history):
         bases[:, k] = hashes(template)
     everything = np.concatenate(ids) if ids else np.zeros(0, np.int64)
-    items = Items(offsets, types.reshape(-1), np.concatenate(starts), everything, strength, max(parts, 1))
+    items = Items(offsets, types.reshape(-1), np.concatenate(starts), everything, strength, max(parts, 1), count)
     return Encoded(items, bases.reshape(-1))
 
 

@@ -13,7 +13,7 @@ from lols.errors import ConfigurationError, LolsError
 from lols.examples import Examples
 from lols.io.strings import intern, texts_of
 from lols.space import Reference, SearchSpace
-from lols.tasks.corpus import WORD, Corpus
+from lols.tasks.corpus import WORD, Corpus, backward
 from lols.tasks.encoding import Layout, encode
 from lols.tasks.span_oracle import completions
 from lols.tasks.span_tagging import F1_FUNCTIONS, SPAN_FUNCTIONS, span_references
@@ -24,6 +24,7 @@ from lols.tasks.templates import parse_templates
 __all__ = ["LOSSES", "TaggingTask", "default_templates"]
 
 LOSSES = ("hamming", "spans", "f1")
+DIRECTIONS = ("forward", "backward")
 SCHEMES = ("bio", "iob1", "bilou", "bioes")
 
 DEFAULT_TEMPLATES = """
@@ -98,6 +99,9 @@ class TaggingTask:
         How spans are written in the labels: `"bio"`, `"iob1"`, `"bilou"`, `"bioes"`, or None for plain tags.
     inner_scheme
         How the tagger itself writes them, where that serves better; results are written as `scheme` says.
+    direction
+        `"forward"`, from the first word to the last, or `"backward"`. Places in templates count along it: `word[-1]` is
+        the word that was tagged before.
     loss
         `"hamming"`, `"spans"` (false positives plus false negatives) or `"f1"` (1 - F1 of each sentence).
 
@@ -111,13 +115,16 @@ class TaggingTask:
         templates: Sequence[str] | None = None,
         scheme: str | None = None,
         inner_scheme: str | None = None,
+        direction: str = "forward",
         loss: str = "hamming",
     ):
+        if direction not in DIRECTIONS:
+            raise ConfigurationError(f"unknown direction '{direction}': choose one of {', '.join(DIRECTIONS)}")
         if loss not in LOSSES:
             raise ConfigurationError(f"unknown loss '{loss}': choose one of {', '.join(LOSSES)}")
         if loss != "hamming" and scheme is None:
             raise ConfigurationError(f"loss '{loss}' needs span labels such as B-NP and I-NP; these are plain tags")
-        self.columns, self.scheme, self.loss = tuple(columns), scheme, loss
+        self.columns, self.scheme, self.direction, self.loss = tuple(columns), scheme, direction, loss
         self.templates = list(templates) if templates is not None else default_templates(self.columns)
         self.layout = Layout.of(parse_templates(self.templates, self.columns))
         self.inner_scheme = inner_scheme if scheme is not None else None
@@ -131,7 +138,7 @@ class TaggingTask:
 
     def describe(self) -> dict[str, Any]:
         """The task as plain values, for model files."""
-        names = ("labels", "columns", "templates", "scheme", "inner_scheme", "loss")
+        names = ("labels", "columns", "templates", "scheme", "inner_scheme", "direction", "loss")
         return {"name": "tagger"} | {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
 
     @classmethod
@@ -147,6 +154,7 @@ class TaggingTask:
             templates=task["templates"],
             scheme=task["scheme"],
             inner_scheme=task["inner_scheme"],
+            direction=task["direction"],
             loss=task["loss"],
         )
 
@@ -166,16 +174,24 @@ class TaggingTask:
     # --- between the user's labels and actions ---
 
     def actions_of(self, numbers: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Actions for labels by number; in another scheme where the tagger has its own."""
+        """Actions for labels by number, in the order of tagging; in another scheme where the tagger has its own."""
+        turned = self.direction == "backward"
         if self.scheme is None:
-            return numbers
-        return convert_columns(numbers, offsets, self.labels, self.inner_labels, self.scheme, str(self.inner_scheme))
+            return numbers[backward(offsets)] if turned else numbers
+        made, labels, scheme = numbers, self.labels, self.scheme
+        if turned:
+            made, labels, scheme = _turned(made, offsets, labels, scheme)
+        return convert_columns(made, offsets, labels, self.inner_labels, scheme, str(self.inner_scheme))
 
     def labels_of(self, actions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Labels by number for actions."""
-        if self.scheme is None or self.scheme == self.inner_scheme:
-            return actions
-        return convert_columns(actions, offsets, self.inner_labels, self.labels, str(self.inner_scheme), self.scheme)
+        turned = self.direction == "backward"
+        if self.scheme is None or (self.scheme == self.inner_scheme and not turned):
+            return actions[backward(offsets)] if turned else actions
+        made, labels, scheme = actions, self.inner_labels, str(self.inner_scheme)
+        if turned:
+            made, labels, scheme = _turned(made, offsets, labels, scheme)
+        return convert_columns(made, offsets, labels, self.labels, scheme, self.scheme)
 
     def number(self, strings: Sequence[str]) -> np.ndarray:
         """Numbers of labels; -1 for those that the tagger does not know."""
@@ -187,6 +203,8 @@ class TaggingTask:
         missing = [name for name in self.layout.columns if name not in corpus.columns]
         if missing:
             corpus = corpus._replace(columns=corpus.columns | {name: _empty(corpus.tokens) for name in missing})
+        if self.direction == "backward":
+            corpus = corpus.backward()
         encoded = encode(self.layout, corpus.columns, corpus.offsets, corpus.extra)
         if numbers is None:
             return make_examples(self.space, encoded, corpus.offsets)
@@ -198,6 +216,17 @@ class TaggingTask:
             begins, ends = span_marks(actions, corpus.offsets, self.machine)
             spans = {"begins": begins, "ends": ends, "lasts": _lasts(begins, ends, corpus.offsets)}
         return make_examples(self.space, encoded, corpus.offsets, actions, togo, spans)
+
+
+def _turned(
+    numbers: np.ndarray, offsets: np.ndarray, labels: Sequence[str], scheme: str
+) -> tuple[np.ndarray, list[str], str]:
+    """Span labels from the end to the beginning, in a scheme that marks both ends: they change places."""
+    both = make_labels("bilou", labels)
+    made = convert_columns(numbers, offsets, labels, both, scheme, "bilou")[backward(offsets)]
+    ends = {"B": "L", "L": "B"}
+    other = [both.index(ends.get(label[0], label[0]) + label[1:]) for label in both]
+    return np.array(other, np.int64)[made], both, "bilou"
 
 
 def _empty(tokens: int) -> Any:
