@@ -76,7 +76,7 @@ class Model:
         if made is None:
             made = self.policy
             if made.stack.shape[0] == 1 and not made.thresholds:
-                kept, packed = pack(made.stack, np.arange(made.stack.shape[1]), every=True)
+                _, packed = pack(made.stack, np.arange(made.stack.shape[1]), every=True)
                 if packed["values"].size * LIGHT < made.stack.size:
                     first = np.concatenate([[0], np.cumsum(packed["counts"][0], dtype=np.int64)])
                     made = made._replace(

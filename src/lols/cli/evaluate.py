@@ -29,7 +29,7 @@ def evaluate(
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Compare a model's predictions with a labelled file: accuracy, per label, unknown words; for spans F1 as conlleval."""
+    """Compare predictions with a labelled file: accuracy, also by label and of unknown words; for spans also F1."""
     from lols.estimators.tagger_files import read_files, tagged
     from lols.model import load
 
@@ -65,13 +65,15 @@ def _show(result: dict[str, Any]) -> None:
     if result["unknown_accuracy"] is not None:
         share = 100 * result["unknown_tokens"] / result["tokens"]
         say.print(
-            f"unknown words {100 * result['unknown_accuracy']:.2f} on {result['unknown_tokens']:,} tokens ({share:.1f} %)"
+            f"unknown words {100 * result['unknown_accuracy']:.2f} on {result['unknown_tokens']:,} tokens "
+            f"({share:.1f} %)"
         )
     if result["unseen_labels"]:
         say.print(f"labels never seen in training, counted as wrong: {', '.join(result['unseen_labels'])}")
     if "f1" in result:
         say.print(
-            f"spans: precision {100 * result['precision']:.2f}, recall {100 * result['recall']:.2f}, F1 {100 * result['f1']:.2f}"
+            f"spans: precision {100 * result['precision']:.2f}, recall {100 * result['recall']:.2f}, "
+            f"F1 {100 * result['f1']:.2f}"
         )
     say.print()
     table = Table(box=None, pad_edge=False)

@@ -1,14 +1,23 @@
-"""`lols explain`: an algorithm in words."""
+"""`lols explain`: an algorithm in words, or how a model searches a sentence."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from lols.cli.base import app
+from lols.cli.base import Json, app, print_json, say
+from lols.cli.options import Column, Files, Format, Header, Use
+from lols.errors import ConfigurationError, LolsError
+
+if TYPE_CHECKING:  # these need Numba, and explaining an algorithm does not
+    from lols.estimators.tagger_explain import Decision, Explanation, Sentence
+
+MODEL = "A sentence of a model"
 
 
 @app.command()
@@ -16,16 +25,23 @@ def explain(
     algorithm: Annotated[
         str | None,
         typer.Argument(
-            metavar="ALGORITHM",
-            help="lols, aggrevate, dagger, cloning or searn; without it, they are listed.",
+            metavar="ALGORITHM|MODEL",
+            help="lols, aggrevate, dagger, cloning or searn; without it, they are listed. Or a model file.",
             show_default=False,
         ),
+    ] = None,
+    file: Annotated[
+        str | None, typer.Argument(metavar="FILE", help="For a model: a labelled file. " + Files, show_default=False)
     ] = None,
     roll_in: Annotated[
         str | None, typer.Option(help="Who leads to the states learned from: reference, learned or mixture.")
     ] = None,
     roll_out: Annotated[
-        str | None, typer.Option(help="Who completes the deviations: reference, mixture, learned or none.")
+        str | None,
+        typer.Option(
+            help="Who completes the deviations: reference, mixture, learned or none. For a model, as in its training "
+            "unless given."
+        ),
     ] = None,
     beta: Annotated[
         str | None,
@@ -40,18 +56,59 @@ def explain(
     returned: Annotated[
         str | None, typer.Option(help="The policy that training gives: average, last or drawn.")
     ] = None,
+    sentence: Annotated[
+        int | None,
+        typer.Option(help="Which sentence of the file, counted from 1; the first unless given.", rich_help_panel=MODEL),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            help="How many best-liked labels to show, and the true one: 5 unless given.", rich_help_panel=MODEL
+        ),
+    ] = None,
+    html: Annotated[
+        str | None, typer.Option(help="Draw it as a page, and write that to this file.", rich_help_panel=MODEL)
+    ] = None,
+    column: Column = None,
+    word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
+    use: Use = None,
+    file_format: Format = None,
+    header: Header = None,
+    as_json: Json = False,
 ) -> None:
     """Say in words what an algorithm does: a preset, with the options that change it.
 
     Options without an algorithm change lols. A contradiction is an error.
+
+    `lols explain MODEL FILE --sentence 3` shows how a model searches a sentence instead: the labels it takes, the
+    one-step deviations from them, and what the sentence would have cost in the end.
     """
+    from lols.algorithms import PRESETS
     from lols.algorithms import explain as in_words
 
     options = {"roll_in": roll_in, "roll_out": roll_out, "beta": beta, "mix": mix, "ties": ties, "returned": returned}
+    given = {"--sentence": sentence, "--top": top, "--html": html, "--column": column, "--word": word, "--use": use}
+    given |= {"--format": file_format, "--header": header, "--json": as_json or None}
+    if file is not None or (algorithm is not None and algorithm not in PRESETS and Path(algorithm).is_file()):
+        _refuse({name: options[name] for name in ("roll_in", "mix", "ties", "returned")}, "a model is explained")
+        if file is None:
+            raise ConfigurationError(f"{algorithm}: a model explains a sentence; name a file of sentences after it")
+        _explain_model(
+            str(algorithm), file, (word, column, use, file_format, header), sentence or (1 if sentence is None else 0),
+            5 if top is None else top, roll_out, beta, html, as_json,
+        )  # fmt: skip
+        return
+    _refuse(given, "no model is given: lols explain MODEL FILE")
     if algorithm is None and all(value is None for value in options.values()):
         _list_presets()
     else:
         print(in_words(algorithm or "lols", **options))
+
+
+def _refuse(given: dict[str, Any], why: str) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigurationError(f"{name} has no effect: {why}")
 
 
 def _list_presets() -> None:
@@ -65,3 +122,108 @@ def _list_presets() -> None:
     out = Console(highlight=False)
     out.print(table)
     out.print("\n`lols explain NAME` says what one does, step by step.")
+
+
+# --- a sentence of a model --------------------------------------------------------------------------------------------
+
+
+def _explain_model(
+    model: str,
+    file: str,
+    places: tuple[Any, ...],
+    number: int,
+    top: int,
+    roll_out: str | None,
+    beta: str | None,
+    html: str | None,
+    as_json: bool,
+) -> None:
+    from lols.cli.predict import file_columns
+    from lols.estimators.tagger_explain import explain_sentence, read_sentence
+    from lols.model import load
+
+    if top < 1:
+        raise ConfigurationError(f"--top is {top}: give at least 1")
+    tagger = load(model)
+    found = read_sentence(tagger, file, number, file_columns(tagger, *places))
+    made = explain_sentence(tagger, found.corpus, found.labels, roll_out=roll_out, beta=beta)
+    heading, about = f"Sentence {found.number:,} of {found.count:,} in {file}", _about(model, made)
+    if html is not None:
+        _write_page(html, made, heading, about, top)
+    if as_json:
+        print_json({"model": model, "file": file, "sentence": number, "sentences": found.count, **made.as_dict(top)})
+        return
+    _show(made, found, heading, about, top)
+    if html is not None:
+        say.print(f"\n{escape(html)} written", highlight=False)
+
+
+def _about(model: str, made: Explanation) -> list[str]:
+    """What the reader must know of the numbers."""
+    wrong = sum(d.wrong for d in made.decisions)
+    if made.decisions[0].true is None:
+        return [f"{len(made.decisions)} words, tagged by {model}; no labels, so nothing is known of losses"]
+    counted = "all right" if wrong == 0 else f"{wrong} wrong"
+    lines = [f"{len(made.decisions)} words, {counted}; tagged by {model}"]
+    if made.loss is not None:
+        lines[0] += f", loss {made.loss:g} ({made.loss_name})"
+    who = {
+        "learned": "by the learned policy",
+        "reference": "by the reference",
+        "none": "not at all: a cost is what a label adds to the loss by itself",
+        "mixture": f"by the reference and by the learned policy, costs averaged (β = {made.beta or 0:g})",
+    }
+    if made.roll_out is not None:
+        lines.append(f"Deviations are completed {who[made.roll_out]}.")
+    return lines
+
+
+def _show(made: Explanation, found: Sentence, heading: str, about: list[str], top: int) -> None:
+    from lols.estimators.explain_html import number
+
+    for line in [heading, *about, made.note]:
+        if line:
+            say.print(escape(line))
+    known = made.roll_out is not None
+    losses = known and made.roll_out != "none"
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("word", overflow="fold", max_width=30)
+    table.add_column("", no_wrap=True)
+    table.add_column("label", no_wrap=True)
+    for name, wanted in (("predicted", True), ("loss", losses), ("cost", known)):
+        if wanted:
+            table.add_column(name, justify="right", no_wrap=True)
+    for decision in made.decisions:
+        for k, d in enumerate(decision.shown(top)):
+            mark = "→" if d.taken else ""
+            label = escape(d.label) + (" ✓" if d.true else "")
+            style = ("bold red" if decision.wrong else "bold") if d.taken else "green" if d.true else "dim"
+            row = [str(decision.place), escape(_word(decision))] if k == 0 else ["", ""]
+            row += [f"[{style}]{mark}[/]", f"[{style}]{label}[/]", f"{d.predicted:.2f}"]
+            row += [number(d.loss)] if d.loss is not None else []
+            row += [number(d.cost, signed=True)] if d.cost is not None else []
+            table.add_row(*row)
+    say.print()
+    say.print(table, soft_wrap=False)
+    true = ", ✓ the true one" if found.labels is not None else ""
+    say.print(f"\n→ the label taken{true}; predicted: its cost in the eyes of the model")
+    if losses:
+        say.print("loss: of the whole sentence, with that label here and the rest as said above")
+    if known:
+        say.print("cost: how much more than with the best label here")
+
+
+def _word(decision: Decision) -> str:
+    legal = decision.true is None or any(d.true for d in decision.deviations)
+    wrong = " ✗" if decision.wrong else ""
+    return decision.word + wrong + ("" if legal else f" (true: {decision.true}, not legal here)")
+
+
+def _write_page(path: str, made: Explanation, heading: str, about: list[str], top: int) -> None:
+    from lols.estimators.explain_html import page
+
+    try:
+        Path(path).write_text(page(made, heading=heading, about=about, top=top), encoding="utf-8")
+    except OSError as error:
+        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -88,6 +88,8 @@ def _tagger_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "labels", f"{len(found['labels'])}: {' '.join(found['labels'])}"
     scheme, inner = found["scheme"], found["inner_scheme"]
     yield "scheme", "none: plain tags" if scheme is None else scheme + (f", inside {inner}" if inner != scheme else "")
+    if found["direction"] == "backward":
+        yield "direction", "backward: the last word first, so [-1] is the place to the right of a word"
     yield "loss", found["loss"]
     yield "templates", ", ".join(found["templates"])
     files = found["files"]

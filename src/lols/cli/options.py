@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Column", "Files", "Format", "Header", "Threads", "Use", "Word", "columns_of", "use_of"]
+__all__ = ["Column", "Files", "Format", "Header", "Threads", "Use", "Word", "use_of"]
 
 Files = "Files that hold one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read as it is."
 

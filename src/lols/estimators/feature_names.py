@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-from lols.engine.structures import Table
 from lols.engine.table import fill, growing_table, lookup
 from lols.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD, mix
 from lols.io.strings import texts_of
@@ -87,7 +86,7 @@ def find_names(task: TaggingTask, strings: Mapping[str, Sequence[str]], wanted: 
     return Names(found, unnamed)
 
 
-# --- what templates can see ---------------------------------------------------------------------------------------------
+# --- what templates can see -------------------------------------------------------------------------------------------
 
 
 class _Makers:
@@ -95,6 +94,7 @@ class _Makers:
 
     def __init__(self, task: TaggingTask, strings: Mapping[str, Sequence[str]]):
         self.labels, self.strings = task.inner_labels, strings
+        self.before, self.after = (BEFORE, AFTER) if task.direction == "forward" else (AFTER, BEFORE)
         self.texts = {name: texts_of(values) for name, values in strings.items()}
         self.known: dict[tuple[Atom, int], Values] = {}
 
@@ -121,7 +121,7 @@ class _Makers:
         hashes, first = hashes[some], first[some]
         if side:
             hashes = np.append(hashes, OUTSIDE)
-        outside = BEFORE if side < 0 else AFTER
+        outside = self.before if side < 0 else self.after
 
         def text(place: int) -> str:
             return outside if place == first.size else _shown(attribute_text(which, strings[first[place]]) or "")
@@ -131,7 +131,7 @@ class _Makers:
     def tags(self, count: int) -> Values:
         """The tags before as one number, as `tags_before` makes it: the nearest tag counts most, and 0 is no tag."""
         base = len(self.labels) + 1
-        names = [BEFORE, *self.labels]
+        names = [self.before, *self.labels]
 
         def text(place: int) -> str:
             return "\t".join(names[place // base**k % base] for k in range(count - 1, -1, -1))
@@ -159,7 +159,7 @@ def _name(template: Template, texts: Sequence[str]) -> str:
     return " & ".join(parts)
 
 
-# --- the search ---------------------------------------------------------------------------------------------------------
+# --- the search -------------------------------------------------------------------------------------------------------
 
 
 def _split(chain: Sequence[Values], wanted: int) -> tuple[int, int]:
@@ -199,7 +199,7 @@ def _search(template: Template, chain: Sequence[Values], at: int, wanted: np.nda
 
 
 @njit(cache=True, nogil=True)
-def _meet(table: Table, ends, links):
+def _meet(table, ends, links):
     """Which ends, taken back by which links, are in the table: their places, and the row there."""
     found, count = np.empty((ends.size + 1, 3), np.int64), 0
     for i in range(ends.size):
@@ -211,10 +211,10 @@ def _meet(table: Table, ends, links):
     return found[:count].copy()
 
 
-# --- the hash, backwards ------------------------------------------------------------------------------------------------
+# --- the hash, backwards ----------------------------------------------------------------------------------------------
 
 
-def _mixed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _mixed(first: Any, second: Any) -> Any:
     """`mix` for whole arrays."""
     z = first * np.uint64(SPREAD) + second * np.uint64(GOLDEN) + np.uint64(GOLDEN)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(MULTIPLY_1)
@@ -222,28 +222,28 @@ def _mixed(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     return z ^ (z >> np.uint64(31))
 
 
-def _part(made: np.ndarray) -> np.ndarray:
+def _part(made: Any) -> Any:
     """What `mix` made, taken back to the first number plus `_step` of the second."""
     z = _unshifted(made, 31) * np.uint64(INVERSE_2)
     z = _unshifted(z, 27) * np.uint64(INVERSE_1)
     return _unshifted(z, 30) * np.uint64(INVERSE_SPREAD)
 
 
-def _step(second: np.ndarray) -> np.ndarray:
+def _step(second: Any) -> Any:
     """The second number's share in `_part`."""
     return (second + np.uint64(1)) * np.uint64(GOLDEN * INVERSE_SPREAD & MASK)
 
 
-def _undone(made: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _undone(made: Any, second: Any) -> Any:
     """The first number, given what `mix` made of it and the second.
 
-    >>> numbers = np.array([5, 2**63 + 1], np.uint64)
-    >>> _undone(_mixed(numbers, np.uint64(7)), np.uint64(7)).tolist() == numbers.tolist()
+    >>> first, second = np.array([5, 2**63 + 1], np.uint64), np.array([7], np.uint64)
+    >>> _undone(_mixed(first, second), second).tolist() == first.tolist()
     True
     """
     return _part(made) - _step(second)
 
 
-def _unshifted(z: np.ndarray, by: int) -> np.ndarray:
+def _unshifted(z: Any, by: int) -> Any:
     """The number whose exclusive or with itself, shifted, is `z`."""
     return z ^ (z >> np.uint64(by)) ^ (z >> np.uint64(2 * by))

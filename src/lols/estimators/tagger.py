@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from lols.estimators.tagger_files import FileColumns
 from lols.estimators.tagger_scores import TagScores, score_tags
 from lols.io.model_file import read_tensors
 from lols.io.strings import Texts, intern, texts_of
+from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from lols.model import Model, make_model
 from lols.stream import Stream
@@ -88,6 +90,10 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     1.0
 
     """
+
+    _stream: Stream | None
+    _learner: Learner | None
+    _model: Model | None
 
     def __init__(
         self,
@@ -179,7 +185,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         if dev is not None:
             choice.fit_temperature(self.model_)
         self.temperature_ = choice.temperature
-        self._stream, self._learner = None, trainer.learner
+        self._begin(trainer.learner)
         self._finish(corpus, numbers)
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
@@ -202,13 +208,13 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             columns = tuple(corpus.columns)
             scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
             self.task_ = TaggingTask(sorted(set(classes)), **self._task_options(columns, scheme))
-            self._stream, self._learner = None, None
+            self._begin(None)
         if self._stream is None:
             self._stream = Stream(self._trainer(), self._learner)
         if corpus.tokens:
             numbers, names = _numbered(strings)
             self._stream.learn(self.task_.examples(corpus, self._known(names)[numbers]))
-        self._model: Model | None = None
+        self._model = None
         self._finish(corpus, None)
         return self
 
@@ -271,7 +277,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         self._check_fitted()
         if corpus.tokens == 0:
             return [[([], 0.0)] for _ in X]
-        beams = beam_search(self._fitted, self.task_.examples(corpus), width=width or max(2 * k, 8), best=k)
+        beams = beam_search(self._fitted, self.task_.examples(corpus), width=width or k, best=k)
 
         def tags(actions: np.ndarray) -> list[str]:
             whole = np.array([0, actions.size], np.int64)
@@ -357,13 +363,17 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
                 made.clusters = dict(zip(_words("clustered", tensors), _words("clusters", tensors), strict=True))
             if task["files"] is not None:
                 made.columns_ = FileColumns(**task["files"])
-            made._stream, made._learner = None, None
+            made._begin(None)
         except (KeyError, TypeError, ValueError, AttributeError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
 
     # --- helpers ---
+
+    def _begin(self, learner: Learner | None) -> None:
+        """No stream yet; if one comes, it goes on with this learner."""
+        self._stream, self._learner = None, learner
 
     def _corpus(self, X: Sequence[Sentence]) -> Corpus:
         return with_clusters(corpus_of(_sentences(X)), self.clusters)
@@ -485,8 +495,7 @@ def _numbered(labels: Any) -> tuple[np.ndarray, list[str]]:
 
 
 def _cut(flat: list[str], offsets: np.ndarray) -> list[list[str]]:
-    ends = offsets.tolist()
-    return [flat[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    return [flat[a:b] for a, b in pairwise(offsets.tolist())]
 
 
 def _strings(name: str, strings: list[str]) -> dict[str, np.ndarray]:

@@ -69,8 +69,8 @@ class TaggedFile:
         """Labels must be there: a column without any is the wrong column, or a file without labels."""
         if set(self.names) <= {NO_LABEL, ""}:
             raise LolsError(
-                f"{self.place(0)}: there are no labels in column '{self.columns.label}'; name another with --column, or "
-                "give a labelled file"
+                f"{self.place(0)}: there are no labels in column '{self.columns.label}'; name another with --column, "
+                "or give a labelled file"
             )
         if "" in self.names:
             token = int(np.argmax(self.numbers == self.names.index("")))

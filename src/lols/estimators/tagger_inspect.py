@@ -21,8 +21,8 @@ __all__ = ["describe_file", "inspect_file", "speaking_features", "stored_algorit
 # Tags of the two tag sets that further columns mostly hold: their features can be named though no file lists them.
 UNIVERSAL = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
 PENN = (
-    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP VBZ "
-    "WDT WP WP$ WRB # $ '' `` , . : ( ) -LRB- -RRB- HYPH NFP ADD AFX GW"
+    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP "
+    "VBZ WDT WP WP$ WRB # $ '' `` , . : ( ) -LRB- -RRB- HYPH NFP ADD AFX GW"
 )
 
 
@@ -86,7 +86,8 @@ def describe_file(
         **{name: about.get(name) for name in ("reference", "passes", "batch_size", "seed", "examples", "tokens")},
     }
     if made["kind"] == "tagger":
-        made |= {name: task[name] for name in ("labels", "scheme", "inner_scheme", "loss", "templates", "columns")}
+        for name in ("labels", "scheme", "inner_scheme", "direction", "loss", "templates", "columns"):
+            made[name] = task[name]
         made |= {name: task[name] for name in ("files", "fingerprint", "temperature")}
         made["vocabulary"] = int(tensors["task.vocabulary_end"].size)
         made["clusters"] = int(tensors["task.clusters_end"].size) if "task.clusters_end" in tensors else None

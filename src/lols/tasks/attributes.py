@@ -77,7 +77,7 @@ def attribute(name: str) -> Attribute | None:
     return Attribute(kind, int(found[2] or 0))
 
 
-# --- in plain Python: what the kernel must agree with, and what `inspect` shows -----------------------------------------
+# --- in plain Python: what the kernel must agree with, and what `inspect` shows ---------------------------------------
 
 
 def attribute_text(which: Attribute, string: str) -> str | None:
@@ -136,7 +136,7 @@ def _shape(character: str) -> str:
     return "d" if kinds & DIGIT else "X" if kinds & UPPER else "x" if kinds & LETTER else character
 
 
-# --- for whole columns --------------------------------------------------------------------------------------------------
+# --- for whole columns ------------------------------------------------------------------------------------------------
 
 
 class _Characters:
@@ -193,7 +193,7 @@ def _values(buffer, begin, end, kinds, sizes, lower, classes, known, longest, va
             kind, size = kinds[a], sizes[a]
             first, last = 0, length
             text = points
-            if kind == PREFIX or kind == SUFFIX:
+            if kind in (PREFIX, SUFFIX):
                 if length < size:
                     values[a, t] = NOTHING
                     continue

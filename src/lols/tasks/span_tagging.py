@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.features import uniform
 from lols.space import Reference
 from lols.tasks import tagging
 from lols.tasks.span_oracle import span_step, span_step_cost
@@ -100,7 +101,7 @@ def best(x, y, s):
 
 
 def suboptimal(x, y, s, rng):
-    return best(x, y, s) if tagging.uniform(rng) < 0.5 else tagging.first_legal(x, s)
+    return best(x, y, s) if uniform(rng) < 0.5 else tagging.first_legal(x, s)
 
 
 SPAN_FUNCTIONS = {"step": step, "key": key, "cost": cost, "loss": loss}

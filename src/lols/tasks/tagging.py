@@ -95,7 +95,7 @@ def encode(obj: Any) -> Example:
     raise TypeError("a tagging space is filled by columns: use lols.Tagger, or Examples.from_columns")
 
 
-# --- teachers -----------------------------------------------------------------------------------------------------------
+# --- teachers ---------------------------------------------------------------------------------------------------------
 
 
 def best_costs(x, y, s, out):
@@ -153,13 +153,13 @@ def references() -> dict[str, Reference]:
     }
 
 
-# --- spaces and examples ------------------------------------------------------------------------------------------------
+# --- spaces and examples ----------------------------------------------------------------------------------------------
 
 
 def make_space(
     layout: Layout, labels: int, machine: Automaton, functions: Mapping[str, Any] | None = None
 ) -> SearchSpace:
-    """The space of taggings with these templates, labels and legal transitions; `functions` replace those for Hamming."""
+    """The space of taggings with these templates, labels and legal transitions; `functions` for a loss of its own."""
     sizes = Sizes(
         state=lambda x: HEAD + x.length,
         live=HEAD,
@@ -200,8 +200,8 @@ def make_examples(
     """
     lengths = np.diff(offsets)
     history = space.settings["masks"].size
-    x = {"bases": Ragged(encoded.bases, offsets * history), "length": Scalar(lengths)}
-    y = None
+    x: dict[str, Ragged | Scalar] = {"bases": Ragged(encoded.bases, offsets * history), "length": Scalar(lengths)}
+    y: dict[str, Ragged | Scalar] | None = None
     if tags is not None:
         states = space.settings["following"].shape[0] + 1
         rows = (offsets + np.arange(offsets.size)) * states if togo is not None else np.zeros_like(offsets)

@@ -1,4 +1,4 @@
-"""A tagging task: templates, columns, labels, scheme and loss, and what follows from them; all of it in the model file."""
+"""A tagging task: templates, columns, labels, scheme and loss; all of it goes into the model file."""
 
 from __future__ import annotations
 
