@@ -446,6 +446,32 @@ def test_what_is_collected_does_not_depend_on_the_order_of_the_batch(name: str) 
             assert (collected(alone, 0), alone.losses[0].tolist()) == expected[k]
 
 
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("name", ["bare", "pictured"])
+@pytest.mark.parametrize(
+    "options", [{"sample_steps": 1}, {"learner": lols.LearnerSettings(slack=0.0)}], ids=["sampled", "passed over"]
+)
+def test_a_batch_leaves_nothing_behind_in_the_memory_of_the_next(name: str, options: dict[str, Any]) -> None:
+    variant = VARIANTS[name]
+    examples = lols.Examples(variant.space, random_data(19, variant, count=6, depth=5, nodes=12))
+    policy, half, every = random_policy(19, variant).compiled(ACTIONS), np.full(6, 0.5), np.arange(6)
+    whole, some = (lols.Trainer(variant.space, variant.reference, **o).plan for o in ({}, options))
+    with FusedDriver(variant.space, examples, variant.reference) as driver:
+        fresh = driver.collect(every, every, policy, some, half, half)
+        expected = [collected(fresh, b) for b in range(6)]
+        driver.collect(every[::-1].copy(), every, policy, whole, half, half)
+        again = driver.collect(every, every, policy, some, half, half)
+    assert [collected(again, b) for b in range(6)] == expected
+    assert any(example.weight == 0.0 for one in expected for example in one)
+    slots = again.slots
+    for b in range(6):
+        used = slice(again.first[b], again.first[b] + again.filled[b])
+        empty = slots.start[used] == slots.stop[used]
+        assert empty[slots.weight[used] == 0.0].all()
+        # What a learner makes room for: the features of a round lie together, up to the end of its last state.
+        assert slots.stop[used][-1] - again.first_feature[b] == (slots.stop - slots.start)[used].sum()
+
+
 # --- seeds ------------------------------------------------------------------------------------------------------------
 
 

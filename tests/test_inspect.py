@@ -15,7 +15,7 @@ from lols import Tagger
 from lols.cli import app, main
 from lols.engine.table import features_by_row
 from lols.estimators import feature_names
-from lols.estimators.tagger_inspect import inspect_file
+from lols.estimators.tagger_inspect import inspect_file, speaking_features
 from lols.features import feature
 from lols.hashing import mix
 from lols.tasks.attributes import NOTHING, OUTSIDE, attribute_text, hash_text
@@ -30,9 +30,17 @@ TEMPLATES = [
     "tag[-1]", "tag[-1] & tag[-2]", "tag[-1] & lower", "suffix1 & tag[-3] & tag[-1]", "bias & tag[-2]",
     "lower & lower[+1] & tag[-1]", "pos", "pos[-1] & pos & tag[-1]", "pos & word", "cluster.prefix2", "cluster[+1]",
 ]  # fmt: skip
-WORDS = [["He", "was", "singing", "?"], ["They", "sing", "12", "old-time", "songs"], ["Was", "singing", "a", "song", "."]]
+WORDS = [
+    ["He", "was", "singing", "?"],
+    ["They", "sing", "12", "old-time", "songs"],
+    ["Was", "singing", "a", "song", "."],
+]
 TAGS = [["P", "V", "G", "."], ["P", "V", "D", "A", "N"], ["V", "G", "D", "N", "."]]
-POS = [["PRON", "AUX", "VERB", "PUNCT"], ["PRON", "VERB", "NUM", "ADJ", "NOUN"], ["AUX", "VERB", "DET", "NOUN", "PUNCT"]]
+POS = [
+    ["PRON", "AUX", "VERB", "PUNCT"],
+    ["PRON", "VERB", "NUM", "ADJ", "NOUN"],
+    ["AUX", "VERB", "DET", "NOUN", "PUNCT"],
+]
 CLUSTERS = {"singing": "0010", "sing": "0011", "song": "110"}
 
 
@@ -64,7 +72,12 @@ def slow_names(tagger) -> dict[int, str]:
     for template in parse_templates(task.templates, task.columns):
         for k, sentence in enumerate(WORDS):
             for t, history in product(range(len(sentence)), product(range(len(names)), repeat=len(template.tags))):
-                identity, atoms, tags, parts = key(template), iter(template.atoms), dict(zip(template.tags, history)), []
+                identity, atoms, tags, parts = (
+                    key(template),
+                    iter(template.atoms),
+                    dict(zip(template.tags, history)),
+                    [],
+                )
                 for part in template.text.split(" & "):
                     if part.startswith("tag["):
                         parts.append(f"{part} = {names[tags[-int(part[4:-1])]]}")
@@ -135,7 +148,7 @@ def test_weights_are_sorted_and_their_signs_say_for_or_against(small):
 
 
 def test_what_cannot_be_looked_through_has_a_question_mark(small, monkeypatch):
-    monkeypatch.setattr(feature_names, "MOST_STEPS", 20_000)
+    monkeypatch.setattr(feature_names, "MOST_STEPS", 1000)
     monkeypatch.setattr(feature_names, "MOST_CHAINS", 100)
     found = inspect_file(small, top=1000, against=True)
     assert "lower & lower[+1] & tag[-1]" in found["unnamed_templates"]
@@ -152,9 +165,21 @@ def test_numbers_of_the_users_own_are_unknown_features(tmp_path):
     tokens = [[{"word": "a", "length": 3.0}, {"word": "b", "length": 1.0}]] * 3
     Tagger(templates=["word"]).fit(tokens, [["X", "Y"]] * 3).save(tmp_path / "m.lols")
     found = inspect_file(tmp_path / "m.lols", against=True)
-    unknown = {int(e["id"]) for s in found["features_of"].values() for side in s.values() for e in side if e["feature"] == "?"}
+    unknown = {
+        int(e["id"]) for s in found["features_of"].values() for side in s.values() for e in side if e["feature"] == "?"
+    }
     assert unknown == {feature(hash_text("length"))}
     assert "? is a feature" in run("inspect", tmp_path / "m.lols").stdout
+
+
+def test_values_of_other_columns_are_named_where_they_are_known():
+    tokens = [[{"word": "a", "kind": "blue"}, {"word": "a", "kind": "DET"}]] * 3
+    tagger = Tagger(templates=["kind"]).fit(tokens, [["X", "Y"]] * 3)
+    tagger.column_values_ = {}
+    assert {e["feature"] for e in speaking_features(tagger, ["X"], 5)[0]["X"]["for"]} == {"?"}
+    tagger.column_values_ = {"kind": ["blue", "DET"]}
+    sides = speaking_features(tagger, ["X"], 5, against=True)[0]["X"]
+    assert [[e["feature"] for e in sides[side]] for side in sides] == [["kind = blue"], ["kind = DET"]]
 
 
 def test_large_vocabularies_are_searched_from_both_ends():

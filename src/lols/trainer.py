@@ -317,6 +317,7 @@ class _Run:
             "seed": trainer.seed,
             "examples": len(self.examples),
             "reference": trainer.reference.name,
+            "beta": self.rivalry.beta if trainer.plan.compare else None,
         }
         seen = self.sums[self.sums[:, 1] > 0]
         report = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ def prepare_tagger(tagger: Any, sentences: conll.Sentences) -> None:
         corpus = Corpus({WORD: words}, np.array([0, 2], np.int64))
         tiny.fit_columns(corpus, tags)
         tiny.predict_columns(corpus)
+        with tempfile.TemporaryDirectory() as folder:
+            tiny.save(f"{folder}/tiny.lols")
     except LolsError:
         pass
 

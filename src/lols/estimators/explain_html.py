@@ -216,7 +216,7 @@ def _shown(made: Explanation, deviation: Deviation, taken: Deviation) -> str:
         return number(deviation.loss)
     if deviation.cost is not None:
         return number(deviation.cost, signed=True)
-    return "" if deviation.taken else number(deviation.predicted - taken.predicted, signed=True)
+    return "" if deviation.taken else f"{deviation.predicted - taken.predicted:+.2f}"
 
 
 def _sentence(made: Explanation, decision: Decision, deviation: Deviation) -> str:

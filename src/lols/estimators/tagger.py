@@ -17,7 +17,7 @@ from lols.engine.compiling import compile_seconds
 from lols.engine.driver import Predictions
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.tagger_choice import TEMPERATURE, Choice, shares
-from lols.estimators.tagger_clusters import with_clusters
+from lols.estimators.tagger_clusters import CLUSTER, with_clusters
 from lols.estimators.tagger_files import FileColumns
 from lols.estimators.tagger_scores import TagScores, score_tags
 from lols.io.model_file import read_tensors
@@ -36,6 +36,7 @@ __all__ = ["Tagger"]
 RATE = 0.06  # chosen, like the templates, on the last tenth of the WSJ sample and on EWT's dev part
 SLACK = 0.0
 PRUNE = 2
+MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 
 
@@ -333,6 +334,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         task["options"] = {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
         task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
         tensors = _strings("vocabulary", self.vocabulary_)
+        for name, values in self.column_values_.items():
+            tensors |= _strings(f"column.{name}", values)
         if self.clusters is not None:
             tensors |= _strings("clustered", list(self.clusters)) | _strings("clusters", list(self.clusters.values()))
         self._fitted.save(path, task=task, tensors=tensors)
@@ -359,6 +362,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             made.temperature_ = float(task["temperature"])
             made.fingerprint_ = str(task["fingerprint"])
             made.vocabulary_ = _words("vocabulary", tensors)
+            names = [name for name in made.task_.columns if f"task.column.{name}" in tensors]
+            made.column_values_ = {name: _words(f"column.{name}", tensors) for name in names}
             if "task.clusters" in tensors:
                 made.clusters = dict(zip(_words("clustered", tensors), _words("clusters", tensors), strict=True))
             if task["files"] is not None:
@@ -433,6 +438,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     def _finish(self, corpus: Corpus, numbers: np.ndarray | None) -> None:
         """Note what else the model file holds."""
         words = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
+        others = {name: column.texts for name, column in corpus.columns.items() if name not in ("word", CLUSTER)}
+        self.column_values_ = {name: t.strings() for name, t in others.items() if t.begin.size <= MOST_VALUES}
         if numbers is None:
             self._tokens = getattr(self, "_tokens", 0) + corpus.tokens
             self.vocabulary_ = list(dict.fromkeys([*getattr(self, "vocabulary_", []), *words]))

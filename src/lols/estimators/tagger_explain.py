@@ -268,8 +268,8 @@ def _decisions(
                 float(predicted[k, a]),
                 None if losses is None else float(losses[k, a]),
                 None if costs is None else float(costs[k, a]),
-                a == taken[k],
-                true is not None and a == true[k],
+                bool(a == taken[k]),
+                true is not None and bool(a == true[k]),
             )
             for a in legal
         )
