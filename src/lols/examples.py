@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -136,7 +137,6 @@ class Examples:
         self.y = record_class(tuple(y or ()))(*(y or {}).values())
         self.has_truth = y is not None
         self.items = items if items is not None else _items([])
-        self.widest_item = self.items.widest()
         self.states = self._sizes("state") if states is None else states
         self.steps = self._sizes("steps") if steps is None else steps
 
@@ -153,6 +153,11 @@ class Examples:
 
     def __len__(self) -> int:
         return self.count
+
+    @cached_property
+    def widest_item(self) -> int:
+        """The most features that one item has."""
+        return self.items.widest()
 
     def example(self, index: int) -> tuple[Any, Any]:
         """Input and truth of one example, as the space's functions see them."""

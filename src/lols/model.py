@@ -12,7 +12,7 @@ import numpy as np
 from lols import __version__
 from lols.engine.driver import FusedDriver, Predictions
 from lols.engine.dual import bind
-from lols.engine.structures import Plan, Policy, Sparse, following
+from lols.engine.structures import Plan, Policy, following
 from lols.engine.table import fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError
 from lols.examples import Examples
@@ -22,8 +22,6 @@ from lols.learners.learner import hadamard_code
 from lols.space import Reference, SearchSpace
 
 __all__ = ["Model", "load"]
-
-LIGHT = 4  # how many times fewer weights than places make it worth leaving out zeros
 
 
 @dataclass
@@ -68,22 +66,7 @@ class Model:
     def run(self, examples: Examples, *, scores: bool = False) -> Predictions:
         """Follow the policy on examples that are already in columns."""
         with FusedDriver(self.space, examples, threads=self.threads, compiled=self.compiled) as driver:
-            return driver.predict(self._light(), self.plan, scores=scores)
-
-    def _light(self) -> Policy:
-        """The policy without the zeros among its weights, where they are most of them."""
-        made: Policy | None = self.__dict__.get("_light_policy")
-        if made is None:
-            made = self.policy
-            if made.stack.shape[0] == 1 and not made.thresholds:
-                _, packed = pack(made.stack, np.arange(made.stack.shape[1]), every=True)
-                if packed["values"].size * LIGHT < made.stack.size:
-                    first = np.concatenate([[0], np.cumsum(packed["counts"][0], dtype=np.int64)])
-                    made = made._replace(
-                        stack=Sparse(first, packed["columns"].astype(np.int32), packed["values"], made.stack.shape[2])
-                    )
-            self.__dict__["_light_policy"] = made
-        return made
+            return driver.predict(self.policy, self.plan, scores=scores)
 
     def losses(self, objects: Iterable[Any] | Examples) -> np.ndarray:
         """The loss of the policy on each labelled object."""

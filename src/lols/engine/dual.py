@@ -7,6 +7,7 @@ kernel is cached on disk, and any edit of a function or of a helper it calls giv
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping
 from types import ModuleType
@@ -51,12 +52,26 @@ class Kernel:
     def __init__(self, function: Any):
         self.plain = function
         self.compiled: Any = njit(cache=True, nogil=True, _nrt=False)(function)
+        self._checked = False
 
     def __call__(self, compiled: bool, *arguments: Any) -> Any:
         if compiled:
+            if not self._checked:
+                self._check_cache()
             return self.compiled(*arguments)
         with np.errstate(over="ignore", invalid="ignore"):
             return self.plain(*arguments)
+
+
+    def _check_cache(self) -> None:
+        """Throw the cache away if it cannot be read: another version may have left classes there that are gone."""
+        self._checked = True
+        cache = getattr(self.compiled, "_cache", None)
+        try:
+            cache._cache_file._load_index()
+        except Exception:
+            with contextlib.suppress(Exception):
+                cache.flush()
 
 
 class SpaceType(types.Type):  # type: ignore[misc]

@@ -13,7 +13,7 @@ from lols.features import feature_buffer, item_buffer
 __all__ = ["make_batch", "make_scratch", "state_type"]
 
 MEMO_MOST = 1 << 16
-TYPES_MOST = 1 << 15
+TYPES_MOST = 1 << 17
 
 
 def state_type(compiled: bool) -> Any:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import types
-from numba.extending import overload
 
-from lols.engine.dual import INLINED, action_features, dual, features, has, items
-from lols.engine.structures import NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS, Sparse
+from lols.engine.dual import action_features, dual, features, has, items
+from lols.engine.structures import NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
 from lols.hashing import mix, unit
 
@@ -60,26 +56,11 @@ def in_role(identity, role):
     return identity if role == 0 else mix(identity, role)
 
 
-def add_row(columns: Any, stack: Any, component: int, row: int, value: Any) -> None:
-    """Add one feature's weights to the scores of all columns; leaving out zeros changes nothing."""
-    if isinstance(stack, Sparse):
-        for k in range(stack.first[row], stack.first[row + 1]):
-            columns[stack.columns[k]] += value * stack.values[k]
-    else:
-        columns += value * stack[component, row]
-
-
-@overload(add_row, jit_options=INLINED)
-def _add_row(columns, stack, component, row, value):
-    def dense(columns, stack, component, row, value):
-        for j in range(columns.size):
-            columns[j] += value * stack[component, row, j]
-
-    def sparse(columns, stack, component, row, value):
-        for k in range(stack.first[row], stack.first[row + 1]):
-            columns[stack.columns[k]] += value * stack.values[k]
-
-    return dense if isinstance(stack, types.Array) else sparse
+@dual
+def add_row(columns, stack, component, row, value):
+    """Add one feature's weights to the scores of all columns."""
+    for j in range(columns.size):
+        columns[j] += value * stack[component, row, j]
 
 
 @dual

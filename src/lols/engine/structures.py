@@ -43,25 +43,11 @@ class Table(NamedTuple):
         return self.entries[:, 1]
 
 
-class Sparse(NamedTuple):
-    """The weights of one component without their zeros: for prediction, where they take a cache line, not three."""
-
-    first: np.ndarray  # where each row begins
-    columns: np.ndarray
-    values: np.ndarray
-    width: int
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """What the shape would be with the zeros."""
-        return 1, self.first.size - 1, self.width
-
-
 class Policy(NamedTuple):
     """A frozen policy: one or several weight tables, drawn from with given chances, over one feature map."""
 
     shared: Table
-    stack: Any  # [component, row, column], or Sparse
+    stack: np.ndarray  # [component, row, column]
     single: Table
     single_stack: np.ndarray  # [component, row]: weights of action features
     chances: np.ndarray  # cumulative

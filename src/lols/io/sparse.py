@@ -10,8 +10,8 @@ from lols.errors import ModelFileError
 __all__ = ["pack", "unpack"]
 
 
-def pack(stack: np.ndarray, rows: np.ndarray, *, every: bool = False) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """The rows of `[component, row, column]` that have any weight, or every one, and their weights without zeros.
+def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The rows of `[component, row, column]` that have any weight, by number, and their weights without zeros.
 
     >>> stack = np.array([[[0, 0], [0, 2], [3, 4]]], np.float32)
     >>> kept, arrays = pack(stack, np.array([2, 0, 1]))
@@ -21,7 +21,7 @@ def pack(stack: np.ndarray, rows: np.ndarray, *, every: bool = False) -> tuple[n
     [[[3.0, 4.0], [0.0, 2.0]]]
     """
     counts = _count(stack, rows)
-    kept = np.arange(rows.size) if every else np.flatnonzero(counts.any(axis=0))
+    kept = np.flatnonzero(counts.any(axis=0))
     counts = np.ascontiguousarray(counts[:, kept])
     small = np.uint8 if stack.shape[2] <= 256 else np.int32
     columns, values = np.empty(int(counts.sum()), small), np.empty(int(counts.sum()), np.float32)

@@ -90,25 +90,16 @@ class Encoded(NamedTuple):
 def encode(layout: Layout, columns: Mapping[str, Column], offsets: np.ndarray, extra: Extra | None = None) -> Encoded:
     """Encode sentences, given as columns and the tokens at which they begin."""
     tokens = int(offsets[-1])
-    edges = _edges(offsets)
     values = {name: attribute_values(columns[name].texts, layout.attributes[name]) for name in layout.columns}
-
-    def value_row(name: str, which: Attribute) -> np.ndarray:
-        return values[name][layout.attributes[name].index(which)]
-
-    def hashes(template: Template) -> np.ndarray:
-        made = np.full(tokens, key(template), np.int64)
-        for atom in template.atoms:
-            if atom.attribute is not None:
-                row = value_row(atom.column, atom.attribute)
-                _fold(row, columns[atom.column].numbers, edges, atom.offset, made)
-        return made
-
+    numbers = np.empty((len(layout.columns), tokens), np.int64)
+    for k, name in enumerate(layout.columns):
+        numbers[k] = columns[name].numbers
     per_token = bool(layout.joint) or extra is not None or layout.bias
     parts = len(layout.views) + per_token
-    types = np.empty((tokens, parts), np.int64)
+    types = np.empty((tokens, max(parts, 1)), np.int64)
     starts, ids = [np.zeros(1, np.int64)], []
     count = total = 0
+    places = np.zeros((len(layout.views), 4), np.int64)
     for part, ((offset, name), templates) in enumerate(layout.views.items()):
         distinct = columns[name].texts.begin.size
         rows = np.empty((len(templates), distinct + 1), np.int64)
@@ -116,31 +107,54 @@ def encode(layout: Layout, columns: Mapping[str, Column], offsets: np.ndarray, e
             rows[k] = key(template)
             for atom in template.atoms:
                 if atom.attribute is not None:
-                    _fold_types(value_row(name, atom.attribute), rows[k])
-        _place(columns[name].numbers, edges, offset, distinct, count, types[:, part])
+                    _fold(values[name][layout.attributes[name].index(atom.attribute)], rows[k])
+        places[part] = layout.columns.index(name), offset, count, distinct
         start, own = _compact(rows)
         starts.append(start + total)
         ids.append(own)
         count += distinct + 1
         total += own.size
+    _place(numbers, offsets, places, types)
     strength = np.ones(total, np.float32)
     if per_token:
-        rows = np.empty((len(layout.joint) + layout.bias, tokens), np.int64)
-        for k, template in enumerate(layout.joint):
-            rows[k] = hashes(template)
-        if layout.bias:
-            rows[-1] = mix(hash_text("bias"), 0)
-        start, own, own_values = _compact_with(rows, *(extra or _no_extra(tokens)))
+        joint = _hashes(layout, layout.joint, values, numbers, offsets)
+        always = np.full(int(layout.bias), mix(hash_text("bias"), 0), np.int64)
+        start, own, own_values = _compact_with(joint, always, *(extra or _no_extra(tokens)))
         types[:, -1] = count + np.arange(tokens)
         starts.append(start + total)
         ids.append(own)
         strength = np.concatenate([strength, own_values])
-    bases = np.empty((tokens, len(layout.history)), np.int64)
-    for k, template in enumerate(layout.history):
-        bases[:, k] = hashes(template)
+    bases = _hashes(layout, layout.history, values, numbers, offsets)
     everything = np.concatenate(ids) if ids else np.zeros(0, np.int64)
+    if parts == 0:  # an item without features
+        types[:], starts = 0, [np.zeros(2, np.int64)]
     items = Items(offsets, types.reshape(-1), np.concatenate(starts), everything, strength, max(parts, 1), count)
     return Encoded(items, bases.reshape(-1))
+
+
+def _hashes(
+    layout: Layout,
+    templates: Sequence[Template],
+    values: Mapping[str, np.ndarray],
+    numbers: np.ndarray,
+    offsets: np.ndarray,
+) -> np.ndarray:
+    """The hash of what each template sees at each token, [token, template]."""
+    made = np.empty((numbers.shape[1] if numbers.size else int(offsets[-1]), len(templates)), np.int64)
+    first, atoms = [0], []
+    bases = dict(zip(layout.columns, np.cumsum([0, *(values[n].size for n in layout.columns)]).tolist(), strict=False))
+    for template in templates:
+        for atom in template.atoms:
+            if atom.attribute is not None:
+                width = values[atom.column].shape[1]
+                at = bases[atom.column] + layout.attributes[atom.column].index(atom.attribute) * width
+                atoms.append((layout.columns.index(atom.column), atom.offset, at, width - 1))
+        first.append(len(atoms))
+    flat = np.concatenate([values[name].reshape(-1) for name in layout.columns] or [np.zeros(0, np.int64)])
+    keys = np.array([key(template) for template in templates], np.int64)
+    looks = np.array(atoms, np.int64).reshape(-1, 4)
+    _hash_tokens(numbers, offsets, keys, np.array(first, np.int64), looks, flat, made)
+    return made
 
 
 def key(template: Template) -> int:
@@ -153,35 +167,39 @@ def _no_extra(tokens: int) -> Extra:
 
 
 @njit(cache=True, nogil=True)
-def _edges(offsets):
-    """The first token of each token's sentence and the one after its last."""
-    made = np.empty((offsets[-1], 2), np.int64)
+def _place(numbers, offsets, places, types):
+    """The type of the string that each view sees from each token; places: (column, offset, first type, outside)."""
     for k in range(offsets.size - 1):
-        for t in range(offsets[k], offsets[k + 1]):
-            made[t, 0], made[t, 1] = offsets[k], offsets[k + 1]
-    return made
+        low, high = offsets[k], offsets[k + 1]
+        for t in range(low, high):
+            for v in range(places.shape[0]):
+                at = t + places[v, 1]
+                seen = numbers[places[v, 0], at] if low <= at < high else places[v, 3]
+                types[t, v] = places[v, 2] + seen
 
 
 @njit(cache=True, nogil=True)
-def _place(numbers, edges, offset, outside, base, out):
-    """The type of the string that lies `offset` places from each token."""
-    for t in range(numbers.size):
-        at = t + offset
-        out[t] = base + (numbers[at] if edges[t, 0] <= at < edges[t, 1] else outside)
+def _hash_tokens(numbers, offsets, keys, first, looks, values, made):
+    """Mix what atoms see at each token; nothing there makes it nothing. `looks` are (column, offset, row, outside)."""
+    for s in range(offsets.size - 1):
+        low, high = offsets[s], offsets[s + 1]
+        for t in range(low, high):
+            for k in range(keys.size):
+                identity = keys[k]
+                for a in range(first[k], first[k + 1]):
+                    at = t + looks[a, 1]
+                    seen = numbers[looks[a, 0], at] if low <= at < high else looks[a, 3]
+                    value = values[looks[a, 2] + seen]
+                    if value == NOTHING:
+                        identity = NOTHING
+                        break
+                    identity = mix(identity, value)
+                made[t, k] = identity
 
 
 @njit(cache=True, nogil=True)
-def _fold(values, numbers, edges, offset, made):
-    """Mix what lies `offset` places from each token into its hash; nothing there makes it nothing."""
-    outside = values.size - 1
-    for t in range(numbers.size):
-        at = t + offset
-        value = values[numbers[at] if edges[t, 0] <= at < edges[t, 1] else outside]
-        made[t] = mix(made[t], value) if made[t] != NOTHING and value != NOTHING else NOTHING
-
-
-@njit(cache=True, nogil=True)
-def _fold_types(values, made):
+def _fold(values, made):
+    """Mix an attribute of every distinct string into its hash."""
     for t in range(values.size):
         made[t] = mix(made[t], values[t]) if made[t] != NOTHING and values[t] != NOTHING else NOTHING
 
@@ -202,16 +220,20 @@ def _compact(rows):
 
 
 @njit(cache=True, nogil=True)
-def _compact_with(rows, first, extra_ids, extra_values):
-    """The same, with further features and their values after them."""
-    ids, values = np.empty(rows.size + extra_ids.size, np.int64), np.ones(rows.size + extra_ids.size, np.float32)
-    stop = np.empty(rows.shape[1], np.int64)
+def _compact_with(rows, always, first, extra_ids, extra_values):
+    """The features of each row, without those that are nothing, with some that are always there and further ones."""
+    room = rows.size + rows.shape[0] * always.size + extra_ids.size
+    ids, values = np.empty(room, np.int64), np.ones(room, np.float32)
+    stop = np.empty(rows.shape[0], np.int64)
     n = 0
-    for t in range(rows.shape[1]):
-        for k in range(rows.shape[0]):
-            if rows[k, t] != NOTHING:
-                ids[n] = rows[k, t]
+    for t in range(rows.shape[0]):
+        for k in range(rows.shape[1]):
+            if rows[t, k] != NOTHING:
+                ids[n] = rows[t, k]
                 n += 1
+        for k in range(always.size):
+            ids[n] = always[k]
+            n += 1
         for k in range(first[t], first[t + 1]):
             ids[n], values[n] = extra_ids[k], extra_values[k]
             n += 1
