@@ -52,8 +52,8 @@ class Algorithm:
     sample_steps, sample_actions
         The most states per example, and actions per state, that are deviated at; None for all.
     prune
-        The most actions of a state that are rolled out: those that the learner likes best, and the teacher's; None for
-        all. A learner of margins looks at no others.
+        The most actions of a state that the learner rolls out: those that it likes best, besides the one that the
+        roll-in took and the teacher's; None for all. Where the teacher alone rolls out, all are.
 
     """
 
@@ -114,8 +114,8 @@ class Algorithm:
             lines.append(("β_in", _beta_words(self.beta if self.beta_in is None else self.beta_in, self)))
         steps = "every step" if self.sample_steps is None else f"{self.sample_steps} random steps"
         moves = "every legal action" if self.sample_actions is None else f"{self.sample_actions} actions"
-        if self.prune is not None and self.roll_out != "none":
-            moves += f"; rolled out are the learner's {self.prune} best-liked and the teacher's"
+        if self.prune is not None and self.roll_out in ("mixture", "learned"):
+            moves += f"; the learner rolls out its {self.prune} best-liked and the teacher's"
         lines += [
             ("deviate", f"at {steps}, to {moves}"),
             ("roll out", _ROLL_OUT_WORDS["imitate" if self.imitate else self.roll_out]),
@@ -224,7 +224,7 @@ def _contradictions(made: Algorithm, given: dict[str, Any]) -> None:
         ("beta_in", mixture_in and not made.restart, f"roll_in is '{made.roll_in}', not 'mixture'"),
         ("alpha", made.restart, "only searn has it"),
         ("horizon", made.roll_out != "none", "there are no roll-outs"),
-        ("prune", made.roll_out != "none", "there are no roll-outs"),
+        ("prune", made.roll_out in ("mixture", "learned"), "the learner rolls nothing out"),
         ("returned", not made.restart, "searn returns its mixture"),
     ):
         if option in given and not fits:

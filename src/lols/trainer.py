@@ -98,6 +98,11 @@ class Trainer:
             learner = LearnerSettings(learner, update or default)
         elif update is not None:
             raise ConfigurationError("update has no effect: it is part of the LearnerSettings that were given")
+        if learner.slack is not None and self.algorithm.restart:
+            raise ConfigurationError(
+                f"slack must be None for {self.algorithm.name}: its learner starts anew in every pass, and the policy "
+                "that rolls in is another one"
+            )
         self.settings = learner
         self.passes, self.batch_size, self.seed, self.threads = passes, batch_size, seed, threads
         self.shuffle, self.compiled = shuffle, compiled

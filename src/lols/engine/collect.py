@@ -88,11 +88,16 @@ def record(space, x, s, legal, of, first_item, sight, slots, slot, n, m, where):
 
 
 @dual
-def prune(reference, x, y, s, legal, most, taken, predicted, stream, kept, opinion, where):
-    """Thin out `legal` to the best-liked actions, the one taken and the teacher's: no other is worth a roll-out."""
+def prune(space, reference, x, y, s, legal, most, taken, predicted, stream, kept, opinion, where):
+    """Thin out `legal` to the best-liked actions, the one taken and the teacher's: no other is worth a roll-out.
+
+    The teacher may find actions good that were not sampled, so that it is asked about all legal ones; with the stream
+    of `sample_actions` it names the action that was kept there.
+    """
+    find_legal(space, x, s, kept)
+    teacher = teacher_action(reference, x, y, s, kept, mix(stream, TEACHER), opinion, where)
     for a in range(legal.size):
-        kept[a] = a == taken
-    kept[teacher_action(reference, x, y, s, legal, mix(stream, TEACHER), opinion, where)] = True
+        kept[a] = a == taken or a == teacher
     for _ in range(most):
         best = -1
         for a in range(legal.size):
@@ -219,11 +224,14 @@ def evaluate(
         for a in range(legal.size):
             scratch.values[a] = scratch.opinion.costs[a]
     shared = toss(plan, learned, beta, shared_stream, state_stream)
-    if closed and not expected and shared == TEACHER_POLICY and not comparing:
+    apart = plan.roll_out == MIXTURE and plan.mix == ROLLOUT
+    teacher_alone = shared == TEACHER_POLICY and not expected and not apart
+    if closed and teacher_alone and not comparing:
         return
-    if plan.prune > 0 and not (closed and not expected and shared == TEACHER_POLICY):
+    if plan.prune > 0 and not teacher_alone:  # whether the teacher's costs are known in closed form or not
+        stream = mix(mix(round_key, SAMPLE_ACTION), t)
         prune(
-            reference, x, y, s, legal, plan.prune, base.action[t], scratch.predicted[t], state_stream, scratch.here,
+            space, reference, x, y, s, legal, plan.prune, base.action[t], scratch.predicted[t], stream, scratch.here,
             scratch.opinion, where,
         )  # fmt: skip
     for a in range(legal.size):
@@ -290,8 +298,11 @@ def sample_actions(reference, x, y, s, legal, most, taken, stream, kept, opinion
 @dual
 def passed_over(plan, costs, predicted):
     """Whether the policy that rolled in has a state so right that learning from it would change nothing."""
-    if not np.isfinite(plan.slack) or np.isnan(predicted[0]):
+    if not np.isfinite(plan.slack):
         return False
+    for a in range(predicted.size):
+        if not np.isfinite(predicted[a]):  # nobody asked, or the weights ran away, which the learner will report
+            return False
     return worst_violation(costs, predicted, plan.margin)[2] < -plan.slack
 
 

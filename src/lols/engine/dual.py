@@ -62,11 +62,10 @@ class Kernel:
         with np.errstate(over="ignore", invalid="ignore"):
             return self.plain(*arguments)
 
-
     def _check_cache(self) -> None:
         """Throw the cache away if it cannot be read: another version may have left classes there that are gone."""
         self._checked = True
-        cache = getattr(self.compiled, "_cache", None)
+        cache: Any = getattr(self.compiled, "_cache", None)
         try:
             cache._cache_file._load_index()
         except Exception:

@@ -31,6 +31,7 @@ class Table(NamedTuple):
 
     shift: int
     entries: np.ndarray  # [slot, 2]: feature and row side by side, so that a look-up is one cache miss; row -1 if empty
+    marks: np.ndarray  # [slot]: eight bits that say which features are surely not there, so that most cost no miss
 
     @property
     def keys(self) -> np.ndarray:
@@ -76,7 +77,7 @@ class Plan(NamedTuple):
     closed_form: bool
     cache_items: bool
     live: int  # cells that a deviation copies; 0 for all
-    margin: float  # the hinge's, 0 if it is as wide as the difference in cost; states that have it may be passed over
+    margin: float  # the hinge's, -1 if it is as wide as the difference in cost; states that have it may be passed over
     slack: float  # how much wider the margin of a state that is passed over must be; infinite for none
 
 

@@ -12,15 +12,18 @@ from lols.hashing import spread
 __all__ = ["copied", "features_by_row", "fill", "fixed_table", "growing_table", "is_fixed"]
 
 
+MARKS = np.array([1, 2, 4, 8, 16, 32, 64, 128], np.uint8)
+
+
 def growing_table(capacity: int) -> Table:
     """An empty map for up to half of `capacity` features, a power of two."""
     bits = int(capacity).bit_length() - 1
-    return Table(64 - bits, np.full((1 << bits, 2), -1, np.int64))
+    return Table(64 - bits, np.full((1 << bits, 2), -1, np.int64), np.zeros(1 << bits, np.uint8))
 
 
 def fixed_table(bits: int) -> Table:
     """A table in which every feature has one of 2**bits rows, shared where hashes collide."""
-    return Table(64 - bits, np.zeros((0, 2), np.int64))
+    return Table(64 - bits, np.zeros((0, 2), np.int64), np.zeros(0, np.uint8))
 
 
 def is_fixed(table: Table) -> bool:
@@ -30,7 +33,7 @@ def is_fixed(table: Table) -> bool:
 
 def copied(table: Table) -> Table:
     """A copy that later insertions do not touch."""
-    return table._replace(entries=table.entries.copy())
+    return table._replace(entries=table.entries.copy(), marks=table.marks.copy())
 
 
 def features_by_row(table: Table, count: int) -> np.ndarray:
@@ -43,7 +46,8 @@ def features_by_row(table: Table, count: int) -> np.ndarray:
 
 def fill(table: Table, features: np.ndarray) -> None:
     """Give features their rows in an empty map."""
-    rehash(Table(table.shift, np.stack([features.astype(np.int64), np.arange(features.size)], axis=1)), table)
+    entries = np.stack([features.astype(np.int64), np.arange(features.size)], axis=1)
+    rehash(table._replace(entries=entries), table)
 
 
 @dual
@@ -61,7 +65,17 @@ def lookup(table, identity):
     """The row of a feature, or -1 where it has none."""
     if table.entries.shape[0] == 0:
         return spread(identity, table.shift)
+    place = spread(identity, table.shift - 3)
+    if table.marks[place >> 3] & MARKS[place & 7] == 0:
+        return np.int64(-1)
     return table.entries[find(table, identity), 1]
+
+
+@dual
+def mark(table, identity):
+    """Note that a feature may be there."""
+    place = spread(identity, table.shift - 3)
+    table.marks[place >> 3] |= MARKS[place & 7]
 
 
 @dual
@@ -74,6 +88,7 @@ def insert(table, identity, count, most):
         table.entries[h, 0] = identity
         table.entries[h, 1] = count[0]
         count[0] += 1
+        mark(table, identity)
     return table.entries[h, 1]
 
 
@@ -88,3 +103,4 @@ def rehash(old, new):
                 h = (h + 1) & mask
             new.entries[h, 0] = old.entries[k, 0]
             new.entries[h, 1] = old.entries[k, 1]
+            mark(new, old.entries[k, 0])

@@ -406,11 +406,13 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
         chosen = algorithm(self.algorithm, **options)
         margins = self.learner == "hinge"
-        if self.prune is not None and margins and chosen.roll_out != "none":
+        if self.prune is not None and margins and chosen.roll_out in ("mixture", "learned"):
             chosen = algorithm(chosen, prune=self.prune)
         update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
         rate = RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
-        settings = LearnerSettings(self.learner, update, rate=rate, slack=self.slack if margins else None)
+        settings = LearnerSettings(
+            self.learner, update, rate=rate, slack=self.slack if margins and not chosen.restart else None
+        )
         return Trainer(
             self.task_.space,
             self.task_.reference(self.reference),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.engine.dual import bind
 from lols.engine.structures import Batch, Policy
 from lols.engine.table import features_by_row, fill, fixed_table, growing_table, is_fixed, rehash
 from lols.errors import ConfigurationError, LolsError
@@ -31,6 +32,8 @@ from lols.learners.structures import (
 
 __all__ = ["Learner"]
 
+# Its type carries the digest of the library's sources: a kernel that is cached under one file must not outlive others.
+LIBRARY = bind("Library", {})
 RIDGE_BYTES = 1 << 30
 FIRST_BYTES = 1 << 26
 
@@ -146,7 +149,7 @@ class Learner:
         widest = max(batch.slots.ids.size, batch.slots.action_ids.size // self.actions) // max(slots, 1)
         if widest > self._work.rows.size:
             self._work = _workspace(widest, self.columns, self.actions, self.shared.inverse.shape[1])
-        common = (batch, count, self.shared, self.single, self.recipe, self.by_action)
+        common = (LIBRARY, batch, count, self.shared, self.single, self.recipe, self.by_action)
         if self.recipe.reduction == HINGE:
             learn_margins_kernel(self.compiled, *common, self._work, self.counters)
         else:
@@ -188,7 +191,7 @@ class Learner:
     def _average(self, bank: Bank) -> np.ndarray:
         """The mean of the weights after each round: a change in round i is in all rounds from i on."""
         made = np.zeros((max(int(bank.filled[0]), 1), bank.weights.shape[1]), np.float32)
-        average_kernel(self.compiled, bank, max(float(self.counters[ROUNDS]), 1.0), made)
+        average_kernel(self.compiled, LIBRARY, bank, max(float(self.counters[ROUNDS]), 1.0), made)
         return made
 
     # --- state ---

@@ -190,7 +190,7 @@ def ready(shared, slots, slot, insert_all, work, counters):
     return True
 
 
-def learn_margins(batch, count, shared, single, recipe, by_action, work, counters):
+def learn_margins(library, batch, count, shared, single, recipe, by_action, work, counters):
     """The hinge: learn from the first `count` examples of a batch, in order; each is one round of Algorithm 1."""
     for b in range(count):
         counters[ROUNDS] += 1.0
@@ -200,7 +200,7 @@ def learn_margins(batch, count, shared, single, recipe, by_action, work, counter
                 learn_hinge(shared, single, recipe, by_action, batch.slots, slot, work, counters)
 
 
-def learn_costs(batch, count, shared, single, recipe, by_action, code, work, counters):
+def learn_costs(library, batch, count, shared, single, recipe, by_action, code, work, counters):
     """CSOAA and SECOC: the same, by regression of many columns at once."""
     slots = batch.slots
     for b in range(count):
@@ -218,7 +218,7 @@ def learn_costs(batch, count, shared, single, recipe, by_action, code, work, cou
             regress_rows(shared, recipe, work.rows, slots.values, slots.start[slot], slots.stop[slot], work, counters)
 
 
-def average(bank, rounds, made):
+def average(library, bank, rounds, made):
     """The mean of the weights after each round."""
     for row in range(bank.filled[0]):
         for j in range(made.shape[1]):
