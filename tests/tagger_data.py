@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +67,11 @@ def columns(words: list[list[str]], tags: list[list[str]], *, between: str = " "
     )
 
 
-def weights(tagger: Tagger | Path | str, folder: Path | None = None) -> dict[str, Any]:
-    """Weights by feature, exactly."""
+def weights(tagger: Tagger | Path) -> dict[str, Any]:
+    """Weights by feature, exactly: those of a tagger, or of a model file."""
     if isinstance(tagger, Tagger):
-        assert folder is not None
-        tagger.save(folder / "weights-of.lols")
-        tagger = folder / "weights-of.lols"
+        with tempfile.TemporaryDirectory() as folder:
+            tagger.save(Path(folder, "of.lols"))
+            return weights(Path(folder, "of.lols"))
     _, tensors = read_tensors(tagger, "model")
     return {name: (t.dtype.str, t.shape, t.tobytes()) for name, t in tensors.items() if not name.startswith("task.")}

@@ -156,7 +156,6 @@ def test_types_of_one_token_each_are_told_from_those_that_last(task: Any) -> Non
 
 
 @pytest.mark.uncompiled
-@pytest.mark.xfail(strict=True, reason="BUG: parts is 1, but there is no type; the engine reads beyond the array")
 def test_templates_of_history_only_leave_items_without_features() -> None:
     corpus = corpus_of([["a", "b"], ["c"]])
     encoded = encode(Layout.of(parse_templates(["tag[-1]"])), corpus.columns, corpus.offsets)

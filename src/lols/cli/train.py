@@ -74,11 +74,14 @@ def tagger(
         typer.Option(help="Where the coin is tossed: state, rollout, example or expected.", rich_help_panel=SEARCH),
     ] = None,
     prune: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Roll out this many best-liked tags and the teacher's; 0 for all tags.", rich_help_panel=SEARCH
+            help="Roll out this many best-liked tags and the teacher's; 0 for all tags. By default 2 with the optimal "
+            "teacher, else 0.",
+            show_default=False,
+            rich_help_panel=SEARCH,
         ),
-    ] = 2,
+    ] = None,
     reference: Annotated[
         str, typer.Option(help="The teacher: optimal, suboptimal or bad.", rich_help_panel=SEARCH)
     ] = "optimal",
@@ -124,7 +127,7 @@ def tagger(
         roll_out=roll_out,
         beta=beta,
         mix=mix,
-        prune=prune or None,
+        prune="auto" if prune is None else prune or None,
         reference=reference,
         learner=learner,
         update=update,

@@ -296,27 +296,50 @@ def sample_actions(reference, x, y, s, legal, most, taken, stream, kept, opinion
 
 
 @dual
-def passed_over(plan, costs, predicted):
-    """Whether the policy that rolled in has a state so right that learning from it would change nothing."""
+def passed_over(plan, costs, predicted, bits, sight):
+    """Whether the policy that rolled in has a state so right that learning from it would change nothing.
+
+    What `worst_violation` says, without branches: this is asked of every state. The cheapest actions cost 0.
+    """
     if not np.isfinite(plan.slack):
         return False
+    fine = True
     for a in range(predicted.size):
-        if not np.isfinite(predicted[a]):  # nobody asked, or the weights ran away, which the learner will report
-            return False
-    return worst_violation(costs, predicted, plan.margin)[2] < -plan.slack
+        fine &= np.isfinite(predicted[a])
+    if not fine:  # nobody asked, or the weights ran away, which the learner will report
+        return False
+    if plan.margin < 0.0 or costs.size < 2:
+        return worst_violation(costs, predicted, plan.margin)[2] < -plan.slack
+    most = np.int32(2147483647)
+    good, bad = most, most
+    for a in range(costs.size):
+        ordered = bits[a] ^ ((bits[a] >> np.int32(31)) & most)
+        good = min(good, ordered if costs[a] == 0.0 else most)
+        bad = min(bad, ordered if costs[a] > 0.0 and costs[a] < np.inf else most)
+    if bad == most:
+        return True
+    sight.bits[0] = good ^ ((good >> np.int32(31)) & most)
+    sight.bits[1] = bad ^ ((bad >> np.int32(31)) & most)
+    return sight.costs[0] + (np.float32(plan.margin) - sight.costs[1]) < -plan.slack
 
 
 @dual
-def relative_costs(legal, values, costs, slot, where):
-    """Write the cost vector of a state: what each action costs more than the best one."""
-    least, wrong = np.inf, False
+def relative_costs(legal, values, bits, costs, slot, where):
+    """Write the cost vector of a state: what each action costs more than the best one; `bits` are `values`."""
+    wrong, most = False, np.int64(9223372036854775807)
+    low = most
     for a in range(legal.size):
-        wrong |= legal[a] and not np.isfinite(values[a])
-    for a in range(legal.size):
-        if legal[a] and values[a] < least:
-            least = values[a]
+        wrong |= legal[a] & (not np.isfinite(values[a]))
+        ordered = bits[a] ^ ((bits[a] >> np.int64(63)) & most)
+        low = min(low, ordered if legal[a] else most)
     if wrong and where[0] == 0:
         where[0] = NOT_FINITE
+    low = low ^ ((low >> np.int64(63)) & most)
+    least = np.inf
+    for a in range(legal.size):
+        if legal[a] and bits[a] == low:
+            least = values[a]
+            break
     for a in range(legal.size):
         costs[slot, a] = values[a] - least if legal[a] else np.inf
 
@@ -406,8 +429,9 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
                         round_key, need == compared, scratch, batch, b,
                     )  # fmt: skip
                 need -= 1
-                relative_costs(legal, scratch.values, slots.costs, slot, where)
-                if passed_over(plan, slots.costs[slot], scratch.predicted[t]):
+                relative_costs(legal, scratch.values, scratch.value_bits, slots.costs, slot, where)
+                seen, bits = scratch.predicted[t], scratch.predicted_bits[t]
+                if passed_over(plan, slots.costs[slot], seen, bits, scratch.sight):
                     slots.weight[slot] = 0.0
                 else:
                     gather(space, x, s, item_count, scratch.sight, where)

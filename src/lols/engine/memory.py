@@ -29,7 +29,8 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
     memo = 1
     if examples.space.key is not None:
         memo = min(MEMO_MOST, 1 << (2 * steps * sizes.actions).bit_length())
-    costs = np.zeros(sizes.actions, np.float32)
+    costs, values = np.zeros(sizes.actions, np.float32), np.zeros(sizes.actions, np.float64)
+    predicted = np.zeros((steps + 1, sizes.actions), np.float32)
     lasting = min(examples.items.lasting, examples.items.start.size - 1)
     places = max(1, min(components * sizes.roles * lasting, TYPES_MOST))
     return Scratch(
@@ -37,8 +38,10 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
         deviation=np.zeros(states, state_type(compiled)),
         legal=np.zeros(sizes.actions, np.bool_),
         here=np.zeros(sizes.actions, np.bool_),
-        predicted=np.zeros((steps + 1, sizes.actions), np.float32),
-        values=np.zeros(sizes.actions, np.float64),
+        predicted=predicted,
+        predicted_bits=predicted.view(np.int32),
+        values=values,
+        value_bits=values.view(np.int64),
         sight=Sight(
             features=feature_buffer(sizes.features),
             action_features=feature_buffer(sizes.action_features),

@@ -197,7 +197,9 @@ class Scratch(NamedTuple):
     legal: np.ndarray
     here: np.ndarray  # legal actions of a roll-out's state
     predicted: np.ndarray  # [step, action]: costs in the eyes of the policy that rolled in; NaN where it was not asked
+    predicted_bits: np.ndarray  # the same memory as integers
     values: np.ndarray  # evaluated costs, by action
+    value_bits: np.ndarray  # the same memory as integers
     sight: Sight
     opinion: Opinion
     memo: Memo

@@ -65,8 +65,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         What is minimised: `"hamming"` (wrong tags), or for spans `"spans"` (false positives plus false negatives) or
         `"f1"` (1 - F1 of each sentence, which takes real roll-outs and more time).
     algorithm, roll_in, roll_out, beta, mix, prune
-        The algorithm, and choices that override its own (see `lols.Algorithm`). Rolled out are, by default, the two
-        best-liked tags and the teacher's: with a margin learner no others matter.
+        The algorithm, and choices that override its own (see `lols.Algorithm`). With the optimal teacher and the hinge,
+        `prune="auto"` has the learner roll out the two tags that it likes best and the teacher's; else all.
     reference
         The teacher: `"optimal"`, `"suboptimal"` (the truth half of the time, else the first tag) or `"bad"`.
     learner, update, rate, slack
@@ -110,7 +110,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         roll_out: str | None = None,
         beta: Any = None,
         mix: str | None = None,
-        prune: int | None = PRUNE,
+        prune: int | str | None = "auto",
         reference: str = "optimal",
         learner: str = "hinge",
         update: str | None = None,
@@ -406,8 +406,10 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
         chosen = algorithm(self.algorithm, **options)
         margins = self.learner == "hinge"
-        if self.prune is not None and margins and chosen.roll_out in ("mixture", "learned"):
-            chosen = algorithm(chosen, prune=self.prune)
+        # Under another teacher the best tag may be neither the teacher's nor one that the learner likes yet.
+        prune = (PRUNE if margins and self.reference == "optimal" else None) if self.prune == "auto" else self.prune
+        if prune is not None and chosen.roll_out in ("mixture", "learned"):
+            chosen = algorithm(chosen, prune=prune)
         update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
         rate = RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
         settings = LearnerSettings(

@@ -20,7 +20,7 @@ def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.
     >>> unpack(arrays, 2).tolist()
     [[[3.0, 4.0], [0.0, 2.0]]]
     """
-    counts = _count(stack, rows)
+    counts = _count(stack)[:, rows]
     kept = np.flatnonzero(counts.any(axis=0))
     counts = np.ascontiguousarray(counts[:, kept])
     small = np.uint8 if stack.shape[2] <= 256 else np.int32
@@ -44,12 +44,14 @@ def unpack(arrays: dict[str, np.ndarray], columns: int) -> np.ndarray:
 
 
 @njit(cache=True, nogil=True)
-def _count(stack, rows):
-    counts = np.zeros((stack.shape[0], rows.size), np.int32)
+def _count(stack):
+    counts = np.zeros((stack.shape[0], stack.shape[1]), np.int32)
     for c in range(stack.shape[0]):
-        for k in range(rows.size):
+        for k in range(stack.shape[1]):
+            count = np.int32(0)
             for j in range(stack.shape[2]):
-                counts[c, k] += stack[c, rows[k], j] != 0.0
+                count += np.int32(stack[c, k, j] != 0.0)
+            counts[c, k] = count
     return counts
 
 
