@@ -241,7 +241,10 @@ def test_among_strings_what_is_no_string_is_named(sentences: Any, place: str) ->
     [
         ([[3]], "sentence 0, word 0: a word is a string or a dictionary of features, not int"),
         ([[], [{}, None]], "sentence 1, word 1: a word is a string or a dictionary of features, not NoneType"),
-        ([[], [{"n": float("nan")}]], "sentence 1, word 0: feature 'n' is nan; give a string, a bool or a finite number"),
+        (
+            [[], [{"n": float("nan")}]],
+            "sentence 1, word 0: feature 'n' is nan; give a string, a bool or a finite number",
+        ),
         ([[{"n": float("inf")}]], "sentence 0, word 0: feature 'n' is inf; give a string, a bool or a finite number"),
         ([[{"n": None}]], "sentence 0, word 0: feature 'n' is None; give a string, a bool or a finite number"),
         ([[{"n": [1]}]], "sentence 0, word 0: feature 'n' is [1]; give a string, a bool or a finite number"),

@@ -224,30 +224,38 @@ def test_rewriting_a_file_unchanged_keeps_it_readable(saved: Path, model: lols.M
     assert lols.load(saved, SPACE).predict(UNSEEN) == model.predict(UNSEEN)
 
 
-@pytest.mark.parametrize("number", [0, 2, 999, "1", None])
+@pytest.mark.parametrize("number", [0, 1, 999, "2", None])
 def test_another_format_is_refused_by_number(number: Any, saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     header, tensors = read_tensors(saved, "model")
     del header["kind"], header["format"]
     with monkeypatch.context() as patch:
         patch.setattr(model_file, "FORMAT", number)
         write_tensors(saved, "model", header, tensors)
-    refused(saved, f"format {number}; this version of lols reads format 1")
+    refused(saved, f"format {number}; this version of lols reads format 2")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_weights_that_are_not_numbers_are_refused(value: float, saved: Path) -> None:
     def change(header: dict[str, Any], tensors: dict[str, Any]) -> None:
-        tensors["shared.weights"] = tensors["shared.weights"].copy()
-        tensors["shared.weights"][0, 3, 1] = value
+        tensors["shared.values"] = tensors["shared.values"].copy()
+        tensors["shared.values"][3] = value
 
     rewrite(saved, change)
-    refused(saved, "shared.weights", "NaN or infinity")
+    refused(saved, "shared.values", "NaN or infinity")
 
 
 TENSORS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    "fewer rows": lambda t: t.update({"shared.weights": t["shared.weights"][:, :-1].copy()}),
-    "fewer columns": lambda t: t.update({"shared.weights": t["shared.weights"][:, :, :3].copy()}),
-    "a flat array": lambda t: t.update({"shared.weights": t["shared.weights"].ravel()}),
+    "fewer rows": lambda t: t.update({"shared.counts": t["shared.counts"][:, :-1].copy()}),
+    "fewer rows and weights": lambda t: t.update(
+        {
+            "shared.counts": t["shared.counts"][:, :-1].copy(),
+            "shared.columns": t["shared.columns"][: -t["shared.counts"][0, -1]].copy(),
+            "shared.values": t["shared.values"][: -t["shared.counts"][0, -1]].copy(),
+        }
+    ),
+    "fewer weights": lambda t: t.update({"shared.values": t["shared.values"][:-1].copy()}),
+    "columns beyond the actions": lambda t: t.update({"shared.columns": np.full_like(t["shared.columns"], 4)}),
+    "a flat array": lambda t: t.update({"shared.counts": t["shared.counts"].ravel()}),
     "more features": lambda t: t.update({"shared.features": np.arange(t["shared.features"].size + 1)}),
     "features twice": lambda t: t.update({"shared.features": np.zeros_like(t["shared.features"])}),
     "features in a square": lambda t: t.update({"shared.features": t["shared.features"].reshape(-1, 1)}),
@@ -256,10 +264,12 @@ TENSORS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no chances": lambda t: t.update({"chances": np.zeros(0)}),
     "chances in a square": lambda t: t.update({"chances": np.ones((1, 1))}),
     "small chances": lambda t: t.update({"chances": np.array([0.5])}),
-    "no weights": lambda t: t.pop("shared.weights"),
+    "no weights": lambda t: t.pop("shared.values"),
+    "no counts": lambda t: t.pop("shared.counts"),
+    "no columns": lambda t: t.pop("shared.columns"),
     "no features": lambda t: t.pop("shared.features"),
     "no chance array": lambda t: t.pop("chances"),
-    "action weights missing": lambda t: t.pop("single.weights"),
+    "action weights missing": lambda t: t.pop("single.values"),
 }
 
 
@@ -308,7 +318,7 @@ def test_a_header_that_is_no_json_object_is_refused(text: str, tmp_path: Path) -
 def test_the_header_is_json_that_other_programs_can_read(saved: Path) -> None:
     with safetensors.safe_open(saved, framework="numpy") as opened:
         header = json.loads(opened.metadata()["lols"])
-    assert (header["kind"], header["format"], header["space"]["actions"]) == ("model", 1, 4)
+    assert (header["kind"], header["format"], header["space"]["actions"]) == ("model", 2, 4)
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------

@@ -90,7 +90,9 @@ def test_threads_do_not_change_a_stream() -> None:
     assert weights(streamed([5, 20], batch_size=32, threads=2)) == whole(32)
 
 
-@pytest.mark.parametrize("options", [{"algorithm": "cloning"}, {"learner": "csoaa"}, {"beta": "auto"}, {"mix": "rollout"}])
+@pytest.mark.parametrize(
+    "options", [{"algorithm": "cloning"}, {"learner": "csoaa"}, {"beta": "auto"}, {"mix": "rollout"}]
+)
 def test_other_choices_stream_as_well(options: dict[str, Any]) -> None:
     wanted = weights(tagger(batch_size=3, **options).fit(WORDS, GOLD))
     assert weights(streamed([1, 2, 17], batch_size=3, **options)) == wanted

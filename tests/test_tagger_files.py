@@ -162,7 +162,9 @@ def test_a_model_of_another_kind_is_told_apart(tmp_path: Path, saved: Path) -> N
     model.save(tmp_path / "own.lols")
     with pytest.raises(ModelFileError, match=r"own.lols: not a tagger; `lols inspect` says what it is"):
         Tagger.load(tmp_path / "own.lols")
-    with pytest.raises(ModelFileError, match=r"a model of a search space of your own; load it with lols.load\(path, sp"):
+    with pytest.raises(
+        ModelFileError, match=r"a model of a search space of your own; load it with lols.load\(path, sp"
+    ):
         lols.load(tmp_path / "own.lols")
     rewrite(saved, lambda h, t: h["task"].update(name="parser"))
     with pytest.raises(ModelFileError, match="a model of 'parser', which this version of lols does not know; install"):

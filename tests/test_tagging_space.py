@@ -189,7 +189,9 @@ def weights(task: TaggingTask, examples: Examples, tricks: dict[str, bool], **op
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(("scheme", "loss"), [(None, "hamming"), ("bio", "hamming"), ("bio", "spans"), ("bilou", "spans")])
+@pytest.mark.parametrize(
+    ("scheme", "loss"), [(None, "hamming"), ("bio", "hamming"), ("bio", "spans"), ("bilou", "spans")]
+)
 @pytest.mark.parametrize("roll_out", ["reference", "mixture"])
 def test_costs_in_closed_form_are_those_of_real_roll_outs(
     direction: str, scheme: str | None, loss: str, roll_out: str
@@ -203,17 +205,8 @@ def test_costs_in_closed_form_are_those_of_real_roll_outs(
         assert np.frombuffer(made[0][0], np.float32).any()
 
 
-# BUG (engine/collect.py, evaluate; tests/test_tricks.py fails for the same reason): where the teacher rolls out and has
-# costs in closed form, nothing is pruned with the trick and all but a few actions without it.
-PRUNED = pytest.mark.xfail(strict=True, reason="BUG: closed_form switches pruning off where the teacher rolls out")
-
-
-@pytest.mark.parametrize(
-    ("scheme", "loss", "prune"),
-    [(None, "hamming", None), ("bilou", "hamming", None), ("bio", "spans", None), ("bio", "f1", None)]
-    + [pytest.param(*case, 2, marks=PRUNED) for case in ((None, "hamming"), ("bilou", "hamming"), ("bio", "spans"))]
-    + [("bio", "f1", 2)],
-)
+@pytest.mark.parametrize(("scheme", "loss"), [(None, "hamming"), ("bilou", "hamming"), ("bio", "spans"), ("bio", "f1")])
+@pytest.mark.parametrize("prune", [None, 2])
 def test_tagging_needs_no_trick(scheme: str | None, loss: str, prune: int | None) -> None:
     labels = make_labels(scheme, ["B-P", "B-Q"]) if scheme else ["X", "Y", "Z"]
     task = TaggingTask(labels, scheme=scheme, loss=loss, templates=TEMPLATES)

@@ -106,6 +106,14 @@ class SearchSpace:
     items(x, s, out)
         Which input items the state looks at, in which role: `look(out, item, role)`.
 
+    Further
+    -------
+    settings
+        Numbers and arrays that all examples share: the functions see them in `x`.
+    nonnegative
+        That `cost` is never negative. What a deviation has cost already then bounds what it will cost in the end, and
+        many need no roll-out.
+
     Examples
     --------
     Tagging with the previous tag as the only history:
@@ -154,6 +162,7 @@ class SearchSpace:
     key: Function | None = None
     items: Function | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    nonnegative: bool = False
     name: str = ""
 
     NEEDED: ClassVar = {"start": 2, "actions": 3, "step": 3, "features": 3, "loss": 3, "output": 2, "encode": 1}

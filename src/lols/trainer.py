@@ -34,7 +34,7 @@ from lols.space import Reference, SearchSpace
 __all__ = ["Trainer", "train"]
 
 MOST_TOGETHER = 64
-TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live")
+TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
 
 
 class Trainer:
@@ -136,6 +136,7 @@ class Trainer:
             closed_form=on["closed_form"],
             cache_items=on["cache_items"],
             live=live or 0,
+            bound=on["bound"] and self.space.nonnegative and self.settings.only_order,
             margin=self.settings.width,
             slack=np.inf if self.settings.slack is None else float(self.settings.slack),
         )

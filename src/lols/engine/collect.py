@@ -234,6 +234,8 @@ def evaluate(
             space, reference, x, y, s, legal, plan.prune, base.action[t], scratch.predicted[t], stream, scratch.here,
             scratch.opinion, where,
         )  # fmt: skip
+    bounded = plan.bound and has(space, "cost") and not expected and not apart
+    bounded = bounded and not comparing and repeats(plan, policy.chances.size, shared)
     for a in range(legal.size):
         if not legal[a] or where[0] != 0:
             continue
@@ -250,6 +252,8 @@ def evaluate(
                 continue
             if plan.reuse and a == base.action[t] and repeats(plan, policy.chances.size, acting):
                 value = base.value[t]
+            elif bounded and a != base.action[t] and cost(space, x, y, s, a) > base.value[t]:
+                value = cost(space, x, y, s, a)  # whatever follows, it costs more than the action that was taken
             else:
                 share = beta if plan.mix == STEP else 0.0
                 value = deviate(

@@ -77,26 +77,17 @@ class Plan(NamedTuple):
     closed_form: bool
     cache_items: bool
     live: int  # cells that a deviation copies; 0 for all
+    bound: bool  # a deviation that already costs more than is known to be possible need not be rolled out
     margin: float  # the hinge's, -1 if it is as wide as the difference in cost; states that have it may be passed over
     slack: float  # how much wider the margin of a state that is passed over must be; infinite for none
 
 
 def following(seed: int, random_ties: bool) -> Plan:
     """A plan for following a policy: all that matters then is how ties are broken and draws are made."""
-    return Plan(
-        seed,
-        LEARNED,
-        NONE,
-        STATE,
-        random_ties,
-        *(False,) * 2,
-        *(0,) * 4,
-        *(False,) * 5,
-        cache_items=True,
-        live=0,
-        margin=1.0,
-        slack=np.inf,
-    )
+    nothing: dict[str, Any] = dict.fromkeys(Plan._fields, 0) | {"roll_in": LEARNED, "roll_out": NONE, "mix": STATE, "slack": np.inf}
+    flags = ("random_teacher", "set_valued", "imitate", "compare", "merge", "reuse", "closed_form", "bound")
+    chosen = dict.fromkeys(flags, False) | {"cache_items": True, "margin": 1.0}
+    return Plan(**(nothing | chosen | {"seed": seed, "random_ties": random_ties}))
 
 
 class Data(NamedTuple):

@@ -208,7 +208,7 @@ def _evaluate(
     task, model = tagger.task_, tagger._fitted
     reference = task.reference(tagger.reference)
     trainer = Trainer(task.space, reference, algorithm=chosen, seed=tagger.seed, compiled=compiled)
-    plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf)
+    plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf, bound=False)
     steps = taken.size
     rounds = _measuring_rounds(plan.seed, steps)
     share = np.full(steps, beta)

@@ -99,6 +99,11 @@ class LearnerSettings:
         return 0.0 if self.update == "perceptron" else -1.0 if self.margin == "cost" else 1.0
 
     @property
+    def only_order(self) -> bool:
+        """Whether it only matters which actions are cheapest, not by how much."""
+        return self.reduction == "hinge" and self.margin == "unit"
+
+    @property
     def step(self) -> float:
         """The rate in force."""
         return DEFAULT_RATES[self.reduction, self.update] if self.rate is None else self.rate

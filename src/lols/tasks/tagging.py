@@ -182,7 +182,7 @@ def make_space(
     chosen = {"step": step, "loss": loss, "cost": cost, "key": key} | dict(functions or {})
     return SearchSpace(
         start=start, actions=actions, features=features, items=items, output=output, encode=encode, sizes=sizes,
-        settings=settings, name="lols.tasks.tagging", **chosen,
+        settings=settings, nonnegative=True, name="lols.tasks.tagging", **chosen,
     )  # fmt: skip
 
 
