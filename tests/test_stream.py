@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def tagger(**options: Any) -> Tagger:
 def streamed(cuts: list[int], words: Any = WORDS, gold: Any = GOLD, classes: Any = CLASSES, **options: Any) -> Tagger:
     made = tagger(**options)
     places = [0, *sorted(cuts), len(words)]
-    for k, (begin, end) in enumerate(zip(places[:-1], places[1:], strict=True)):
+    for k, (begin, end) in enumerate(itertools.pairwise(places)):
         made.partial_fit(words[begin:end], gold[begin:end], classes=classes if k == 0 else None)
     return made
 
@@ -68,7 +69,7 @@ def test_one_by_one_is_the_same() -> None:
 def test_predicting_in_between_changes_nothing(folder: Path, cuts: list[int], size: int) -> None:
     made = tagger(batch_size=size)
     places = [0, *sorted(cuts), len(WORDS)]
-    for begin, end in zip(places[:-1], places[1:], strict=True):
+    for begin, end in itertools.pairwise(places):
         made.partial_fit(WORDS[begin:end], GOLD[begin:end], classes=CLASSES)
         assert [len(t) for t in made.predict(WORDS[:5])] == [len(t) for t in WORDS[:5]]
         made.predict_confidence(WORDS[:2])
@@ -214,7 +215,7 @@ def test_any_space_can_stream(cuts: list[int], size: int, beta: Any) -> None:
     wanted = trainer.fit(data, progress=False)
     stream = Stream(trainer)
     places = [0, *sorted(cuts), 20]
-    for begin, end in zip(places[:-1], places[1:], strict=True):
+    for begin, end in itertools.pairwise(places):
         if end > begin:
             stream.learn(lols.Examples(space, data[begin:end]))
     made = stream.model()

@@ -89,7 +89,7 @@ def failed_stream(made: Tagger) -> None:
 
 
 def failed_tags(made: Tagger) -> None:
-    with pytest.raises(LolsError, match="'?' is not among the classes"):
+    with pytest.raises(LolsError, match=r"'\?' is not among the classes"):
         made.partial_fit([["a"]], [["?"]], classes=["A", "B"])
 
 
@@ -246,7 +246,7 @@ def test_a_column_that_no_template_can_name_is_named(name: str) -> None:
         ([["a"], []], [["A"], []], "sentence 1 is empty: leave it out"),
         ("a b", ["A", "B"], "sentences are lists of words: give a list of them, such as [['a', 'dog'], ...]"),
         (["a", "b"], ["A", "B"], "sentences are lists of words: give a list of them, such as [['a', 'dog'], ...]"),
-        ([[{"word": "a", "n": float("nan")}]], [["A"]], "sentence 0, word 0: feature 'n' is nan; give a string, a bool"),
+        ([[{"word": "a", "n": float("nan")}]], [["A"]], "sentence 0, word 0: feature 'n' is nan; give a string"),
         ([[1, 2]], [["A", "B"]], "sentence 0, word 0: a word is a string or a dictionary of features, not int"),
         ([["a", "\ud800"]], [["A", "B"]], "sentence 0, word 1: the string holds half of a surrogate pair"),
     ],
@@ -452,7 +452,7 @@ def test_a_file_of_clusters(tmp_path: Path) -> None:
     from lols.estimators.tagger_clusters import read_clusters
 
     path = tmp_path / "paths"
-    path.write_bytes("0010\tdog\t12\r\ncat\tpet\n\n".encode())
+    path.write_bytes(b"0010\tdog\t12\r\ncat\tpet\n\n")
     assert read_clusters(str(path)) == {"dog": "0010", "cat": "pet"}
     for content, says in ((b"a b\n", ", line 1: 1 columns; write"), (b"", ": there are no clusters in it")):
         path.write_bytes(content)

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from lols.cli.base import Json, app, print_json, say
-from lols.cli.options import Column, Files, Format, Header, Threads, Use
+from lols.cli.options import File, Format, Header, LikeTraining, Threads, UseLikeTraining
 from lols.cli.predict import file_columns
 from lols.errors import LolsError
 
@@ -17,10 +17,10 @@ from lols.errors import LolsError
 @app.command()
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Labelled. " + Files, show_default=False)],
-    column: Column = None,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="Labelled. " + File, show_default=False)],
+    column: LikeTraining = None,
     word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
-    use: Use = None,
+    use: UseLikeTraining = None,
     file_format: Format = None,
     header: Header = None,
     unseen: Annotated[
@@ -40,6 +40,7 @@ def evaluate(
     reading = time.perf_counter()
     sentences, columns = read_files([file], file_columns(tagger, word, column, use, file_format, header))
     reading = time.perf_counter() - reading
+    columns.check(sentences[0])
     data = tagged(sentences, columns)
     data.check_labels()
     strange = tagger.task_.number(data.names) < 0

@@ -74,7 +74,8 @@ def _facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if found.get("fingerprint"):
         yield "fingerprint", f"{found['fingerprint']} (of the training data)"
     if found["passes"] is not None:
-        yield "training", f"{found['passes']} passes, batches of {found['batch_size']}, seed {found['seed']}"
+        best = f" (the best on the dev data: pass {found['best_pass']})" if found.get("best_pass") else ""
+        yield "training", f"{found['passes']} passes{best}, batches of {found['batch_size']}, seed {found['seed']}"
     if found["reference"]:
         yield "teacher", found["reference"]
     if found["learner"]:

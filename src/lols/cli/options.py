@@ -6,10 +6,26 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Column", "Files", "Format", "Header", "Threads", "Use", "Word", "use_of"]
+__all__ = [
+    *("Column", "File", "Files", "Format", "Header", "LikeTraining", "Threads", "Use", "UseLikeTraining", "Word"),
+    "use_of",
+]
 
 Files = "Files that hold one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read as it is."
 
+File = "A file that holds one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read as it is."
+
+LikeTraining = Annotated[
+    str | None,
+    typer.Option(
+        help="The column of the labels; as in training unless given. A number one beyond the last appends a column.",
+        show_default=False,
+    ),
+]
+UseLikeTraining = Annotated[
+    list[str] | None,
+    typer.Option(help="A further column, as NAME=COLUMN; as in training unless given.", show_default=False),
+]
 Column = Annotated[
     str | None,
     typer.Option(
@@ -35,7 +51,7 @@ Header = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether a TSV file begins with the columns' names.", show_default=False),
 ]
-Threads = Annotated[int | None, typer.Option(help="Threads; they do not change the result.")]
+Threads = Annotated[int | None, typer.Option(help="Threads; all cores unless given.", show_default=False)]
 
 
 def use_of(given: list[str] | None) -> dict[str, str] | None:

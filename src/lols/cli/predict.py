@@ -15,20 +15,20 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from lols.cli.base import Json, app, print_json
-from lols.cli.options import Column, Files, Format, Header, Threads, Use, use_of
+from lols.cli.options import File, Format, Header, LikeTraining, Threads, UseLikeTraining, use_of
 from lols.errors import ConfigurationError, LolsError
 
 
 @app.command()
 def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    file: Annotated[str, typer.Argument(metavar="FILE", help=Files + " - is standard input.", show_default=False)],
+    file: Annotated[str, typer.Argument(metavar="FILE", help=File + " - is standard input.", show_default=False)],
     output: Annotated[
         str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
     ] = "-",
-    column: Column = None,
+    column: LikeTraining = None,
     word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
-    use: Use = None,
+    use: UseLikeTraining = None,
     file_format: Format = None,
     header: Header = None,
     threads: Threads = None,
@@ -80,7 +80,9 @@ def file_columns(
 
     known = getattr(tagger, "columns_", FileColumns(label="upos", use={}))
     given = {"word": word, "label": column, "use": use_of(use), "header": header, "format": file_format}
-    return replace(known, **{"format": None, "header": None} | {k: v for k, v in given.items() if v is not None})
+    made = {k: v for k, v in given.items() if v is not None}
+    trained = None if {"word", "label", "use"} & set(made) else known.trained
+    return replace(known, **{"format": None, "header": None, "trained": trained} | made)
 
 
 def _cores() -> int:

@@ -23,7 +23,7 @@ INPUT = "What it reads"
 
 @commands.command()
 def tagger(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help=Files, show_default=False)],
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help=Files, show_default=False)],
     output: Annotated[str, typer.Option("--output", "-o", help="The model file to write.", show_default=False)],
     dev: Annotated[
         str | None, typer.Option(help="Labelled sentences on which the best pass is chosen.", show_default=False)
@@ -54,6 +54,17 @@ def tagger(
             help="How spans are written: auto, bio, iob1, bilou, bioes, or none for plain tags.", rich_help_panel=INPUT
         ),
     ] = "auto",
+    inner_scheme: Annotated[
+        str,
+        typer.Option(help="How the tagger itself writes spans: auto, bio, bilou or bioes.", rich_help_panel=LEARNING),
+    ] = "auto",
+    direction: Annotated[
+        str,
+        typer.Option(
+            help="forward, backward (places in templates then count from the end), or auto: backward for spans.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = "auto",
     loss: Annotated[
         str,
         typer.Option(help="What is minimised: hamming, or for spans: spans (FP + FN) or f1.", rich_help_panel=LEARNING),
@@ -67,17 +78,22 @@ def tagger(
     ] = None,
     beta: Annotated[
         str | None,
-        typer.Option(help="Probability of the reference in a mixture: a number or auto.", rich_help_panel=SEARCH),
+        typer.Option(
+            help="Probability of the reference in a mixture: a number, auto, linear:FROM:TO or geometric:ALPHA.",
+            rich_help_panel=SEARCH,
+        ),
     ] = None,
     mix: Annotated[
         str | None,
-        typer.Option(help="Where the coin is tossed: state, rollout, example or expected.", rich_help_panel=SEARCH),
+        typer.Option(
+            help="Where the coin is tossed: state, rollout, example, expected or step.", rich_help_panel=SEARCH
+        ),
     ] = None,
     prune: Annotated[
         int | None,
         typer.Option(
-            help="Roll out this many best-liked tags and the teacher's; 0 for all tags. By default 2 with the optimal "
-            "teacher, else 0.",
+            help="Roll out this many best-liked tags and the teacher's; 0 for all tags, as Algorithm 1 is printed. "
+            "By default 2 with the optimal teacher, else 0.",
             show_default=False,
             rich_help_panel=SEARCH,
         ),
@@ -117,10 +133,14 @@ def tagger(
     from lols.estimators.tagger_files import FileColumns, read_files, tagged
 
     _check_output(output)
+    if patience is not None and dev is None:
+        raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
     began = time.perf_counter()  # importing is start-up
     made = Tagger(
         templates=None,
         scheme=None if scheme == "none" else scheme,
+        inner_scheme=inner_scheme,
+        direction=direction,
         loss=loss,
         algorithm=algorithm,
         roll_in=roll_in,
@@ -146,6 +166,7 @@ def tagger(
     sentences, columns = read_files(files, columns)
     dev_sentences = read_files([dev], columns)[0] if dev else None
     reading = time.perf_counter() - reading
+    made.templates = _templates(templates, template, ["word", *(columns.use or {})], clusters is not None)
     compiling = time.perf_counter()
     prepare_tagger(made, sentences[0])
     compiling = time.perf_counter() - compiling
@@ -154,7 +175,6 @@ def tagger(
     held = tagged(dev_sentences, columns) if dev_sentences else None
     if held is not None:
         held.check_labels()
-    made.templates = _templates(templates, template, data.corpus, clusters is not None)
     if not as_json:
         _announce(made, data, held)
     checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
@@ -191,7 +211,7 @@ def tagger(
         "tokens_per_second": data.corpus.tokens * passes_done / work,
     }
     if report["dev"]:
-        best = max(report["dev"], key=lambda e: e.get("f1", e["accuracy"]))
+        best = report["dev"][made.model_.about["best_pass"] - 1]
         result |= {"accuracy": best["accuracy"], "best_pass": int(best["pass"])}
         result |= {"f1": best["f1"]} if "f1" in best else {}
     if as_json:
@@ -209,16 +229,21 @@ def _check_output(output: str) -> None:
         raise ConfigurationError(f"{output}: there is no folder {path.parent}; make it first")
 
 
-def _templates(path: str | None, more: list[str] | None, corpus: Any, clustered: bool) -> list[str] | None:
+def _templates(path: str | None, more: list[str] | None, names: list[str], clustered: bool) -> list[str] | None:
+    """The templates, read before anything is compiled, so that mistakes show at once; None for the default ones."""
     from lols.tasks.tagging_task import default_templates
+    from lols.tasks.templates import parse_templates
 
-    columns = [*corpus.columns, *(["cluster"] if clustered else [])]
-    if path is None:
-        return None if not more and not clustered else [*default_templates(columns), *(more or [])]
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error}); give a text file of templates") from None
+    if path is None and not more:
+        return None
+    columns = [*names, *(["cluster"] if clustered else [])]
+    lines = default_templates(columns)
+    if path is not None:
+        try:
+            lines = Path(path).read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigurationError(f"{path}: cannot be read ({error}); give a text file of templates") from None
+    parse_templates([*lines, *(more or [])], columns)
     return [*lines, *(more or [])]
 
 

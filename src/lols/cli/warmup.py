@@ -5,32 +5,35 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Annotated, Any
 
+import typer
 from rich.console import Console
 
 from lols.cli.base import Json, app, print_json
 
 # Generated sentences that `warmup` trains on: kernels are compiled for types, so a few do.
 SENTENCES = 8
-REDUCTIONS = ("hinge", "csoaa")
 
 
 @app.command()
 def warmup(
+    everything: Annotated[
+        bool, typer.Option("--all", help="Also other teachers and losses of spans: minutes more.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Fill the compilation cache, so that no later run has to wait for it.
 
-    Trains and predicts on a few generated sentences, with each way of learning and each kind of teacher. What this
-    compiles is kept on disk until the library, Numba or Python changes. A search space of your own is compiled on its
+    Trains taggers on a few generated sentences, and tags. What this compiles is kept on disk until the library, Numba
+    or Python changes. A search space of your own is compiled on its
     first run, and kept as well.
     """
     os.environ.setdefault("LOLS_ANNOUNCE", "0")  # that it compiles is all that this command says
     out = Console(quiet=as_json, highlight=False)
     out.print("Compiling what training and prediction need: about a minute, unless it is cached.")
     steps: list[dict[str, Any]] = []
-    work = _warmup_steps()
+    work = _warmup_steps(everything)
     name = next(work, None)
     while name is not None:
         out.print(f"  {name} ... ", end="")
@@ -50,23 +53,30 @@ def warmup(
         out.print(f"Everything was cached already; checking took {total:.1f} s.")
 
 
-def _warmup_steps() -> Iterator[str]:
+def _warmup_steps(everything: bool) -> Iterator[str]:
     """Give the name of each step, then do it when asked for the next one."""
     yield "loading the engine"
-    from lols.trainer import train
-    from lols.worlds import tagging_data, tagging_references, tagging_space
+    from lols.cli.prepare import prepare_prediction
+    from lols.estimators.tagger import Tagger
+    from lols.worlds import tagging_data
 
-    space, data, teachers = tagging_space(labels=12), tagging_data(SENTENCES), tagging_references()
-    for reduction in REDUCTIONS:
-        yield f"training with {reduction}"
-        model = train(space, data, teachers["optimal"], learner=reduction, passes=1, progress=False)
-    yield "prediction and evaluation"
-    model.predict([{"words": sentence["words"]} for sentence in data])
-    model.losses(data)
-    for name, teacher in teachers.items():
-        yield f"the {name} teacher"
-        train(space, data, teacher, passes=1, progress=False)
-        model.reference_losses(data, teacher)
+    data = tagging_data(SENTENCES)
+    words = [[f"w{n}" for n in sentence["words"]] for sentence in data]
+    tags = [[f"T{n:02}" for n in sentence["tags"]] for sentence in data]
+    spans = [[f"B-{n % 2}" for n in sentence["tags"]] for sentence in data]
+    yield "tagger, training"
+    tagger = Tagger(passes=1, progress=False).fit(words, tags, dev=(words, tags))
+    yield "tagger, prediction"
+    prepare_prediction(tagger)
+    yield "tagger, the paper's learner (csoaa)"
+    Tagger(passes=1, progress=False, learner="csoaa").fit(words, tags)
+    if everything:
+        for teacher in ("suboptimal", "bad"):
+            yield f"tagger, the {teacher} teacher"
+            Tagger(passes=1, progress=False, reference=teacher).fit(words, tags)
+        for loss in ("spans", "f1"):
+            yield f"tagger, loss {loss}"
+            Tagger(passes=1, progress=False, loss=loss).fit(words, spans).predict(words)
 
 
 def _compile_seconds() -> float:

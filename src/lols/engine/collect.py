@@ -97,7 +97,7 @@ def prune(space, reference, x, y, s, legal, most, taken, predicted, stream, kept
     find_legal(space, x, s, kept)
     teacher = teacher_action(reference, x, y, s, kept, mix(stream, TEACHER), opinion, where)
     for a in range(legal.size):
-        kept[a] = a == taken or a == teacher
+        kept[a] = a in (taken, teacher)
     for _ in range(most):
         best = -1
         for a in range(legal.size):

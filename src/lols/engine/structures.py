@@ -84,7 +84,12 @@ class Plan(NamedTuple):
 
 def following(seed: int, random_ties: bool) -> Plan:
     """A plan for following a policy: all that matters then is how ties are broken and draws are made."""
-    nothing: dict[str, Any] = dict.fromkeys(Plan._fields, 0) | {"roll_in": LEARNED, "roll_out": NONE, "mix": STATE, "slack": np.inf}
+    nothing: dict[str, Any] = dict.fromkeys(Plan._fields, 0) | {
+        "roll_in": LEARNED,
+        "roll_out": NONE,
+        "mix": STATE,
+        "slack": np.inf,
+    }
     flags = ("random_teacher", "set_valued", "imitate", "compare", "merge", "reuse", "closed_form", "bound")
     chosen = dict.fromkeys(flags, False) | {"cache_items": True, "margin": 1.0}
     return Plan(**(nothing | chosen | {"seed": seed, "random_ties": random_ties}))

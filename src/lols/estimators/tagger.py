@@ -180,12 +180,17 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         examples = self.task_.examples(corpus, self.task_.number(names)[numbers])
         trainer = self._trainer()
         bar = trainer.bar(examples, self.progress, "training", "tokens")
-        choice = Choice(self.task_, None if dev is None else self._held_out(*dev), self.patience, bar)
+        held = None if dev is None else self._held_out(*dev)
+        choice = Choice(self.task_, held, self.patience, bar, fitting.get("checkpoint"))
+        choice.resume(fitting.get("checkpoint") if fitting.get("resume") else None)
         model = trainer.fit(examples, progress=bar, after_pass=choice if dev is not None else None, **fitting)
         self.model_ = choice.best or model
+        self.model_.report = model.report
+        self.model_.about["best_pass"] = choice.best_pass
         if dev is not None:
             choice.fit_temperature(self.model_)
         self.temperature_ = choice.temperature
+        choice.forget()
         self._begin(trainer.learner)
         self._finish(corpus, numbers)
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
@@ -203,6 +208,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         corpus, strings = self._corpus(X), _labels(X, y)
         if len(X):
             _check_lengths(corpus.offsets)
+        if hasattr(self, "task_") and self._stream is None and self._learner is None:
+            raise ConfigurationError("a loaded tagger cannot go on learning: its file holds the policy only; use fit")
         if not hasattr(self, "task_"):
             if classes is None:
                 raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
@@ -210,6 +217,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
             self.task_ = TaggingTask(sorted(set(classes)), **self._task_options(columns, scheme))
             self._begin(None)
+            self._stream = Stream(self._trainer())
         if self._stream is None:
             self._stream = Stream(self._trainer(), self._learner)
         if corpus.tokens:
@@ -443,7 +451,11 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         """Note what else the model file holds."""
         words = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
         others = {name: column.texts for name, column in corpus.columns.items() if name not in ("word", CLUSTER)}
-        self.column_values_ = {name: t.strings() for name, t in others.items() if t.begin.size <= MOST_VALUES}
+        seen = getattr(self, "column_values_", {}) if numbers is None else {}
+        self.column_values_ = {
+            name: list(dict.fromkeys([*seen.get(name, []), *t.strings()])) for name, t in others.items()
+        }
+        self.column_values_ = {n: v for n, v in self.column_values_.items() if len(v) <= MOST_VALUES}
         if numbers is None:
             self._tokens = getattr(self, "_tokens", 0) + corpus.tokens
             self.vocabulary_ = list(dict.fromkeys([*getattr(self, "vocabulary_", []), *words]))

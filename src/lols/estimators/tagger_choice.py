@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lols.model import Model
+from lols.io.model_file import read_tensors
+from lols.model import Model, make_model
 from lols.progress import Progress
 from lols.tasks.corpus import Corpus
 from lols.tasks.span_scores import span_scores
@@ -23,8 +25,16 @@ class Choice:
     For spans F1 is what counts, else accuracy. Labels that the tagger does not know count as wrong.
     """
 
-    def __init__(self, task: TaggingTask, dev: tuple[Corpus, np.ndarray] | None, patience: int | None, bar: Progress):
+    def __init__(
+        self,
+        task: TaggingTask,
+        dev: tuple[Corpus, np.ndarray] | None,
+        patience: int | None,
+        bar: Progress,
+        checkpoint: Any = None,
+    ):
         self.task, self.patience, self.bar = task, patience, bar
+        self.kept = None if checkpoint is None else Path(f"{checkpoint}.best")
         self.best: Model | None = None
         self.history: list[dict[str, float]] = []
         self.temperature = TEMPERATURE
@@ -46,8 +56,31 @@ class Choice:
         self.bar.say(f"dev {100 * self._value(entry):.2f}")
         if self.best is None or self._value(entry) > max(values):
             self.best = model
+        if self.kept is not None and self.best is not None:
+            self.best.save(self.kept, task={"name": "best so far", "history": self.history})
         since = len(values) - int(np.argmax([*values, self._value(entry)]))
         return self.patience is not None and since >= self.patience
+
+    @property
+    def best_pass(self) -> int | None:
+        """The pass that was best, counted from 1."""
+        values = [self._value(entry) for entry in self.history]
+        return int(np.argmax(values)) + 1 if values else None
+
+    def resume(self, checkpoint: Any) -> None:
+        """Take over what was best before an interruption, if that is what the checkpoint goes on from."""
+        if checkpoint is None or self.kept is None or not self.kept.exists() or not Path(checkpoint).exists():
+            return
+        header, tensors = read_tensors(self.kept, "model")
+        passes = int(read_tensors(checkpoint, "checkpoint")[0]["pass"])
+        self.history = list(header["task"]["history"])[:passes]
+        if self.history:
+            self.best = make_model(self.kept, header, tensors, self.task.space)
+
+    def forget(self) -> None:
+        """Training is done: the best model is in its own file."""
+        if self.kept is not None:
+            self.kept.unlink(missing_ok=True)
 
     @staticmethod
     def _value(entry: dict[str, float]) -> float:

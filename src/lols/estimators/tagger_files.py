@@ -36,6 +36,17 @@ class FileColumns:
     use: Mapping[str, str] | None = None
     format: str | None = None
     header: bool | None = None
+    trained: str | None = None  # the format of the training file
+
+    def check(self, sentences: Sentences) -> None:
+        """Columns by number mean nothing in another format than that of training."""
+        named = ("conllu", "conllx")
+        numbers = [c for c in (self.word, str(self.label), *(self.use or {}).values()) if c.isdigit()]
+        if self.trained is not None and numbers and (self.trained in named) != (sentences.format in named):
+            raise LolsError(
+                f"{sentences.path}: read as {sentences.format}, but the tagger was trained on {self.trained} and knows "
+                "its columns by number; name them with --word, --column and --use"
+            )
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for model files."""
@@ -87,7 +98,7 @@ def read_files(paths: Sequence[str | os.PathLike[str]], columns: FileColumns) ->
 
 def settle(path: str | os.PathLike[str], columns: FileColumns) -> FileColumns:
     """Fill in the defaults that depend on a file's format."""
-    if columns.label is not None and columns.use is not None:
+    if columns.label not in (None, "last") and columns.use is not None:
         return columns
     if path == "-":
         raise LolsError("standard input: name the columns with --column and --use, since it can be read only once")
@@ -95,12 +106,14 @@ def settle(path: str | os.PathLike[str], columns: FileColumns) -> FileColumns:
     named = first.format in ("conllu", "conllx")
     label = columns.label or ("upos" if named else "last")
     use = columns.use
+    count = _column_count(first)
+    if label == "last":  # a file without labels has another last column
+        label = str(count)
     if use is None and first.format == "columns":
-        count = _column_count(first)
-        last = count if label == "last" else int(label) if label.isdigit() else count
+        last = int(label) if label.isdigit() else count
         word = 1 if columns.word == "form" else int(columns.word) if columns.word.isdigit() else 1
         use = {f"column{k}": str(k) for k in range(1, last) if k != word}
-    return FileColumns(columns.word, label, use or {}, columns.format, columns.header)
+    return FileColumns(columns.word, label, use or {}, columns.format, columns.header, first.format)
 
 
 def _column_count(sentences: Sentences) -> int:
@@ -110,7 +123,8 @@ def _column_count(sentences: Sentences) -> int:
     start = (
         begin - int(np.argmax(sentences.buffer[:begin][::-1] == 10)) if (sentences.buffer[:begin] == 10).any() else 0
     )
-    return len(bytes(sentences.buffer[start:end]).split())
+    line = bytes(sentences.buffer[start:end])
+    return len(line.split(b"\t") if sentences.format != "columns" else line.split())
 
 
 def tagged(files: Sequence[Sentences], columns: FileColumns) -> TaggedFile:
@@ -161,6 +175,7 @@ def tag_pieces(
     )
 
     def work(piece: Sentences) -> tuple[bytes, int]:
+        columns.check(piece)
         if piece.lines.size == 0:
             return piece.buffer.tobytes(), 0
         found = {

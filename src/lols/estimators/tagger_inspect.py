@@ -83,7 +83,10 @@ def describe_file(
         "algorithm": about.get("algorithm"),
         "algorithm_in_words": algorithm.explain() if algorithm is not None else None,
         "learner": about.get("learner"),
-        **{name: about.get(name) for name in ("reference", "passes", "batch_size", "seed", "examples", "tokens")},
+        **{
+            name: about.get(name)
+            for name in ("reference", "passes", "batch_size", "seed", "examples", "tokens", "best_pass")
+        },
     }
     if made["kind"] == "tagger":
         for name in ("labels", "scheme", "inner_scheme", "direction", "loss", "templates", "columns"):

@@ -80,7 +80,9 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
         header = json.loads(metadata["lols"])
     except (SafetensorError, OSError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        raise ModelFileError(f"{path}: not a readable lols file ({reason}); train and save it again") from error
+        raise ModelFileError(
+            f"{path}: not a readable lols file ({reason}); is this the model? If so, train and save it again"
+        ) from error
     except KeyError:
         raise ModelFileError(f"{path}: a safetensors file, but not one of lols") from None
     if not isinstance(header, dict) or header.get("kind") != kind:

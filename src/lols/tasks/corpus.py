@@ -106,8 +106,12 @@ def _from_dictionaries(tokens: Sequence[Any], offsets: np.ndarray) -> Corpus:
     ids: dict[str, int] = {}
     for at, token in enumerate(tokens):
         if not isinstance(token, Mapping):
-            kind = type(token).__name__
-            raise LolsError(f"{_place(at, offsets)}: a word is a string or a dictionary of features, not {kind}")
+            if isinstance(token, str):
+                at = next(k for k, other in enumerate(tokens) if not isinstance(other, str))
+            kind = type(tokens[at]).__name__
+            raise LolsError(
+                f"{_place(at, offsets)}: words are all strings, or all dictionaries of features; this one is {kind}"
+            )
         own = []
         for name, value in token.items():
             if isinstance(value, str):
