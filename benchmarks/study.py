@@ -1,6 +1,6 @@
 """Which roll-out, which coin, which learner: tagging the WSJ sample, every combination, several seeds.
 
-``python benchmarks/study.py [--seeds 5]`` prints the table of docs/study.md. Everything as Algorithm 1 is printed but for
+``python benchmarks/study.py [--seeds 5]`` prints the table of docs/study.md. All is as Algorithm 1 is printed but for
 what is varied: all 45 tags are rolled out at every word, no state is passed over, five passes, the default templates.
 """
 

@@ -52,14 +52,9 @@ def train(**options: Any) -> lols.Model:
 
 
 def weights(path: Path) -> dict[str, Any]:
-    """Weights by feature, exactly, and all else that a model file says."""
+    """Features in order with their weights, exactly, and all else that a model file says."""
     header, tensors = read_tensors(path, "model")
-    found: dict[str, Any] = {"about": header["about"], "chances": tensors["chances"].tobytes()}
-    for name in ("shared", "single"):
-        table, features = tensors[f"{name}.weights"], tensors[f"{name}.features"].tolist()
-        rows = features or range(table.shape[1])
-        found[name] = {row: table[:, k].tobytes() for k, row in enumerate(rows)}
-    return found
+    return {"about": header["about"]} | {name: array.tobytes() for name, array in tensors.items()}
 
 
 def weights_of(model: lols.Model, folder: Path) -> dict[str, Any]:
@@ -292,4 +287,4 @@ def test_training_the_same_way_twice_gives_the_same_weights(tmp_path: Path) -> N
 
 def test_another_seed_gives_other_weights(tmp_path: Path) -> None:
     one, other = (weights_of(train(seed=seed), tmp_path) for seed in (1, 2))
-    assert one["shared"] != other["shared"]
+    assert one["shared.values"] != other["shared.values"]

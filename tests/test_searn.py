@@ -12,6 +12,7 @@ import pytest
 import lols
 from lols.algorithms import algorithm
 from lols.io.model_file import read_tensors
+from lols.io.sparse import unpack
 from lols.learners.learner import Learner
 from lols.mixture import PolicyMixture
 from lols.worlds import tagging_data, tagging_references, tagging_space
@@ -124,7 +125,9 @@ def learned(model: lols.Model, component: int) -> dict[int, bytes]:
     with tempfile.TemporaryDirectory() as folder:
         model.save(f"{folder}/model.lols")
         _, tensors = read_tensors(f"{folder}/model.lols", "model")
-    rows = zip(tensors["shared.features"].tolist(), tensors["shared.weights"][component], strict=True)
+    packed = {part: tensors[f"shared.{part}"] for part in ("counts", "columns", "values")}
+    stack = unpack(packed, model.policy.stack.shape[2])
+    rows = zip(tensors["shared.features"].tolist(), stack[component], strict=True)
     return {feature: weights.tobytes() for feature, weights in rows if weights.any()}
 
 
