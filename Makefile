@@ -6,11 +6,11 @@ BIN := $(VENV)/bin
 DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench bench-tagging study clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(DEV)  ## train under good and bad teachers, and compare the strategies
 	@echo "==> demo: examples/strategies.py"
@@ -35,9 +35,17 @@ format: $(DEV)  ## rewrite the files the way lint wants them
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(BENCH)  ## measure speed and quality against other systems
+bench: $(BENCH)  ## measure the engine against other systems
 	@echo "==> benchmarks/run.py"
 	@$(BIN)/python benchmarks/run.py
+
+bench-tagging: $(BENCH)  ## measure the tagger against other systems (needs the data)
+	@echo "==> benchmarks/tagging.py"
+	@$(BIN)/python benchmarks/tagging.py
+
+study: $(DEV)  ## which roll-out, which coin, which learner (needs the data)
+	@echo "==> benchmarks/study.py"
+	@$(BIN)/python benchmarks/study.py
 
 clean:  ## remove caches and build outputs (not .venv)
 	@rm -rf build dist reports .hypothesis .mypy_cache .pytest_cache .ruff_cache

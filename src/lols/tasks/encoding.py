@@ -115,17 +115,19 @@ def encode(layout: Layout, columns: Mapping[str, Column], offsets: np.ndarray, e
         count += distinct + 1
         total += own.size
     _place(numbers, offsets, places, types)
-    strength = np.ones(total, np.float32)
+    further = extra or _no_extra(tokens)
+    room = tokens * (len(layout.joint) + layout.bias) * per_token + further.ids.size
+    everything, strength = np.empty(total + room, np.int64), np.ones(total + room, np.float32)
+    np.concatenate([*ids, np.zeros(0, np.int64)], out=everything[:total])
     if per_token:
         joint = _hashes(layout, layout.joint, values, numbers, offsets)
         always = np.full(int(layout.bias), mix(hash_text("bias"), 0), np.int64)
-        start, own, own_values = _compact_with(joint, always, *(extra or _no_extra(tokens)))
-        types[:, -1] = count + np.arange(tokens)
-        starts.append(start + total)
-        ids.append(own)
-        strength = np.concatenate([strength, own_values])
+        stop = np.empty(tokens, np.int64)
+        used = _append(joint, always, *further, total, everything, strength, stop)
+        everything, strength = everything[:used], strength[:used]
+        types[:, -1] = np.arange(count, count + tokens)
+        starts.append(stop)
     bases = _hashes(layout, layout.history, values, numbers, offsets)
-    everything = np.concatenate(ids) if ids else np.zeros(0, np.int64)
     if parts == 0:  # an item without features
         types[:], starts = 0, [np.zeros(2, np.int64)]
     items = Items(offsets, types.reshape(-1), np.concatenate(starts), everything, strength, max(parts, 1), count)
@@ -220,12 +222,8 @@ def _compact(rows):
 
 
 @njit(cache=True, nogil=True)
-def _compact_with(rows, always, first, extra_ids, extra_values):
-    """The features of each row, without those that are nothing, with some that are always there and further ones."""
-    room = rows.size + rows.shape[0] * always.size + extra_ids.size
-    ids, values = np.empty(room, np.int64), np.ones(room, np.float32)
-    stop = np.empty(rows.shape[0], np.int64)
-    n = 0
+def _append(rows, always, first, extra_ids, extra_values, n, ids, values, stop):
+    """Append the features of each token, without those that are nothing, with those that are always there and more."""
     for t in range(rows.shape[0]):
         for k in range(rows.shape[1]):
             if rows[t, k] != NOTHING:
@@ -238,4 +236,4 @@ def _compact_with(rows, always, first, extra_ids, extra_values):
             ids[n], values[n] = extra_ids[k], extra_values[k]
             n += 1
         stop[t] = n
-    return stop, ids[:n].copy(), values[:n].copy()
+    return n
