@@ -206,21 +206,18 @@ def test_numbers_of_numpy_are_numbers() -> None:
 
 
 @pytest.mark.uncompiled
-@pytest.mark.xfail(strict=True, reason="BUG: np.bool_ is not np.number; add it to the isinstance in corpus.py")
 def test_truths_of_numpy_are_bools() -> None:
     assert corpus_of([[{"word": "a", "t": np.True_, "f": np.False_}]]).extra.values.tolist() == [1.0]
 
 
 @pytest.mark.uncompiled
-@pytest.mark.xfail(strict=True, reason="BUG: StopIteration; `type(token) is str` in corpus_of, isinstance is meant")
 def test_strings_of_numpy_are_strings() -> None:
     made = corpus_of([np.array(["a", "b"]), np.array(["a"])])
     assert made.columns["word"].numbers.tolist() == [0, 1, 0]
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("value", [10**30, 10**400, 1e39, -1e300], ids=["10**30", "10**400", "1e39", "-1e300"])
-@pytest.mark.xfail(strict=True, reason="BUG: TypeError of np.isfinite, or an infinite value in single precision")
+@pytest.mark.parametrize("value", [10**50, 10**400, 1e39, -1e300], ids=["10**50", "10**400", "1e39", "-1e300"])
 def test_a_number_beyond_single_precision_is_refused(value: float) -> None:
     with pytest.raises(LolsError, match="sentence 0, word 0: feature 'n' is"):
         corpus_of([[{"word": "a", "n": value}]])

@@ -393,7 +393,6 @@ def test_the_best_pass_may_be_newer_than_the_checkpoint(tmp_path: Path, monkeypa
     assert weights(resumed) == weights(whole)
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: Choice.resume reads header['task']['history'] as it stands")
 @pytest.mark.parametrize("history", [None, 3, ["?"], [{"pass": 1}]], ids=["none", "a number", "words", "no accuracy"])
 def test_what_was_best_so_far_may_be_damaged(tmp_path: Path, history: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data, dev = noisy(tmp_path)
@@ -518,7 +517,6 @@ def test_models_that_cannot_be_written_are_refused_at_once(folder: Path, tmp_pat
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: OSError of path.is_dir() in _check_output")
 def test_a_name_that_is_too_long_for_a_model(folder: Path, tmp_path: Path) -> None:
     mistake("train", "tagger", folder / "train.conllu", "-o", tmp_path / ("m" * 300), says="cannot be written")
 
@@ -591,13 +589,11 @@ def test_outputs_that_cannot_be_written(pos: Path, folder: Path, tmp_path: Path)
     fine("predict", pos, data, "-o", "/dev/null")
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: mkstemp and special files are outside the `try` of _written")
 @pytest.mark.parametrize("output", ["o" * 300, "/dev/full"], ids=["a name too long", "a full device"])
 def test_other_outputs_that_cannot_be_written(pos: Path, folder: Path, tmp_path: Path, output: str) -> None:
     mistake("predict", pos, folder / "test.conllu", "-o", tmp_path / output, says="cannot be written")
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: mkstemp is outside the `try` of _written")
 def test_a_folder_that_may_not_be_written(pos: Path, folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
     import tempfile
 
@@ -655,7 +651,6 @@ def test_the_installed_command(pos: Path, folder: Path, tmp_path: Path) -> None:
     assert missing.returncode == 2 and b"--output" in missing.stderr
 
 
-@pytest.mark.xfail(strict=True, reason="BUG: typer makes exit code 1 of it, before `main` can see it")
 def test_a_reader_that_leaves_early_is_no_mistake(pos: Path, tmp_path: Path) -> None:
     (tmp_path / "long.conllu").write_text(conllu(UNSEEN, UNSEEN_GOLD) * 200)
     code = "from lols.cli import main; main()"

@@ -33,9 +33,6 @@ def main() -> None:
     except LolsError as error:
         print("lols:", " ".join(str(error).split()), file=sys.stderr)
         sys.exit(2)
-    except BrokenPipeError:  # whoever read the output has seen enough
-        sys.stderr.close()
-        sys.exit(0)
 
 
 def print_json(values: dict[str, Any]) -> None:

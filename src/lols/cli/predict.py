@@ -93,20 +93,25 @@ def _cores() -> int:
 def _written(output: str) -> Iterator[BinaryIO | Any]:
     """Standard output, or a file that is there as a whole or not at all."""
     if output == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        try:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:  # whoever read the output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit from None
         return
     path = Path(output)
-    if path.is_dir() or not path.parent.is_dir():
-        raise LolsError(f"{output}: cannot be written; name a file in a folder that is there")
-    if path.exists() and not path.is_file():  # such as /dev/null
-        with open(path, "wb") as special:
-            yield special
-        return
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = ""
     try:
-        os.fchmod(handle, 0o666 & ~_umask())
+        if path.is_dir() or not path.parent.is_dir():
+            raise LolsError(f"{output}: cannot be written; name a file in a folder that is there")
+        if path.exists() and not path.is_file():  # such as /dev/null
+            with open(path, "wb") as special:
+                yield special
+            return
+        handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
+            os.fchmod(handle, 0o666 & ~_umask())
             if path.suffix == ".gz":
                 import gzip
 
@@ -118,8 +123,9 @@ def _written(output: str) -> Iterator[BinaryIO | Any]:
     except OSError as error:
         raise LolsError(f"{output}: cannot be written: {error.strerror or error}") from error
     finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        if temporary:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
 
 
 def _umask() -> int:

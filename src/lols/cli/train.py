@@ -223,10 +223,13 @@ def tagger(
 def _check_output(output: str) -> None:
     """Say at once, not after training, that a model cannot be written there."""
     path = Path(output)
-    if path.is_dir():
-        raise ConfigurationError(f"{output}: is a folder; name a file in it with -o")
-    if not path.parent.is_dir():
-        raise ConfigurationError(f"{output}: there is no folder {path.parent}; make it first")
+    try:
+        if path.is_dir():
+            raise ConfigurationError(f"{output}: is a folder; name a file in it with -o")
+        if not path.parent.is_dir():
+            raise ConfigurationError(f"{output}: there is no folder {path.parent}; make it first")
+    except OSError as error:
+        raise ConfigurationError(f"{output}: cannot be written: {error.strerror or error}") from error
 
 
 def _templates(path: str | None, more: list[str] | None, names: list[str], clustered: bool) -> list[str] | None:

@@ -176,15 +176,15 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         began, compiling = time.perf_counter(), compile_seconds()
         corpus = with_clusters(corpus, self.clusters)
         numbers, names = _numbered(labels)
-        self.task_ = self._task(corpus, numbers, names)
-        examples = self.task_.examples(corpus, self.task_.number(names)[numbers])
-        trainer = self._trainer()
+        task = self._task(corpus, numbers, names)
+        examples = task.examples(corpus, task.number(names)[numbers])
+        trainer = self._trainer(task)
         bar = trainer.bar(examples, self.progress, "training", "tokens")
-        held = None if dev is None else self._held_out(*dev)
-        choice = Choice(self.task_, held, self.patience, bar, fitting.get("checkpoint"))
+        held = None if dev is None else self._held_out(task, *dev)
+        choice = Choice(task, held, self.patience, bar, fitting.get("checkpoint"))
         choice.resume(fitting.get("checkpoint") if fitting.get("resume") else None)
         model = trainer.fit(examples, progress=bar, after_pass=choice if dev is not None else None, **fitting)
-        self.model_ = choice.best or model
+        self.task_, self.model_ = task, choice.best or model
         self.model_.report = model.report
         self.model_.about["best_pass"] = choice.best_pass
         if dev is not None:
@@ -208,22 +208,22 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         corpus, strings = self._corpus(X), _labels(X, y)
         if len(X):
             _check_lengths(corpus.offsets)
-        if hasattr(self, "task_") and self._stream is None and self._learner is None:
-            raise ConfigurationError("a loaded tagger cannot go on learning: its file holds the policy only; use fit")
-        if not hasattr(self, "task_"):
+        task, stream = getattr(self, "task_", None), getattr(self, "_stream", None)
+        if task is None:
             if classes is None:
                 raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
             columns = tuple(corpus.columns)
             scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
-            self.task_ = TaggingTask(sorted(set(classes)), **self._task_options(columns, scheme))
-            self._begin(None)
-            self._stream = Stream(self._trainer())
-        if self._stream is None:
-            self._stream = Stream(self._trainer(), self._learner)
+            task = TaggingTask(sorted(set(classes)), **self._task_options(columns, scheme))
+            stream = Stream(self._trainer(task))
+        elif stream is None and self._learner is None:
+            raise ConfigurationError("a loaded tagger cannot go on learning: its file holds the policy only; use fit")
+        elif stream is None:
+            stream = Stream(self._trainer(task), self._learner)
         if corpus.tokens:
             numbers, names = _numbered(strings)
-            self._stream.learn(self.task_.examples(corpus, self._known(names)[numbers]))
-        self._model = None
+            stream.learn(task.examples(corpus, _known(task, names)[numbers]))
+        self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
         self._finish(corpus, None)
         return self
 
@@ -245,8 +245,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     def predict_columns(self, corpus: Corpus) -> np.ndarray:
         """The numbers of the labels of all words (into `classes_`)."""
         corpus = with_clusters(corpus, self.clusters)
+        self._check_fitted()
         if corpus.tokens == 0:
-            self._check_fitted()
             return np.zeros(0, np.int64)
         actions = self._run(corpus).all_actions()
         return self.task_.labels_of(actions, corpus.offsets)
@@ -364,10 +364,14 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         try:
             task = header["task"]
             known = cls().get_params()
-            made = cls(**{k: v for k, v in dict(task["options"]).items() if k in known} | {"threads": threads})
+            options = {k: v for k, v in dict(task["options"]).items() if k in known}
+            _check_options(options)
+            made = cls(**options | {"threads": threads})
             made.task_ = TaggingTask.from_description(task)
             made.templates = made.task_.templates
             made.temperature_ = float(task["temperature"])
+            if not 0.0 < made.temperature_ < float("inf"):
+                raise ValueError("the temperature is not positive")
             made.fingerprint_ = str(task["fingerprint"])
             made.vocabulary_ = _words("vocabulary", tensors)
             names = [name for name in made.task_.columns if f"task.column.{name}" in tensors]
@@ -375,9 +379,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             if "task.clusters" in tensors:
                 made.clusters = dict(zip(_words("clustered", tensors), _words("clusters", tensors), strict=True))
             if task["files"] is not None:
-                made.columns_ = FileColumns(**task["files"])
+                made.columns_ = FileColumns.from_description(task["files"])
             made._begin(None)
-        except (KeyError, TypeError, ValueError, AttributeError, LolsError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
@@ -410,7 +414,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": self.loss}
         return {"columns": columns, "templates": templates, **named}
 
-    def _trainer(self) -> Trainer:
+    def _trainer(self, task: TaggingTask) -> Trainer:
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
         chosen = algorithm(self.algorithm, **options)
         margins = self.learner == "hinge"
@@ -424,8 +428,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             self.learner, update, rate=rate, slack=self.slack if margins and not chosen.restart else None
         )
         return Trainer(
-            self.task_.space,
-            self.task_.reference(self.reference),
+            task.space,
+            task.reference(self.reference),
             algorithm=chosen,
             learner=settings,
             passes=self.passes,
@@ -435,17 +439,11 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             shuffle=self.shuffle,
         )
 
-    def _held_out(self, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
+    def _held_out(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
+        if corpus.tokens == 0:
+            raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
         numbers, names = _numbered(labels)
-        corpus = with_clusters(corpus, self.clusters)
-        return corpus, self.task_.number(names)[numbers]
-
-    def _known(self, names: Sequence[str]) -> np.ndarray:
-        numbers = self.task_.number(names)
-        if (numbers < 0).any():
-            wrong = names[int(np.argmin(numbers))]
-            raise LolsError(f"tag '{wrong}' is not among the classes of the first call: name it there")
-        return numbers
+        return with_clusters(corpus, self.clusters), task.number(names)[numbers]
 
     def _finish(self, corpus: Corpus, numbers: np.ndarray | None) -> None:
         """Note what else the model file holds."""
@@ -482,21 +480,50 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 # --- what users give --------------------------------------------------------------------------------------------------
 
 
+def _known(task: TaggingTask, names: Sequence[str]) -> np.ndarray:
+    numbers = task.number(names)
+    if (numbers < 0).any():
+        wrong = names[int(np.argmin(numbers))]
+        raise LolsError(f"tag '{wrong}' is not among the classes of the first call: name it there")
+    return numbers
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    """Options in a model file must be of the types that they are written with."""
+    whole, words = ("passes", "batch_size", "seed"), ("loss", "direction", "reference", "learner")
+    for name, value in options.items():
+        fits = value is None or isinstance(value, str | int | float)
+        if name == "clusters":
+            fits = value is None
+        elif name in whole:
+            fits = isinstance(value, int)
+        elif name in words:
+            fits = isinstance(value, str)
+        if not fits:
+            raise ValueError(f"option '{name}' is {value!r}")
+
+
+def _is_list(value: Any) -> bool:
+    return not isinstance(value, str | bytes | Mapping) and hasattr(value, "__len__") and hasattr(value, "__iter__")
+
+
 def _sentences(X: Any) -> Sequence[Any]:
-    if isinstance(X, str) or (len(X) and isinstance(X[0], str)):
+    if not _is_list(X) or not all(map(_is_list, X)):
         raise LolsError("sentences are lists of words: give a list of them, such as [['a', 'dog'], ...]")
-    return X
+    return list(X)
 
 
 def _labels(X: Sequence[Any], y: Sequence[Sequence[str]]) -> list[str]:
     """All tags in one list; they must fit the sentences."""
+    if not _is_list(y) or not all(map(_is_list, y)):
+        raise LolsError("tags are lists of strings, one list for each sentence, such as [['DET', 'NOUN'], ...]")
     if len(X) != len(y):
         raise LolsError(f"there are {len(X)} sentences, but {len(y)} lists of tags")
     for k, (words, tags) in enumerate(zip(X, y, strict=True)):
         if len(words) != len(tags):
             raise LolsError(f"sentence {k} has {len(words)} words, but {len(tags)} tags")
         for tag in tags:
-            if not isinstance(tag, str) or not tag:
+            if not isinstance(tag, str) or not tag or any(0xD800 <= ord(c) < 0xE000 for c in tag):
                 raise LolsError(f"sentence {k}: tag {tag!r} is not a string with something in it")
     return [tag for tags in y for tag in tags]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors
 from lols.model import Model, make_model
 from lols.progress import Progress
@@ -33,6 +34,8 @@ class Choice:
         bar: Progress,
         checkpoint: Any = None,
     ):
+        if patience is not None and patience < 1:
+            raise ConfigurationError(f"patience is {patience}; it must be at least 1 pass, or None for all passes")
         self.task, self.patience, self.bar = task, patience, bar
         self.kept = None if checkpoint is None else Path(f"{checkpoint}.best")
         self.best: Model | None = None
@@ -73,7 +76,11 @@ class Choice:
             return
         header, tensors = read_tensors(self.kept, "model")
         passes = int(read_tensors(checkpoint, "checkpoint")[0]["pass"])
-        self.history = list(header["task"]["history"])[:passes]
+        try:
+            self.history = list(header["task"]["history"])[:passes]
+            [float(self._value(entry)) for entry in self.history]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"{self.kept}: what was best so far is damaged; delete it") from error
         if self.history:
             self.best = make_model(self.kept, header, tensors, self.task.space)
 

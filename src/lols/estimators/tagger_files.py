@@ -48,6 +48,19 @@ class FileColumns:
                 "its columns by number; name them with --word, --column and --use"
             )
 
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> FileColumns:
+        """What `describe` described; anything else is an error."""
+        made = cls(**files)
+        use = made.use if isinstance(made.use, dict) else None
+        strings = [made.word, made.label, *(use or {}), *(use or {}).values()]
+        optional = [value for value in (made.format, made.trained) if value is not None]
+        if use is None or not all(isinstance(value, str) for value in (*strings, *optional)):
+            raise ValueError("the files' columns are not named by strings")
+        if made.header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return made
+
     def describe(self) -> dict[str, Any]:
         """Plain values, for model files."""
         return asdict(self) | {"use": None if self.use is None else dict(self.use)}

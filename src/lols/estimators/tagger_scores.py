@@ -97,7 +97,9 @@ def score_tags(
 def _as_spans(labels: Sequence[str], scheme: str) -> list[str]:
     """Labels that are none of the scheme, which only unseen ones can be, as beginnings of spans of their own type."""
     prefixes = tuple(f"{prefix}-" for prefix in PREFIXES[scheme])
-    return [label if label == "O" or label.startswith(prefixes) else f"B-{label}" for label in labels]
+    return [
+        label if label == "O" or (label.startswith(prefixes) and len(label) > 2) else f"B-\0{label}" for label in labels
+    ]
 
 
 def _unknown_words(corpus: Corpus, right: np.ndarray, vocabulary: Collection[str]) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from lols.tasks.encoding import Extra
 __all__ = ["WORD", "Corpus", "backward", "corpus_of", "offsets_of"]
 
 WORD = "word"
+LARGEST = 1e18  # of a feature's value: squares of it must fit single precision
+_NAME = re.compile(r"[^\W\d][\w-]*")
 
 
 class Corpus(NamedTuple):
@@ -82,7 +85,7 @@ def corpus_of(sentences: Sequence[Sequence[Any]]) -> Corpus:
     """
     offsets = offsets_of(sentences)
     tokens = list(chain.from_iterable(sentences))
-    if all(type(token) is str for token in tokens):
+    if all(isinstance(token, str) for token in tokens):
         return Corpus({WORD: intern(_checked(tokens, offsets))}, offsets)
     return _from_dictionaries(tokens, offsets)
 
@@ -115,8 +118,13 @@ def _from_dictionaries(tokens: Sequence[Any], offsets: np.ndarray) -> Corpus:
         own = []
         for name, value in token.items():
             if isinstance(value, str):
+                if not _NAME.fullmatch(str(name)) or name in ("tag", "bias"):
+                    raise LolsError(
+                        f"{_place(at, offsets)}: a column cannot be called {str(name)!r}: take letters, digits, _ "
+                        "and -, and neither tag nor bias"
+                    )
                 names[str(name)] = None
-            elif isinstance(value, bool | int | float | np.number) and np.isfinite(value):
+            elif isinstance(value, bool | int | float | np.number | np.bool_) and -LARGEST <= value <= LARGEST:
                 own.append((ids.setdefault(str(name), feature(hash_text(str(name)))), float(value)))
             else:
                 raise LolsError(
