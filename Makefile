@@ -20,10 +20,10 @@ test: lint  ## lint, then the tests: compiled, uncompiled, bounds-checked
 	@echo "==> tests and doctests, compiled"
 	@$(BIN)/python -m pytest -n auto --maxprocesses 2 --doctest-modules src/lols tests
 	@echo "==> the uncompiled subset, as plain Python (NUMBA_DISABLE_JIT=1)"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m uncompiled tests
+	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 2 -m uncompiled tests
 	@echo "==> the uncompiled subset, compiled with bounds checks (NUMBA_BOUNDSCHECK=1, throw-away cache)"
 	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
-		NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -q -m uncompiled tests
+		NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -q -n auto --maxprocesses 2 -m uncompiled tests
 
 lint: $(DEV)  ## ruff (rules and format) and mypy
 	@echo "==> ruff and mypy"
