@@ -38,7 +38,7 @@ def predict(
 
     Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte.
     """
-    from lols.cli.prepare import prepare_prediction
+    from lols.cli.prepare import prepare_prediction, settle
     from lols.estimators.tagger_files import tag_pieces
     from lols.model import load
 
@@ -48,6 +48,7 @@ def predict(
     tagger = load(model)
     columns = file_columns(tagger, word, column, use, file_format, header)
     prepare_prediction(tagger)
+    settle()
     began = time.perf_counter()
     tokens = 0
     with _written(output) as out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tempfile
 from typing import Any
 
@@ -13,7 +14,13 @@ from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.corpus import WORD, Corpus
 
-__all__ = ["prepare_prediction", "prepare_tagger"]
+__all__ = ["prepare_prediction", "prepare_tagger", "settle"]
+
+
+def settle() -> None:
+    """Leave what was imported out of the search for garbage: there is much of it, and all of it stays."""
+    gc.collect()
+    gc.freeze()
 
 
 def prepare_tagger(tagger: Any, sentences: conll.Sentences) -> None:

@@ -127,7 +127,7 @@ def tagger(
     `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
     """
     began = time.perf_counter()
-    from lols.cli.prepare import prepare_tagger
+    from lols.cli.prepare import prepare_tagger, settle
     from lols.estimators.tagger import Tagger
     from lols.estimators.tagger_clusters import read_clusters
     from lols.estimators.tagger_files import FileColumns, read_files, tagged
@@ -169,6 +169,7 @@ def tagger(
     made.templates = _templates(templates, template, ["word", *(columns.use or {})], clusters is not None)
     compiling = time.perf_counter()
     prepare_tagger(made, sentences[0])
+    settle()
     compiling = time.perf_counter() - compiling
     data = tagged(sentences, columns)
     data.check_labels()

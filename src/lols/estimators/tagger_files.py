@@ -20,7 +20,7 @@ from lols.tasks.corpus import WORD, Corpus
 __all__ = ["FileColumns", "TaggedFile", "read_tagged", "tag_pieces"]
 
 NO_LABEL = "_"
-PIECE = 1 << 25
+PIECE = 1 << 24
 
 
 @dataclass(frozen=True)
