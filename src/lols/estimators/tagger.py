@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,9 +18,19 @@ from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.tagger_choice import TEMPERATURE, Choice, shares
 from lols.estimators.tagger_clusters import CLUSTER, with_clusters
 from lols.estimators.tagger_files import FileColumns
+from lols.estimators.tagger_input import (
+    check_lengths,
+    check_options,
+    checked_labels,
+    checked_sentences,
+    cut,
+    known_numbers,
+    numbered,
+    string_tensors,
+    strings_of,
+)
 from lols.estimators.tagger_scores import TagScores, score_tags
 from lols.io.model_file import read_tensors
-from lols.io.strings import Texts, intern, texts_of
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from lols.model import Model, make_model
@@ -159,9 +168,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         dev: tuple[Sequence[Sentence], Sequence[Sequence[str]]] | None = None,
     ) -> Tagger:
         """Train from scratch. With `dev` sentences and tags, the pass that tags them best is kept."""
-        corpus, strings = self._corpus(X), _labels(X, y)
-        _check_lengths(corpus.offsets)
-        held = None if dev is None else (self._corpus(dev[0]), _labels(*dev))
+        corpus, strings = self._corpus(X), checked_labels(X, y)
+        check_lengths(corpus.offsets)
+        held = None if dev is None else (self._corpus(dev[0]), checked_labels(*dev))
         return self.fit_columns(corpus, strings, dev=held)
 
     def fit_columns(
@@ -175,7 +184,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         """Train on columns: `labels` are strings, or numbers and the strings that they number."""
         began, compiling = time.perf_counter(), compile_seconds()
         corpus = with_clusters(corpus, self.clusters)
-        numbers, names = _numbered(labels)
+        numbers, names = numbered(labels)
         task = self._task(corpus, numbers, names)
         examples = task.examples(corpus, task.number(names)[numbers])
         trainer = self._trainer(task)
@@ -205,9 +214,9 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         The first call needs `classes`, all tags that there can be. Over the whole data, this is `fit` with one pass and
         `shuffle=False`, bit for bit, however the data is cut.
         """
-        corpus, strings = self._corpus(X), _labels(X, y)
+        corpus, strings = self._corpus(X), checked_labels(X, y)
         if len(X):
-            _check_lengths(corpus.offsets)
+            check_lengths(corpus.offsets)
         task, stream = getattr(self, "task_", None), getattr(self, "_stream", None)
         if task is None:
             if classes is None:
@@ -221,8 +230,8 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         elif stream is None:
             stream = Stream(self._trainer(task), self._learner)
         if corpus.tokens:
-            numbers, names = _numbered(strings)
-            stream.learn(task.examples(corpus, _known(task, names)[numbers]))
+            numbers, names = numbered(strings)
+            stream.learn(task.examples(corpus, known_numbers(task, names)[numbers]))
         self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
         self._finish(corpus, None)
         return self
@@ -236,7 +245,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Sequence[Sentence]) -> list[list[str]]:
         """The tags of each sentence."""
         corpus = self._corpus(X)
-        return _cut([self.task_.labels[n] for n in self.predict_columns(corpus).tolist()], corpus.offsets)
+        return cut([self.task_.labels[n] for n in self.predict_columns(corpus).tolist()], corpus.offsets)
 
     def predict_one(self, x: Sentence) -> list[str]:
         """The tags of one sentence."""
@@ -305,14 +314,14 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> TagScores:
         """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts."""
-        return self.evaluate_columns(self._corpus(X), _labels(X, y))
+        return self.evaluate_columns(self._corpus(X), checked_labels(X, y))
 
     def evaluate_columns(self, corpus: Corpus, labels: Any) -> TagScores:
         """The same on columns; labels that training never saw count as wrong."""
         self._check_fitted()
         if corpus.tokens == 0:
             raise LolsError("there are no words to evaluate on")
-        return score_tags(self.task_, corpus, *_numbered(labels), self.predict_columns(corpus), self.vocabulary_)
+        return score_tags(self.task_, corpus, *numbered(labels), self.predict_columns(corpus), self.vocabulary_)
 
     # --- what is known after training ---
 
@@ -341,11 +350,13 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         task = self.task_.describe() | {"temperature": float(self.temperature_), "fingerprint": self.fingerprint_}
         task["options"] = {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
         task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
-        tensors = _strings("vocabulary", self.vocabulary_)
+        tensors = string_tensors("vocabulary", self.vocabulary_)
         for name, values in self.column_values_.items():
-            tensors |= _strings(f"column.{name}", values)
+            tensors |= string_tensors(f"column.{name}", values)
         if self.clusters is not None:
-            tensors |= _strings("clustered", list(self.clusters)) | _strings("clusters", list(self.clusters.values()))
+            tensors |= string_tensors("clustered", list(self.clusters)) | string_tensors(
+                "clusters", list(self.clusters.values())
+            )
         self._fitted.save(path, task=task, tensors=tensors)
 
     @classmethod
@@ -365,7 +376,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             task = header["task"]
             known = cls().get_params()
             options = {k: v for k, v in dict(task["options"]).items() if k in known}
-            _check_options(options)
+            check_options(options)
             made = cls(**options | {"threads": threads})
             made.task_ = TaggingTask.from_description(task)
             made.templates = made.task_.templates
@@ -373,11 +384,13 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
             if not 0.0 < made.temperature_ < float("inf"):
                 raise ValueError("the temperature is not positive")
             made.fingerprint_ = str(task["fingerprint"])
-            made.vocabulary_ = _words("vocabulary", tensors)
+            made.vocabulary_ = strings_of("vocabulary", tensors)
             names = [name for name in made.task_.columns if f"task.column.{name}" in tensors]
-            made.column_values_ = {name: _words(f"column.{name}", tensors) for name in names}
+            made.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
             if "task.clusters" in tensors:
-                made.clusters = dict(zip(_words("clustered", tensors), _words("clusters", tensors), strict=True))
+                made.clusters = dict(
+                    zip(strings_of("clustered", tensors), strings_of("clusters", tensors), strict=True)
+                )
             if task["files"] is not None:
                 made.columns_ = FileColumns.from_description(task["files"])
             made._begin(None)
@@ -393,7 +406,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         self._stream, self._learner = None, learner
 
     def _corpus(self, X: Sequence[Sentence]) -> Corpus:
-        return with_clusters(corpus_of(_sentences(X)), self.clusters)
+        return with_clusters(corpus_of(checked_sentences(X)), self.clusters)
 
     def _task(self, corpus: Corpus, numbers: np.ndarray, names: Sequence[str]) -> TaggingTask:
         scheme = self.scheme
@@ -442,7 +455,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     def _held_out(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
         if corpus.tokens == 0:
             raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
-        numbers, names = _numbered(labels)
+        numbers, names = numbered(labels)
         return with_clusters(corpus, self.clusters), task.number(names)[numbers]
 
     def _finish(self, corpus: Corpus, numbers: np.ndarray | None) -> None:
@@ -475,90 +488,3 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "task_")
-
-
-# --- what users give --------------------------------------------------------------------------------------------------
-
-
-def _known(task: TaggingTask, names: Sequence[str]) -> np.ndarray:
-    numbers = task.number(names)
-    if (numbers < 0).any():
-        wrong = names[int(np.argmin(numbers))]
-        raise LolsError(f"tag '{wrong}' is not among the classes of the first call: name it there")
-    return numbers
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
-    """Options in a model file must be of the types that they are written with."""
-    whole, words = ("passes", "batch_size", "seed"), ("loss", "direction", "reference", "learner")
-    for name, value in options.items():
-        fits = value is None or isinstance(value, str | int | float)
-        if name == "clusters":
-            fits = value is None
-        elif name in whole:
-            fits = isinstance(value, int)
-        elif name in words:
-            fits = isinstance(value, str)
-        if not fits:
-            raise ValueError(f"option '{name}' is {value!r}")
-
-
-def _is_list(value: Any) -> bool:
-    return not isinstance(value, str | bytes | Mapping) and hasattr(value, "__len__") and hasattr(value, "__iter__")
-
-
-def _sentences(X: Any) -> Sequence[Any]:
-    if not _is_list(X) or not all(map(_is_list, X)):
-        raise LolsError("sentences are lists of words: give a list of them, such as [['a', 'dog'], ...]")
-    return list(X)
-
-
-def _labels(X: Sequence[Any], y: Sequence[Sequence[str]]) -> list[str]:
-    """All tags in one list; they must fit the sentences."""
-    if not _is_list(y) or not all(map(_is_list, y)):
-        raise LolsError("tags are lists of strings, one list for each sentence, such as [['DET', 'NOUN'], ...]")
-    if len(X) != len(y):
-        raise LolsError(f"there are {len(X)} sentences, but {len(y)} lists of tags")
-    for k, (words, tags) in enumerate(zip(X, y, strict=True)):
-        if len(words) != len(tags):
-            raise LolsError(f"sentence {k} has {len(words)} words, but {len(tags)} tags")
-        for tag in tags:
-            if not isinstance(tag, str) or not tag or any(0xD800 <= ord(c) < 0xE000 for c in tag):
-                raise LolsError(f"sentence {k}: tag {tag!r} is not a string with something in it")
-    return [tag for tags in y for tag in tags]
-
-
-def _check_lengths(offsets: np.ndarray) -> None:
-    lengths = np.diff(offsets)
-    if lengths.size == 0:
-        raise LolsError("there are no sentences to learn from: give at least one")
-    if (lengths == 0).any():
-        raise LolsError(f"sentence {int(np.argmin(lengths))} is empty: leave it out")
-
-
-def _numbered(labels: Any) -> tuple[np.ndarray, list[str]]:
-    """Numbers of tags, and the tags that they number."""
-    if isinstance(labels, tuple):
-        return labels
-    column = intern(texts_of(labels))
-    return column.numbers, column.texts.strings()
-
-
-def _cut(flat: list[str], offsets: np.ndarray) -> list[list[str]]:
-    return [flat[a:b] for a, b in pairwise(offsets.tolist())]
-
-
-def _strings(name: str, strings: list[str]) -> dict[str, np.ndarray]:
-    """Strings as arrays of a model file."""
-    made = texts_of(strings)
-    return {name: made.buffer, f"{name}_end": made.end}
-
-
-def _words(name: str, tensors: Mapping[str, np.ndarray]) -> list[str]:
-    """Strings that `_strings` made into arrays."""
-    buffer, ends = tensors[f"task.{name}"], tensors[f"task.{name}_end"]
-    fits = buffer.dtype == np.uint8 and ends.dtype == np.int64 and buffer.ndim == ends.ndim == 1
-    begin = np.concatenate([[0], ends[:-1] + 1]) if fits and ends.size else np.zeros(0, np.int64)
-    if not fits or (ends < begin).any() or (ends.size and ends[-1] != buffer.size):
-        raise ValueError(f"the strings of '{name}' are damaged")
-    return Texts(buffer, begin, ends).strings()
