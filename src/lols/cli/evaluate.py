@@ -30,6 +30,7 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Compare predictions with a labelled file: accuracy, also by label and of unknown words; for spans also F1."""
+    from lols.cli.prepare import prepare_prediction
     from lols.estimators.tagger_files import read_files, tagged
     from lols.model import load
 
@@ -37,6 +38,9 @@ def evaluate(
         raise LolsError(f"--unseen is '{unseen}': choose error or wrong")
     began = time.perf_counter()
     tagger = load(model, threads=threads or 1)
+    compiling = time.perf_counter()
+    prepare_prediction(tagger)
+    compiling = time.perf_counter() - compiling
     reading = time.perf_counter()
     sentences, columns = read_files([file], file_columns(tagger, word, column, use, file_format, header))
     reading = time.perf_counter() - reading
@@ -53,7 +57,9 @@ def evaluate(
         )
     scores = tagger.evaluate_columns(data.corpus, data.labels)
     result = {"model": model, "file": file, **scores.as_dict()}
-    result |= {"seconds_reading": reading, "seconds_total": time.perf_counter() - began}
+    total = time.perf_counter() - began
+    result |= {"seconds_reading": reading, "seconds_compiling": compiling, "seconds_total": total}
+    result["tokens_per_second"] = data.corpus.tokens / max(total - compiling - reading, 1e-9)
     if as_json:
         print_json(result)
     else:
