@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import error_line, run
 
 from lols import Tagger
-from lols.cli import app, main
 from lols.engine.table import features_by_row
 from lols.errors import ConfigurationError, LolsError
 from lols.estimators.explain_html import page
@@ -33,22 +31,6 @@ ASKED = {
     "plain": (["the", "bark", "sleeps", "and", "a", "dogs"], ["D", "N", "V", "C", "N", "V"]),
     "spans": (["Mary", "York", "saw", "John", "Ann", "Smith"], ["B-L", "I-L", "O", "B-P", "B-P", "I-P"]),
 }
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"LOLS_ANNOUNCE": "0", "COLUMNS": "100"})
-
-
-def error_line(monkeypatch, capsys, *arguments) -> str:
-    """The one line that a mistake gives."""
-    monkeypatch.setattr(sys, "argv", ["lols", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    printed = capsys.readouterr()
-    assert left.value.code == 2
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
-    return printed.err
 
 
 # --- deviations by hand -----------------------------------------------------------------------------------------------

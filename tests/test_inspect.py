@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from itertools import product
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
+from command_line import error_line, run
 
 import lols
 from lols import Tagger
-from lols.cli import app, main
 from lols.engine.table import features_by_row
 from lols.estimators import feature_names
 from lols.estimators.tagger_inspect import inspect_file, speaking_features
@@ -46,22 +44,6 @@ CLUSTERS = {"singing": "0010", "sing": "0011", "song": "110"}
 
 def sentences():
     return [[{"word": w, "pos": p} for w, p in zip(*pair, strict=True)] for pair in zip(WORDS, POS, strict=True)]
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"LOLS_ANNOUNCE": "0", "COLUMNS": "100"})
-
-
-def error_line(monkeypatch, capsys, *arguments) -> str:
-    """The one line that a mistake gives."""
-    monkeypatch.setattr(sys, "argv", ["lols", *map(str, arguments)])
-    with pytest.raises(SystemExit) as left:
-        main()
-    printed = capsys.readouterr()
-    assert left.value.code == 2
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
-    return printed.err
 
 
 def slow_names(tagger) -> dict[int, str]:

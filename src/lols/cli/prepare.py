@@ -23,14 +23,14 @@ def settle() -> None:
     gc.freeze()
 
 
-def prepare_tagger(tagger: Any, sentences: conll.Sentences) -> None:
-    """Train the same kind of tagger on a sentence of the file's types; whatever is wrong will show up again."""
+def prepare_tagger(tagger: Any, sentences: conll.Sentences, further: list[str]) -> None:
+    """Train the same kind of tagger on two words, in all columns; whatever is wrong will show up again."""
     try:
         words, labels = _few(sentences)
-        spans = any("-" in label for label in labels) and tagger.scheme != "none"
-        tags = ["B-X", "I-X"] if spans and tagger.scheme is not None else ["a", "b"]
-        tiny = clone(tagger).set_params(passes=1, progress=False, scheme="bio" if tags[0] == "B-X" else None)
-        corpus = Corpus({WORD: words}, np.array([0, 2], np.int64))
+        spans = tagger.scheme is not None and any("-" in label for label in labels)
+        tags = ["B-X", "I-X"] if spans else ["a", "b"]
+        tiny = clone(tagger).set_params(passes=1, progress=False, scheme="bio" if spans else None)
+        corpus = Corpus(dict.fromkeys([WORD, *further], words), np.array([0, 2], np.int64))
         tiny.fit_columns(corpus, tags)
         tiny.predict_columns(corpus)
         with tempfile.TemporaryDirectory() as folder:

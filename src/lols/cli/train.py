@@ -126,7 +126,6 @@ def tagger(
 
     `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
     """
-    began = time.perf_counter()
     from lols.cli.prepare import prepare_tagger, settle
     from lols.estimators.tagger import Tagger
     from lols.estimators.tagger_clusters import read_clusters
@@ -168,7 +167,7 @@ def tagger(
     reading = time.perf_counter() - reading
     made.templates = _templates(templates, template, ["word", *(columns.use or {})], clusters is not None)
     compiling = time.perf_counter()
-    prepare_tagger(made, sentences[0])
+    prepare_tagger(made, sentences[0], list(columns.use or {}))
     settle()
     compiling = time.perf_counter() - compiling
     data = tagged(sentences, columns)

@@ -18,13 +18,6 @@ from lols.tasks.corpus import WORD
 
 __all__ = ["describe_file", "inspect_file", "speaking_features", "stored_algorithm"]
 
-# Tags of the two tag sets that further columns mostly hold: their features can be named though no file lists them.
-UNIVERSAL = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"
-PENN = (
-    "CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH VB VBD VBG VBN VBP "
-    "VBZ WDT WP WP$ WRB # $ '' `` , . : ( ) -LRB- -RRB- HYPH NFP ADD AFX GW"
-)
-
 
 def inspect_file(
     path: str | os.PathLike[str], *, top: int = 10, labels: Sequence[str] | None = None, against: bool = False
@@ -140,10 +133,9 @@ def speaking_features(
 
 
 def known_strings(tagger: Any) -> dict[str, list[str]]:
-    """The strings that a tagger's columns are known to hold, or likely to."""
-    likely = dict.fromkeys([*UNIVERSAL.split(), *PENN.split(), *tagger.task_.labels, "_", ""])
-    made = {name: list(likely) for name in tagger.task_.columns}
-    made |= {name: list(values) for name, values in getattr(tagger, "column_values_", {}).items()}
+    """The strings that a tagger's columns are known to hold; none for a column that had too many to be kept."""
+    made: dict[str, list[str]] = {name: [] for name in tagger.task_.columns}
+    made |= {name: list(values) for name, values in tagger.column_values_.items()}
     made[WORD] = tagger.vocabulary_
     if tagger.clusters is not None:
         made[CLUSTER] = list(dict.fromkeys([*tagger.clusters.values(), ""]))
