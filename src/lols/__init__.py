@@ -17,6 +17,7 @@ _HOME = {
     "LearnerSettings": "learners.settings",
     "LolsError": "errors",
     "Model": "model",
+    "Parser": "estimators.parser",
     "Reference": "space",
     "SearchSpace": "space",
     "Sizes": "space",
@@ -42,6 +43,7 @@ __all__ = [
     "LearnerSettings",
     "LolsError",
     "Model",
+    "Parser",
     "Reference",
     "SearchSpace",
     "Sizes",
@@ -65,6 +67,7 @@ if TYPE_CHECKING:
     import lols.checks as checks
     from lols.algorithms import Algorithm, algorithm, explain
     from lols.errors import LolsError, SpaceError
+    from lols.estimators.parser import Parser
     from lols.estimators.tagger import Tagger
     from lols.examples import Examples
     from lols.features import emit, feature, look, uniform

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 
-from lols.algorithms import Algorithm, algorithm
-from lols.engine.compiling import compile_seconds
+from lols.algorithms import Algorithm
 from lols.engine.driver import Predictions
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.estimators.tagger_choice import TEMPERATURE, Choice, shares
+from lols.estimators.search import SearchEstimator
+from lols.estimators.tagger_choice import TEMPERATURE, HeldOut, shares
 from lols.estimators.tagger_clusters import CLUSTER, with_clusters
 from lols.estimators.tagger_files import FileColumns
 from lols.estimators.tagger_input import (
@@ -32,24 +29,20 @@ from lols.estimators.tagger_input import (
 from lols.estimators.tagger_scores import TagScores, score_tags
 from lols.io.model_file import read_tensors
 from lols.learners.learner import Learner
-from lols.learners.settings import LearnerSettings
 from lols.model import Model, make_model
 from lols.stream import Stream
 from lols.tasks.corpus import Corpus, corpus_of
 from lols.tasks.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging_task import SCHEMES, TaggingTask
-from lols.trainer import Trainer
 
 __all__ = ["Tagger"]
 
-RATE = 0.06  # chosen, like the templates, on the last tenth of the WSJ sample and on EWT's dev part
 SLACK = 0.0
-PRUNE = 2
 MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 
 
-class Tagger(BaseEstimator):  # type: ignore[misc]
+class Tagger(SearchEstimator):
     """A greedy tagger, trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries: their strings are columns that templates can name (`word` has
@@ -182,28 +175,14 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         **fitting: Any,
     ) -> Tagger:
         """Train on columns: `labels` are strings, or numbers and the strings that they number."""
-        began, compiling = time.perf_counter(), compile_seconds()
         corpus = with_clusters(corpus, self.clusters)
         numbers, names = numbered(labels)
         task = self._task(corpus, numbers, names)
-        examples = task.examples(corpus, task.number(names)[numbers])
-        trainer = self._trainer(task)
-        bar = trainer.bar(examples, self.progress, "training", "tokens")
-        held = None if dev is None else self._held_out(task, *dev)
-        choice = Choice(task, held, self.patience, bar, fitting.get("checkpoint"))
-        choice.resume(fitting.get("checkpoint") if fitting.get("resume") else None)
-        model = trainer.fit(examples, progress=bar, after_pass=choice if dev is not None else None, **fitting)
-        self.task_, self.model_ = task, choice.best or model
-        self.model_.report = model.report
-        self.model_.about["best_pass"] = choice.best_pass
-        if dev is not None:
-            choice.fit_temperature(self.model_)
-        self.temperature_ = choice.temperature
-        choice.forget()
+        held = None if dev is None else HeldOut(task, *self._held_out(task, *dev))
+        trainer = self._train(task, lambda: task.examples(corpus, task.number(names)[numbers]), held, **fitting)
+        self.temperature_ = TEMPERATURE if held is None else held.temperature(self.model_)
         self._begin(trainer.learner)
         self._finish(corpus, numbers)
-        spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
-        self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
         return self
 
     def partial_fit(
@@ -348,7 +327,7 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         """Write the model file: weights, templates, tags, settings and vocabulary; nothing that is executed."""
         self._check_fitted()
         task = self.task_.describe() | {"temperature": float(self.temperature_), "fingerprint": self.fingerprint_}
-        task["options"] = {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
+        task["options"] = self._options()
         task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
         tensors = string_tensors("vocabulary", self.vocabulary_)
         for name, values in self.column_values_.items():
@@ -427,31 +406,6 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
         named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": self.loss}
         return {"columns": columns, "templates": templates, **named}
 
-    def _trainer(self, task: TaggingTask) -> Trainer:
-        options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
-        chosen = algorithm(self.algorithm, **options)
-        margins = self.learner == "hinge"
-        # Under another teacher the best tag may be neither the teacher's nor one that the learner likes yet.
-        prune = (PRUNE if margins and self.reference == "optimal" else None) if self.prune == "auto" else self.prune
-        if prune is not None and chosen.roll_out in ("mixture", "learned"):
-            chosen = algorithm(chosen, prune=prune)
-        update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
-        rate = RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
-        settings = LearnerSettings(
-            self.learner, update, rate=rate, slack=self.slack if margins and not chosen.restart else None
-        )
-        return Trainer(
-            task.space,
-            task.reference(self.reference),
-            algorithm=chosen,
-            learner=settings,
-            passes=self.passes,
-            batch_size=self.batch_size,
-            seed=self.seed,
-            threads=self.threads,
-            shuffle=self.shuffle,
-        )
-
     def _held_out(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
         if corpus.tokens == 0:
             raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
@@ -481,10 +435,3 @@ class Tagger(BaseEstimator):  # type: ignore[misc]
     def _run(self, corpus: Corpus, *, scores: bool = False) -> Predictions:
         self._check_fitted()
         return self._fitted.run(self.task_.examples(corpus), scores=scores)
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "task_"):
-            raise NotFittedError("this Tagger is not trained yet: call fit first")
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "task_")

@@ -19,9 +19,9 @@ import numpy as np
 from lols.errors import LolsError
 from lols.io.conll_scan import last_cut
 from lols.io.conll_tokens import Reader, Sentences, parse
-from lols.io.conll_write import replace
+from lols.io.conll_write import replace, replace_columns
 
-__all__ = ["Sentences", "chunks", "parse", "read", "replace"]
+__all__ = ["Sentences", "chunks", "parse", "read", "replace", "replace_columns"]
 
 MAGIC = b"\x1f\x8b"  # how a gzip file begins
 STDIN = "standard input"

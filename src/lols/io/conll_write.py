@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from lols.io.conll_layout import MARK, TITLES, Layout, find_layout, has_keys, re
 from lols.io.conll_scan import TAB
 from lols.io.conll_tokens import Sentences, places
 
-__all__ = ["replace"]
+__all__ = ["replace", "replace_columns"]
 
 ABSENT = ("", "_")  # how it is said that a value is not there
 
@@ -56,6 +56,39 @@ def replace(sentences: Sentences, column: str | int, labels: Sequence[str], numb
     if found.key:
         labels, numbers = _cells(sentences, found, labels, numbers)
     return _fill(sentences, found.begin, found.end, labels, numbers)
+
+
+def replace_columns(sentences: Sentences, changes: Mapping[str, tuple[Sequence[str], np.ndarray]]) -> bytes:
+    """The bytes of sentences, with the texts of several columns replaced; they are there, and are no keys.
+
+    >>> from lols.io import conll
+    >>> two = conll.parse(b"The DT 2\\ncat NN 0", ["form"])
+    >>> conll.replace_columns(two, {"3": (["0", "1"], np.array([0, 1])), "2": (["X"], np.array([0, 0]))})
+    b'The X 0\\ncat X 1'
+    """
+    begins, ends, numbers = [], [], []
+    labels: list[str] = []
+    for column, (names, chosen) in changes.items():
+        chosen = np.ascontiguousarray(chosen, np.int64)
+        _check(sentences, list(names), chosen, False)
+        if column in sentences.columns and sentences.end[sentences.columns.index(column)].any():
+            row = sentences.columns.index(column)
+            begins.append(sentences.begin[row])
+            ends.append(sentences.end[row])
+        elif chosen.size:
+            found = _find(sentences, column)
+            if found.appended or found.key:
+                raise LolsError(f"{sentences.path}: there is no column {column!r} to be replaced; add it first")
+            begins.append(found.begin)
+            ends.append(found.end)
+        numbers.append(chosen + len(labels))
+        labels += names
+    if not begins:
+        return sentences.buffer.tobytes()
+    order = np.argsort([begin[0] for begin in begins])  # columns stand in the same order in every line
+    interleaved = (np.stack([arrays[k] for k in order], axis=1).reshape(-1) for arrays in (begins, ends, numbers))
+    begin, end, number = interleaved
+    return _fill(sentences, begin, end, labels, number)
 
 
 def _check(sentences: Sentences, labels: list[str], numbers: np.ndarray, keyed: bool) -> None:

@@ -8,7 +8,7 @@ left to the search: here they become a number per token, to be mixed with the ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -159,7 +159,7 @@ def _hashes(
     return made
 
 
-def key(template: Template) -> int:
+def key(template: Any) -> int:
     """What makes features of different templates different."""
     return mix(hash_text(template.text), len(template.atoms))
 

@@ -14,9 +14,9 @@ from itertools import product
 from typing import NamedTuple
 
 from lols.errors import ConfigurationError
-from lols.tasks.attributes import ATTRIBUTES, Attribute, attribute
+from lols.tasks.attributes import ATTRIBUTES, EXACT, Attribute, attribute
 
-__all__ = ["Atom", "Template", "parse_templates"]
+__all__ = ["Atom", "Template", "parse_templates", "static_atom"]
 
 MOST_TAGS = 3
 FARTHEST = 9
@@ -114,18 +114,25 @@ def _atom(column: str | None, name: str, offset: int, text: str, columns: frozen
         return Atom("", None, offset)
     if name == "bias" and column is None and offset == 0:
         return Atom("word", None)
-    if column is None:
-        known = attribute(name)
-        if known is not None and name not in columns - {"word"}:
-            return Atom("word", known, offset)
-        if name in columns:
-            return Atom(name, attribute("word"), offset)
-    elif column in columns:
-        known = attribute(name)
-        if known is not None:
-            return Atom(column, known, offset)
+    known = static_atom(column, name, columns)
+    if known is not None:
+        return Atom(*known, offset)
     wrong = name if column is None or column in columns else column
     raise ConfigurationError(
         f"template '{text}': there is no attribute or column '{wrong}'; columns: {', '.join(sorted(columns))}; "
         f"attributes: {', '.join(ATTRIBUTES)}; also tag[-1], bias"
     )
+
+
+def static_atom(column: str | None, name: str, columns: frozenset[str]) -> tuple[str, Attribute] | None:
+    """The column and the attribute that a name stands for: an attribute of words, a column, or one of a column.
+
+    >>> static_atom(None, "suffix3", frozenset(["word", "pos"])), static_atom(None, "pos", frozenset(["word", "pos"]))
+    (('word', Attribute(kind=3, size=3)), ('pos', Attribute(kind=0, size=0)))
+    """
+    known = attribute(name)
+    if column is None:
+        if known is not None and name not in columns - {"word"}:
+            return "word", known
+        return (name, Attribute(EXACT)) if name in columns else None
+    return (column, known) if column in columns and known is not None else None

@@ -1,0 +1,179 @@
+"""A parser and files: which columns hold what; treebanks in, parsed files out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.estimators.pieces import PIECE, in_order
+from lols.io import conll
+from lols.io.conll import Sentences
+from lols.io.strings import Column, Texts, intern
+from lols.tasks.corpus import WORD, Corpus
+from lols.tasks.treebank import Trees
+from lols.tasks.trees import read_heads, require_trees
+
+__all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "write_trees"]
+
+NOTHING = "_"
+USUAL = ("lemma", "upos", "xpos", "feats")  # what a parser looks at, if a file has it
+
+
+@dataclass(frozen=True)
+class ParserColumns:
+    """Where things are in a file: columns as `lols.io.conll` names them.
+
+    `use` maps names for templates to columns; None means those of `USUAL` that are filled in.
+    """
+
+    word: str = "form"
+    head: str = "head"
+    relation: str = "deprel"
+    use: Mapping[str, str] | None = None
+    format: str | None = None
+    header: bool | None = None
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
+        """What `describe` described; anything else is an error."""
+        made = cls(**files)
+        use = made.use if isinstance(made.use, dict) else {}
+        strings = [made.word, made.head, made.relation, *use, *use.values()]
+        if not all(isinstance(s, str) for s in [*strings, *([] if made.format is None else [made.format])]):
+            raise ValueError("the files' columns are not named by strings")
+        if made.header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return made
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
+
+
+@dataclass
+class Treebank:
+    """The sentences of one or several files, with their trees."""
+
+    corpus: Corpus
+    heads: np.ndarray
+    numbers: np.ndarray
+    names: list[str]
+    columns: ParserColumns
+    files: list[Sentences] = field(default_factory=list)
+
+    @property
+    def trees(self) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Heads, numbers of relations, and their names."""
+        return self.heads, self.numbers, self.names
+
+    def place(self, sentence: int) -> str:
+        """File, sentence and line of a sentence, in words."""
+        for one in self.files:
+            if sentence < one.offsets.size - 1:
+                return f"{one.path}, sentence {sentence + 1} (line {one.lines[one.offsets[sentence]]})"
+            sentence -= one.offsets.size - 1
+        raise IndexError(sentence)
+
+
+def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumns) -> list[Sentences]:
+    """Bytes to columns of strings: words, heads, relations, and all that a parser may look at."""
+    usual = columns.use is None
+    wanted = [columns.word, columns.head, columns.relation, *(USUAL if usual else (columns.use or {}).values())]
+    optional = USUAL if usual else ()
+    return [conll.read(p, wanted, format=columns.format, header=columns.header, optional=optional) for p in paths]
+
+
+def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
+    """Files as a corpus and trees; what the columns left open is settled."""
+    heads = []
+    for one in files:
+        if one.lines.size == 0:
+            raise LolsError(f"{one.path}: there are no sentences; give a file with some")
+        heads.append(read_heads(one, 1))
+        require_trees(heads[-1], one)
+    whole = joined(files)
+    names = list(USUAL) if columns.use is None else list(columns.use)
+    made = {
+        name: intern(Texts(whole.buffer, whole.begin[k], whole.end[k]))
+        for k, name in enumerate([WORD, "head", "relation", *names])
+        if name != "head"
+    }
+    relations = made.pop("relation")
+    strings = relations.texts.strings()
+    if set(strings) <= {NOTHING, ""}:
+        strings = ["dep"] * len(strings)
+    if columns.use is None:
+        made = _filled(made)
+        columns = ParserColumns(
+            columns.word,
+            columns.head,
+            columns.relation,
+            {name: name for name in made if name != WORD},
+            columns.format,
+            columns.header,
+        )
+    return Treebank(
+        Corpus(made, whole.offsets), np.concatenate(heads), relations.numbers, strings, columns, list(files)
+    )
+
+
+def _filled(made: dict[str, Column]) -> dict[str, Column]:
+    """Without columns that are empty, or the same as another: tags are often there twice."""
+    kept: dict[str, Column] = {}
+    for name, column in sorted(made.items(), key=lambda item: (item[0] != WORD, item[0] == "upos")):
+        texts = column.texts.strings()
+        same = any(
+            name == "upos" and np.array_equal(column.numbers, other.numbers) and texts == other.texts.strings()
+            for other in kept.values()
+        )
+        if name == WORD or not (set(texts) <= {NOTHING, ""} or same):
+            kept[name] = column
+    return {name: kept[name] for name in made if name in kept}
+
+
+def joined(files: Sequence[Sentences]) -> Sentences:
+    """Several files as one."""
+    if len(files) == 1:
+        return files[0]
+    sizes = np.cumsum([0, *(f.buffer.size for f in files)])
+    tokens = np.cumsum([0, *(f.lines.size for f in files)])
+    first, pairs = files[0], list(zip(files, sizes, strict=False))
+    offsets = [f.offsets[:-1] + n for f, n in zip(files, tokens, strict=False)]
+    return first._replace(
+        buffer=np.concatenate([f.buffer for f in files]),
+        offsets=np.concatenate([*offsets, tokens[-1:]]),
+        lines=np.concatenate([f.lines for f in files]),
+        begin=np.concatenate([f.begin + n for f, n in pairs], axis=1),
+        end=np.concatenate([f.end + n for f, n in pairs], axis=1),
+    )
+
+
+def parse_pieces(
+    parser: Any, path: str | os.PathLike[str], columns: ParserColumns, *, threads: int = 1, size: int = PIECE
+) -> Iterator[tuple[bytes, int]]:
+    """The file with heads and relations replaced by predictions, piece by piece, and how many tokens each has."""
+    use = dict(columns.use or {})
+    wanted = [columns.word, *use.values(), columns.head, columns.relation]
+    trees = [columns.head, columns.relation]
+    pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=trees, size=size)
+
+    def work(piece: Sentences) -> tuple[bytes, int]:
+        if piece.lines.size == 0:
+            return piece.buffer.tobytes(), 0
+        found = {name: intern(Texts(piece.buffer, piece.begin[k], piece.end[k])) for k, name in enumerate([WORD, *use])}
+        made = parser.predict_columns(Corpus(found, piece.offsets))
+        return write_trees(piece, columns, made, parser.task_.plain), piece.lines.size
+
+    yield from in_order(work, pieces, threads)
+
+
+def write_trees(sentences: Sentences, columns: ParserColumns, trees: Trees, names: Sequence[str]) -> bytes:
+    """The bytes of sentences with other heads and relations."""
+    numbers = [str(n) for n in range(int(trees.heads.max(initial=-1)) + 2)]
+    changes = {columns.head: (numbers, trees.heads + 1), columns.relation: (names, trees.relations)}
+    return conll.replace_columns(sentences, changes)

@@ -1,0 +1,57 @@
+"""What users give to a parser: checked, and brought into columns."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.estimators.tagger_input import is_list, numbered
+from lols.tasks.corpus import Corpus, offsets_of
+from lols.tasks.treebank import ROOT, UNLABELLED
+from lols.tasks.trees import check_trees
+
+__all__ = ["checked_trees", "punctuation"]
+
+
+def checked_trees(X: Sequence[Any], y: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Heads from 0, relations as numbers and names; the trees must fit the sentences, and be trees."""
+    if not is_list(y) or not all(map(is_list, y)):
+        raise LolsError("trees are lists, one for each sentence, of heads or pairs: [[(2, 'det'), (0, 'root')], ...]")
+    if len(X) != len(y):
+        raise LolsError(f"there are {len(X)} sentences, but {len(y)} trees")
+    heads, relations = [], []
+    for k, (words, tree) in enumerate(zip(X, y, strict=True)):
+        if len(words) != len(tree):
+            raise LolsError(f"sentence {k} has {len(words)} words, but its tree has {len(tree)}")
+        for n, entry in enumerate(tree):
+            head, relation = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
+            if relation is None:
+                relation = UNLABELLED if head != 0 else ROOT
+            if not isinstance(head, int | np.integer) or isinstance(head, bool) or not isinstance(relation, str):
+                raise LolsError(f"sentence {k}, word {n}: {entry!r} is neither a head nor a pair of head and relation")
+            if not 0 <= head <= len(tree) or head == n + 1:
+                raise LolsError(
+                    f"sentence {k}, word {n}: its head is {head}; give another word, counted from 1 to {len(tree)}, "
+                    "or 0 for the root"
+                )
+            if not relation:
+                raise LolsError(f"sentence {k}, word {n}: its relation is empty; name it")
+            heads.append(int(head) - 1)
+            relations.append(relation)
+    made = np.array(heads, np.int64)
+    found = check_trees(made, offsets_of(X))
+    if (found.cycles >= 0).any():
+        k = int(np.argmax(found.cycles >= 0))
+        raise LolsError(f"sentence {k}: word {found.cycles[k]} is on a cycle of heads; give trees")
+    return made, *numbered(relations)
+
+
+def punctuation(corpus: Corpus) -> np.ndarray:
+    """Which words are punctuation in all their characters, as the CoNLL-X scorer has it."""
+    column = corpus.columns["word"]
+    marks = [bool(s) and all(unicodedata.category(c)[0] == "P" for c in s) for s in column.texts.strings()]
+    return np.array(marks, np.bool_)[column.numbers]

@@ -1,0 +1,89 @@
+"""What the estimators share: the options of algorithm and learner, the training that follows from them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from lols.algorithms import algorithm
+from lols.engine.compiling import compile_seconds
+from lols.estimators.choice import Choice
+from lols.examples import Examples
+from lols.learners.settings import LearnerSettings
+from lols.model import Model
+from lols.trainer import Trainer
+
+__all__ = ["SearchEstimator"]
+
+RATE = 0.06  # chosen, like the templates, on the last tenth of the WSJ sample and on EWT's dev part
+PRUNE = 2
+
+
+class SearchEstimator(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose options are those of a `Trainer`, with defaults that suit sentences."""
+
+    task_: Any
+    model_: Model
+
+    def _trainer(self, task: Any) -> Trainer:
+        options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
+        chosen = algorithm(self.algorithm, **options)
+        margins = self.learner == "hinge"
+        # Under another teacher the best action may be neither the teacher's nor one that the learner likes yet.
+        prune = (PRUNE if margins and self.reference == "optimal" else None) if self.prune == "auto" else self.prune
+        if prune is not None and chosen.roll_out in ("mixture", "learned"):
+            chosen = algorithm(chosen, prune=prune)
+        update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
+        rate = RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
+        settings = LearnerSettings(
+            self.learner, update, rate=rate, slack=self.slack if margins and not chosen.restart else None
+        )
+        return Trainer(
+            task.space,
+            task.reference(self.reference),
+            algorithm=chosen,
+            learner=settings,
+            passes=self.passes,
+            batch_size=self.batch_size,
+            seed=self.seed,
+            threads=self.threads,
+            shuffle=self.shuffle,
+        )
+
+    def _train(
+        self,
+        task: Any,
+        make_examples: Callable[[], Examples],
+        score: Callable[[Model], dict[str, float]] | None,
+        **fitting: Any,
+    ) -> Trainer:
+        """Train, keep the best model, and note how it went."""
+        began, compiling = time.perf_counter(), compile_seconds()
+        examples = make_examples()
+        trainer = self._trainer(task)
+        bar = trainer.bar(examples, self.progress, "training", "tokens")
+        choice = Choice(task.space, score, self.patience, bar, fitting.get("checkpoint"))
+        choice.resume(fitting.get("checkpoint") if fitting.get("resume") else None)
+        model = trainer.fit(examples, progress=bar, after_pass=choice if score is not None else None, **fitting)
+        self.task_, self.model_ = task, choice.best or model
+        self.model_.report = model.report
+        self.model_.about["best_pass"] = choice.best_pass
+        choice.forget()
+        spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
+        self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
+        return trainer
+
+    def _options(self) -> dict[str, Any]:
+        """The options that a model file keeps: all that are plain values."""
+        return {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "task_"):
+            raise NotFittedError(f"this {type(self).__name__} is not trained yet: call fit first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "task_")

@@ -1,0 +1,129 @@
+"""The parser's templates where none are given: Zhang & Nivre (2011), fitted to arc-hybrid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["default_parsing_templates"]
+
+WORDS = """
+S0..1.lower
+S2.lower
+N0..2.lower
+S0l.lower
+S0r.lower
+S1l.lower
+S1r.lower
+N0l.lower
+S0..1.suffix2..3
+N0..1.suffix2..3
+S0..1.shape
+N0.shape
+S0.lower & N0.lower
+S1.lower & S0.lower
+S0.lower & N0.lower & distance(S0,N0)
+S1.lower & S0.lower & distance(S1,S0)
+S0.lower & distance(S0,N0)
+N0.lower & distance(S0,N0)
+S0.lower & S0.lefts
+S0.lower & S0.rights
+S1.lower & S1.rights
+N0.lower & N0.lefts
+S0.lower & S0.right-set
+S0.lower & S0.left-set
+N0.lower & N0.left-set
+S1.lower & S1.right-set
+S0l.relation
+S0r.relation
+S0l2.relation
+S0r2.relation
+S1l.relation
+S1r.relation
+S1r2.relation
+N0l.relation
+N0l2.relation
+S0.lower & S0r.relation
+S1.lower & S1r.relation
+N0.lower & N0l.relation
+"""
+
+TAGS = """
+S0..2.{p}
+S3.{p}
+N0..3.{p}
+S0l.{p}
+S0l2.{p}
+S0r.{p}
+S0r2.{p}
+S1l.{p}
+S1l2.{p}
+S1r.{p}
+S1r2.{p}
+N0l.{p}
+N0l2.{p}
+S0..1.lower & S0..1.{p}
+S0.lower & S0.{p}
+S1.lower & S1.{p}
+N0.lower & N0.{p}
+N1.lower & N1.{p}
+S0.{p} & N0.{p}
+S1.{p} & S0.{p}
+S0.lower & S0.{p} & N0.lower & N0.{p}
+S0.lower & S0.{p} & N0.lower
+S0.lower & N0.lower & N0.{p}
+S0.lower & S0.{p} & N0.{p}
+S0.{p} & N0.lower & N0.{p}
+S0.lower & N0.{p}
+S0.{p} & N0.lower
+S1.lower & S0.{p}
+S1.{p} & S0.lower
+S1.{p} & N0.{p}
+S1.lower & N0.{p}
+S1.{p} & N0.lower
+N0.{p} & N1.{p}
+S0.{p} & N1.{p}
+S0.{p} & N0.{p} & N1.{p}
+S1.{p} & S0.{p} & N0.{p}
+S2.{p} & S1.{p} & S0.{p}
+N0.{p} & N1.{p} & N2.{p}
+S0.{p} & N0.{p} & distance(S0,N0)
+S1.{p} & S0.{p} & distance(S1,S0)
+S0.{p} & distance(S0,N0)
+N0.{p} & distance(S0,N0)
+S0.{p} & S0l.{p} & N0.{p}
+S0.{p} & S0r.{p} & N0.{p}
+S0.{p} & N0.{p} & N0l.{p}
+S1.{p} & S0.{p} & S0l.{p}
+S1.{p} & S0.{p} & S0r.{p}
+S1.{p} & S1l.{p} & S0.{p}
+S1.{p} & S1r.{p} & S0.{p}
+S1.{p} & S1r.{p} & S1r2.{p}
+S0.{p} & S0l.{p} & S0l2.{p}
+S0.{p} & S0r.{p} & S0r2.{p}
+N0.{p} & N0l.{p} & N0l2.{p}
+S0.{p} & S0.lefts
+S0.{p} & S0.rights
+S1.{p} & S1.rights
+S1.{p} & S1.lefts
+N0.{p} & N0.lefts
+S0.{p} & S0.right-set
+S0.{p} & S0.left-set
+N0.{p} & N0.left-set
+S1.{p} & S1.right-set
+S0.{p} & N0.{p} & S0[+1].{p}
+S0.{p} & N0.{p} & N0[-1].{p}
+S1.{p} & S0.{p} & S0[-1].{p}
+"""
+
+
+def default_parsing_templates(columns: Sequence[str]) -> list[str]:
+    """The templates for these columns: `xpos` and `upos` are tags, others are looked at at the nearest places.
+
+    >>> len(default_parsing_templates(["word"])) < len(default_parsing_templates(["word", "upos"]))
+    True
+    """
+    lines = WORDS.split("\n")
+    tags = [name for name in ("xpos", "upos") if name in columns]
+    if tags:
+        lines += [line for line in TAGS.format(p=tags[0]).split("\n") if ".." not in line.partition("&")[2]]
+    return [line for line in lines if line]
