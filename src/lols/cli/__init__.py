@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lols.cli import evaluate, explain, inspect, predict, train, warmup
+from lols.cli import evaluate, explain, inspect, predict, train, train_parser, warmup
 from lols.cli.base import app, main
 
-__all__ = ["app", "evaluate", "explain", "inspect", "main", "predict", "train", "warmup"]
+__all__ = ["app", "evaluate", "explain", "inspect", "main", "predict", "train", "train_parser", "warmup"]

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from lols.cli.base import Json, app, print_json, say
 from lols.cli.options import File, Format, Header, LikeTraining, Threads, UseLikeTraining
-from lols.cli.predict import file_columns
+from lols.cli.predict import file_columns, set_beam
 from lols.errors import LolsError
 
 
@@ -26,11 +26,21 @@ def evaluate(
     unseen: Annotated[
         str, typer.Option(help="What a label that training never showed is: an error, or counted as wrong.")
     ] = "error",
+    punctuation: Annotated[
+        bool, typer.Option(help="Of a parser: whether words that are all punctuation count.")
+    ] = True,
+    beam: Annotated[int | None, typer.Option(help="Of a parser: the width of a beam search; 1 is greedy.")] = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Compare predictions with a labelled file: accuracy, also by label and of unknown words; for spans also F1."""
+    """Compare predictions with a labelled file.
+
+    Of a tagger: accuracy, also by label and of unknown words; for spans also F1. Of a parser: UAS, LAS and CLAS as the
+    CoNLL 2018 scorer counts, sentences without a mistake, and every relation.
+    """
+    from lols.cli.evaluate_parser import evaluate_parser
     from lols.cli.prepare import prepare_prediction
+    from lols.estimators.parser import Parser
     from lols.estimators.tagger_files import read_files, tagged
     from lols.model import load
 
@@ -38,9 +48,14 @@ def evaluate(
         raise LolsError(f"--unseen is '{unseen}': choose error or wrong")
     began = time.perf_counter()
     tagger = load(model, threads=threads or 1)
+    set_beam(tagger, beam)
     compiling = time.perf_counter()
     prepare_prediction(tagger)
     compiling = time.perf_counter() - compiling
+    if isinstance(tagger, Parser):
+        columns = file_columns(tagger, word, column, use, file_format, header)
+        evaluate_parser(tagger, model, file, columns, punctuation, began, compiling, as_json)
+        return
     reading = time.perf_counter()
     sentences, columns = read_files([file], file_columns(tagger, word, column, use, file_format, header))
     reading = time.perf_counter() - reading

@@ -6,11 +6,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = [
-    *("Column", "File", "Files", "Format", "Header", "LikeTraining", "Threads", "Use", "UseLikeTraining", "Word"),
-    "use_of",
-]
-
 Files = "Files that hold one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read as it is."
 
 File = "A file that holds one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read as it is."
@@ -43,6 +38,8 @@ Use = Annotated[
         show_default=False,
     ),
 ]
+Head = Annotated[str, typer.Option(help="The column of the heads.")]
+Relation = Annotated[str, typer.Option(help="The column of the relations.")]
 Format = Annotated[
     str | None,
     typer.Option("--format", help="conllu, conllx, columns or tsv; by default what the file looks like."),
@@ -52,6 +49,59 @@ Header = Annotated[
     typer.Option("--header/--no-header", help="Whether a TSV file begins with the columns' names.", show_default=False),
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores unless given.", show_default=False)]
+
+
+# --- training ---
+
+SEARCH = "How it searches"
+LEARNING = "How it learns"
+INPUT = "What it reads"
+
+Output = Annotated[str, typer.Option("--output", "-o", help="The model file to write.", show_default=False)]
+Dev = Annotated[
+    str | None, typer.Option(help="Labelled sentences on which the best pass is chosen.", show_default=False)
+]
+Templates = Annotated[
+    str | None,
+    typer.Option(help="A file of templates, one per line, in place of the default ones.", rich_help_panel=INPUT),
+]
+AlgorithmName = Annotated[str, typer.Option(help="lols, aggrevate, dagger, cloning or searn.", rich_help_panel=SEARCH)]
+RollIn = Annotated[str | None, typer.Option(help="learned, reference or mixture.", rich_help_panel=SEARCH)]
+RollOut = Annotated[str | None, typer.Option(help="mixture, reference, learned or none.", rich_help_panel=SEARCH)]
+Beta = Annotated[
+    str | None,
+    typer.Option(
+        help="Probability of the reference in a mixture: a number, auto, linear:FROM:TO or geometric:ALPHA.",
+        rich_help_panel=SEARCH,
+    ),
+]
+Mix = Annotated[
+    str | None,
+    typer.Option(help="Where the coin is tossed: state, rollout, example, expected or step.", rich_help_panel=SEARCH),
+]
+Prune = Annotated[
+    int | None,
+    typer.Option(
+        help="Roll out this many best-liked actions and the teacher's; 0 for all, as Algorithm 1 is printed. "
+        "By default 2 with the optimal teacher, else 0.",
+        show_default=False,
+        rich_help_panel=SEARCH,
+    ),
+]
+ReferenceName = Annotated[str, typer.Option(help="The teacher: optimal, suboptimal or bad.", rich_help_panel=SEARCH)]
+LearnerName = Annotated[str, typer.Option(help="hinge, csoaa or secoc.", rich_help_panel=LEARNING)]
+Update = Annotated[str | None, typer.Option(help="adagrad, nag, gd, ridge or perceptron.", rich_help_panel=LEARNING)]
+Rate = Annotated[float | None, typer.Option(help="The learning rate.", rich_help_panel=LEARNING)]
+Passes = Annotated[int, typer.Option(help="Passes over the data.", rich_help_panel=LEARNING)]
+Patience = Annotated[
+    int | None,
+    typer.Option(help="With --dev: stop after this many passes without improvement.", rich_help_panel=LEARNING),
+]
+BatchSize = Annotated[int, typer.Option(help="How many sentences see the same policy.", rich_help_panel=LEARNING)]
+Shuffle = Annotated[bool, typer.Option(help="Another order in every pass.", rich_help_panel=LEARNING)]
+Seed = Annotated[int, typer.Option(help="One number behind all randomness.", rich_help_panel=LEARNING)]
+TrainingThreads = Annotated[int, typer.Option(help="Threads; they do not change the result.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of a training that was interrupted.")]
 
 
 def use_of(given: list[str] | None) -> dict[str, str] | None:

@@ -31,28 +31,31 @@ def predict(
     use: UseLikeTraining = None,
     file_format: Format = None,
     header: Header = None,
+    beam: Annotated[
+        int | None, typer.Option(help="Of a parser: the width of a beam search; 1, the default, is greedy.")
+    ] = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Tag a file: what comes out is what went in, with one column replaced.
+    """Tag or parse a file: what comes out is what went in, with the predicted columns replaced.
 
     Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte.
     """
     from lols.cli.prepare import prepare_prediction, settle
-    from lols.estimators.tagger_files import tag_pieces
     from lols.model import load
 
     if as_json and output == "-":
-        raise ConfigurationError("--json and the tagged file cannot both go to standard output: name a file with -o")
+        raise ConfigurationError("--json and the predictions cannot both go to standard output: name a file with -o")
     started = time.perf_counter()
-    tagger = load(model)
-    columns = file_columns(tagger, word, column, use, file_format, header)
-    prepare_prediction(tagger)
+    estimator = load(model)
+    set_beam(estimator, beam)
+    columns = file_columns(estimator, word, column, use, file_format, header)
+    prepare_prediction(estimator)
     settle()
     began = time.perf_counter()
     tokens = 0
     with _written(output) as out:
-        for data, count in tag_pieces(tagger, file, columns, threads=threads or _cores()):
+        for data, count in estimator.predict_pieces(file, columns, threads=threads or _cores()):
             out.write(data)
             tokens += count
     spent = time.perf_counter() - began
@@ -69,7 +72,7 @@ def predict(
 
 
 def file_columns(
-    tagger: Any,
+    estimator: Any,
     word: str | None,
     column: str | None,
     use: list[str] | None,
@@ -77,13 +80,26 @@ def file_columns(
     header: bool | None,
 ) -> Any:
     """Where things are in a file: as the options say, else as in training."""
-    from lols.estimators.tagger_files import FileColumns
-
-    known = getattr(tagger, "columns_", FileColumns(label="upos", use={}))
+    known = estimator.file_columns
     given = {"word": word, "label": column, "use": use_of(use), "header": header, "format": file_format}
     made = {k: v for k, v in given.items() if v is not None}
-    trained = None if {"word", "label", "use"} & set(made) else known.trained
-    return replace(known, **{"format": None, "header": None, "trained": trained} | made)
+    if "label" in made and not hasattr(known, "label"):
+        raise ConfigurationError("--column has no effect: the model is no tagger, and writes heads and relations")
+    trained = {}
+    if hasattr(known, "trained"):
+        trained = {"trained": None if {"word", "label", "use"} & set(made) else known.trained}
+    return replace(known, **{"format": None, "header": None} | trained | made)
+
+
+def set_beam(estimator: Any, beam: int | None) -> None:
+    """Search with a beam, if that was asked for."""
+    if beam is None:
+        return
+    if "beam" not in estimator.get_params():
+        raise ConfigurationError("--beam has no effect: the model is no parser")
+    if beam < 1:
+        raise ConfigurationError(f"--beam is {beam}; it must be at least 1")
+    estimator.set_params(beam=beam)
 
 
 def _cores() -> int:

@@ -14,7 +14,7 @@ from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.corpus import WORD, Corpus
 
-__all__ = ["prepare_prediction", "prepare_tagger", "settle"]
+__all__ = ["prepare_parser", "prepare_parsing", "prepare_prediction", "prepare_tagger", "settle"]
 
 
 def settle() -> None:
@@ -39,7 +39,17 @@ def prepare_tagger(tagger: Any, sentences: conll.Sentences, further: list[str]) 
         pass
 
 
-def prepare_prediction(tagger: Any) -> None:
+def prepare_prediction(estimator: Any) -> None:
+    """Predict something for a few words, and write it."""
+    from lols.estimators.parser import Parser
+
+    if isinstance(estimator, Parser):
+        prepare_parsing(estimator)
+    else:
+        prepare_tagging(estimator)
+
+
+def prepare_tagging(tagger: Any) -> None:
     """Tag two words, and write them."""
     data = b"1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\tb\t_\tX\t_\t_\t0\t_\t_\t_\n\n"
     sentences = conll.parse(data, ["form", "upos"], format="conllu")
@@ -47,6 +57,35 @@ def prepare_prediction(tagger: Any) -> None:
     columns = {name: words for name in tagger.task_.layout.columns} | {WORD: words}
     numbers = tagger.predict_columns(Corpus(columns, sentences.offsets))
     conll.replace(sentences, "upos", tagger.task_.labels, numbers)
+
+
+TREES = b"1\ta\t_\tX\t_\t_\t2\tx\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n3\tc\t_\tX\t_\t_\t2\ty\t_\t_\n\n"
+
+
+def prepare_parser(parser: Any) -> None:
+    """Train the same kind of parser on three words; whatever is wrong will show up again."""
+    from lols.estimators.parser_files import ParserColumns, treebank
+
+    columns = ParserColumns(use={"upos": "upos"})
+    data = treebank([conll.parse(TREES, ["form", "head", "deprel", "upos"], format="conllu")], columns)
+    try:
+        tiny = clone(parser).set_params(passes=1, progress=False, templates=None)
+        tiny.fit_columns(data.corpus, *data.trees)
+        prepare_parsing(tiny)
+        with tempfile.TemporaryDirectory() as folder:
+            tiny.save(f"{folder}/tiny.lols")
+    except LolsError:
+        pass
+
+
+def prepare_parsing(parser: Any) -> None:
+    """Parse three words, and write them."""
+    from lols.estimators.parser_files import ParserColumns, write_trees
+
+    sentences = conll.parse(TREES, ["form", "head", "deprel"], format="conllu")
+    words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
+    trees = parser.predict_columns(Corpus(dict.fromkeys(parser.task_.columns, words), sentences.offsets))
+    write_trees(sentences, ParserColumns(), trees, parser.task_.plain)
 
 
 def _few(sentences: conll.Sentences) -> tuple[Any, list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from lols.algorithms import Algorithm
 from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.estimators.parser_files import ParserColumns, parse_pieces
 from lols.estimators.parser_input import checked_trees, punctuation
 from lols.estimators.search import SearchEstimator
 from lols.estimators.tagger_input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
@@ -177,6 +178,7 @@ class Parser(SearchEstimator):
         self._train(task, lambda: task.examples(corpus, trees, weights), score, **fitting)
         self.prepared_ = {"nonprojective": prepared.nonprojective, "lifted": prepared.lifted}
         self.prepared_ |= {"mended": int(prepared.mended.size)}
+        self.mended_ = prepared.mended
         self.vocabulary_ = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
         self.fingerprint_ = corpus.fingerprint(heads, numbers)
         self.model_.about |= {"tokens": corpus.tokens, "treebank": self.prepared_}
@@ -282,8 +284,6 @@ class Parser(SearchEstimator):
 
     def describe(self) -> dict[str, Any]:
         """What a model file says of the task."""
-        from lols.estimators.parser_files import ParserColumns
-
         columns = getattr(self, "columns_", None)
         return self.task_.describe() | {
             "name": "parser",
@@ -306,8 +306,6 @@ class Parser(SearchEstimator):
         cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
     ) -> Parser:
         """The parser that a file's header and arrays describe."""
-        from lols.estimators.parser_files import ParserColumns
-
         try:
             task = header["task"]
             known = cls().get_params()
@@ -325,6 +323,15 @@ class Parser(SearchEstimator):
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
+
+    @property
+    def file_columns(self) -> ParserColumns:
+        """Where things are in files like those of training."""
+        return getattr(self, "columns_", ParserColumns(use={}))
+
+    def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+        """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
+        return parse_pieces(self, path, columns, threads=threads)
 
     # --- helpers ---
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.search import SearchEstimator
 from lols.estimators.tagger_choice import TEMPERATURE, HeldOut, shares
 from lols.estimators.tagger_clusters import CLUSTER, with_clusters
-from lols.estimators.tagger_files import FileColumns
+from lols.estimators.tagger_files import FileColumns, tag_pieces
 from lols.estimators.tagger_input import (
     check_lengths,
     check_options,
@@ -377,6 +377,15 @@ class Tagger(SearchEstimator):
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
+
+    @property
+    def file_columns(self) -> FileColumns:
+        """Where things are in files like those of training."""
+        return getattr(self, "columns_", FileColumns(label="upos", use={}))
+
+    def predict_pieces(self, path: Any, columns: FileColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+        """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
+        return tag_pieces(self, path, columns, threads=threads)
 
     # --- helpers ---
 

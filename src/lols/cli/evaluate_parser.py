@@ -1,0 +1,70 @@
+"""`lols evaluate` for parsers: attachment scores, and every relation."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.table import Table
+
+from lols.cli.base import print_json, say
+
+__all__ = ["evaluate_parser", "score_table"]
+
+
+def evaluate_parser(
+    parser: Any, model: str, file: str, columns: Any, punctuation: bool, began: float, compiling: float, as_json: bool
+) -> None:
+    """Parse a treebank, and say how much of it came out right."""
+    from lols.estimators.parser_files import read_treebank, treebank
+
+    reading = time.perf_counter()
+    sentences = read_treebank([file], columns)
+    reading = time.perf_counter() - reading
+    data = treebank(sentences, columns)
+    scores = parser.evaluate_columns(data.corpus, *data.trees, punctuation=punctuation)
+    total = time.perf_counter() - began
+    result = {"model": model, "file": file, **score_table(scores)}
+    result |= {"seconds_reading": reading, "seconds_compiling": compiling, "seconds_total": total}
+    result["tokens_per_second"] = data.corpus.tokens / max(total - compiling - reading, 1e-9)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result, parser.task_.labelling != "none", punctuation)
+
+
+def score_table(scores: Any) -> dict[str, Any]:
+    """Scores as plain values."""
+    plain = {name: getattr(scores, name) for name in ("uas", "las", "clas", "las_full", "exact_heads", "exact")}
+    relations = {
+        name: {
+            "precision": row.precision,
+            "recall": row.recall,
+            "f1": row.f1,
+            "attached": row.attached / row.gold if row.gold else 0.0,
+            "count": row.gold,
+        }
+        for name, row in scores.by_relation.items()
+    }
+    return {"tokens": scores.words, "sentences": scores.sentences, **plain, "relations": relations}
+
+
+def _show(result: dict[str, Any], labelled: bool, punctuation: bool) -> None:
+    without = "" if punctuation else ", punctuation not counted"
+    say.print(f"UAS {100 * result['uas']:.2f} on {result['tokens']:,} tokens{without}")
+    if labelled:
+        say.print(f"LAS {100 * result['las']:.2f}, with subtypes {100 * result['las_full']:.2f}")
+        say.print(f"CLAS {100 * result['clas']:.2f}")
+    whole = f"sentences without a mistake: {100 * result['exact_heads']:.2f} % by heads"
+    say.print(whole + (f", {100 * result['exact']:.2f} % with relations" if labelled else ""))
+    if not labelled:
+        return
+    say.print()
+    table = Table(box=None, pad_edge=False)
+    table.add_column("relation")
+    for name in ("precision", "recall", "F1", "head right", "count"):
+        table.add_column(name, justify="right")
+    for name, row in sorted(result["relations"].items(), key=lambda item: -item[1]["count"]):
+        shares = (f"{100 * row[k]:.2f}" for k in ("precision", "recall", "f1", "attached"))
+        table.add_row(name, *shares, f"{row['count']:,}")
+    say.print(table)

@@ -1,0 +1,203 @@
+"""`lols train parser`: from a treebank to a model."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lols.cli.base import Json, say
+from lols.cli.options import (
+    INPUT,
+    LEARNING,
+    SEARCH,
+    AlgorithmName,
+    BatchSize,
+    Beta,
+    Dev,
+    Files,
+    Format,
+    Head,
+    Header,
+    LearnerName,
+    Mix,
+    Output,
+    Passes,
+    Patience,
+    Prune,
+    Rate,
+    ReferenceName,
+    Relation,
+    Resume,
+    RollIn,
+    RollOut,
+    Seed,
+    Shuffle,
+    Templates,
+    TrainingThreads,
+    Update,
+    Word,
+    use_of,
+)
+from lols.cli.train import commands
+from lols.cli.training import Seconds, check_output, read_templates, report_training
+from lols.errors import ConfigurationError
+
+
+@commands.command()
+def parser(
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help=Files, show_default=False)],
+    output: Output,
+    dev: Dev = None,
+    word: Word = "form",
+    head: Head = "head",
+    relation: Relation = "deprel",
+    use: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column that templates look at, such as xpos or pos=2; may be repeated. By default lemma, upos, "
+            "xpos and feats, those of them that are filled in; --use none for none.",
+            show_default=False,
+        ),
+    ] = None,
+    file_format: Format = None,
+    header: Header = None,
+    templates: Templates = None,
+    template: Annotated[
+        list[str] | None,
+        typer.Option(help="One more template, such as 'S0.upos & N0.upos'; may be repeated.", rich_help_panel=INPUT),
+    ] = None,
+    labelling: Annotated[
+        str,
+        typer.Option(
+            help="joint: an arc and its relation at once; second: the relation after the arc; none: arcs only; auto: "
+            "joint where there are relations to tell apart.",
+            rich_help_panel=SEARCH,
+        ),
+    ] = "auto",
+    roots: Annotated[
+        str,
+        typer.Option(help="Roots of a sentence: one, many, or auto: as the treebank has them.", rich_help_panel=SEARCH),
+    ] = "auto",
+    punctuation: Annotated[
+        bool, typer.Option(help="Whether the heads of punctuation count in the loss.", rich_help_panel=LEARNING)
+    ] = True,
+    algorithm: AlgorithmName = "lols",
+    roll_in: RollIn = None,
+    roll_out: RollOut = None,
+    beta: Beta = None,
+    mix: Mix = None,
+    prune: Prune = None,
+    reference: ReferenceName = "optimal",
+    learner: LearnerName = "hinge",
+    update: Update = None,
+    rate: Rate = None,
+    passes: Passes = 5,
+    patience: Patience = None,
+    batch_size: BatchSize = 32,
+    shuffle: Shuffle = True,
+    seed: Seed = 0,
+    threads: TrainingThreads = 1,
+    resume: Resume = False,
+    as_json: Json = False,
+) -> None:
+    """Train a dependency parser, and write a model file.
+
+    `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
+    """
+    from lols.cli.prepare import prepare_parser, settle
+    from lols.estimators.parser import Parser
+    from lols.estimators.parser_files import ParserColumns, read_treebank, treebank
+    from lols.tasks.parsing_defaults import default_parsing_templates
+    from lols.tasks.parsing_templates import parse_parsing_templates
+
+    check_output(output)
+    if patience is not None and dev is None:
+        raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
+    began = time.perf_counter()  # importing is start-up
+    made = Parser(
+        labelling=labelling,
+        roots=roots,
+        punctuation=punctuation,
+        algorithm=algorithm,
+        roll_in=roll_in,
+        roll_out=roll_out,
+        beta=beta,
+        mix=mix,
+        prune="auto" if prune is None else prune or None,
+        reference=reference,
+        learner=learner,
+        update=update,
+        rate=rate,
+        passes=passes,
+        batch_size=batch_size,
+        shuffle=shuffle,
+        seed=seed,
+        threads=threads,
+        patience=patience,
+        progress=False if as_json else None,
+    )
+    columns = ParserColumns(word, head, relation, use_of(use), file_format, header)
+    reading = time.perf_counter()
+    sentences = read_treebank(files, columns)
+    dev_sentences = read_treebank([dev], columns) if dev else None
+    reading = time.perf_counter() - reading
+    compiling = time.perf_counter()
+    prepare_parser(made)
+    settle()
+    compiling = time.perf_counter() - compiling
+    data = treebank(sentences, columns)
+    held = None
+    if dev_sentences:
+        held = treebank(dev_sentences, columns)
+        held.corpus = held.corpus._replace(columns={name: held.corpus.columns[name] for name in data.corpus.columns})
+    made.templates = read_templates(
+        templates, template, list(data.corpus.columns), default_parsing_templates, parse_parsing_templates
+    )
+    if not as_json:
+        _announce(data)
+    checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
+    made.columns_ = data.columns
+    made.fit_columns(
+        data.corpus,
+        *data.trees,
+        dev=None if held is None else (held.corpus, *held.trees),
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    made.save(output)
+    checkpoint.unlink(missing_ok=True)
+    facts = {"relations": len(made.task_.plain), "actions": len(made.task_.actions), **made.prepared_}
+    if not as_json:
+        _say_treebank(made, data)
+    report_training(made, output, data.corpus, Seconds(time.perf_counter() - began, reading, compiling), facts, as_json)
+
+
+def _announce(data: Any) -> None:
+    tokens, sentences = data.corpus.tokens, data.corpus.offsets.size - 1
+    used = ", ".join(name for name in data.corpus.columns if name != "word") or "words only"
+    say.print(f"{sentences:,} sentences, {tokens:,} tokens, {len(data.names)} relations, using {used}")
+
+
+def _say_treebank(made: Any, data: Any) -> None:
+    """What is not as the parser builds it, and what was done about it."""
+    facts, sentences = made.prepared_, data.corpus.offsets.size - 1
+    how = (
+        "their words' relations say so, and parsing restores them"
+        if made.task_.labelling != "none"
+        else ("without relations they cannot be restored: use --labelling joint")
+    )
+    if facts["nonprojective"]:
+        share = 100 * facts["nonprojective"] / sentences
+        say.print(
+            f"{facts['nonprojective']:,} sentences ({share:.1f} %) are not projective: {facts['lifted']:,} words were "
+            f"lifted; {how}"
+        )
+    if facts["mended"]:
+        first = made.mended_[:3].tolist()
+        say.print(
+            f"{facts['mended']:,} sentences had several roots; all but the first were attached to it: "
+            f"{'; '.join(data.place(k) for k in first)}{' ...' if facts['mended'] > 3 else ''}"
+        )
