@@ -18,6 +18,7 @@ _HOME = {
     "LolsError": "errors",
     "Model": "model",
     "Parser": "estimators.parser",
+    "Pipeline": "estimators.pipeline",
     "Reference": "space",
     "SearchSpace": "space",
     "Sizes": "space",
@@ -44,6 +45,7 @@ __all__ = [
     "LolsError",
     "Model",
     "Parser",
+    "Pipeline",
     "Reference",
     "SearchSpace",
     "Sizes",
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
     from lols.algorithms import Algorithm, algorithm, explain
     from lols.errors import LolsError, SpaceError
     from lols.estimators.parser import Parser
+    from lols.estimators.pipeline import Pipeline
     from lols.estimators.tagger import Tagger
     from lols.examples import Examples
     from lols.features import emit, feature, look, uniform

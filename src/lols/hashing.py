@@ -6,7 +6,7 @@ turns a mixture of signed and unsigned integers into floating point.
 
 from __future__ import annotations
 
-__all__ = ["mix", "spread", "unit"]
+__all__ = ["add_product", "mix", "spread", "unit"]
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -27,6 +27,19 @@ def mix(a: int, b: int) -> int:
     z = ((z ^ (z >> 30)) * MULTIPLY_1) & MASK
     z = ((z ^ (z >> 27)) * MULTIPLY_2) & MASK
     z ^= z >> 31
+    return z - (1 << 64) if z >> 63 else z
+
+
+def add_product(total: int, factor: int, value: int) -> int:
+    """A total plus a factor times a value, as a signed 64-bit integer.
+
+    With random odd factors, one for each place, such sums are hashes of several values (multilinear hashing), several
+    times faster than `mix` on one after the other.
+
+    >>> add_product(1, 2, 3), add_product(2**63 - 1, 1, 1) == -(2**63)
+    (7, True)
+    """
+    z = (int(total) + int(factor) * int(value)) & MASK
     return z - (1 << 64) if z >> 63 else z
 
 

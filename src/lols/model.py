@@ -97,7 +97,13 @@ class Model:
 
         `task` is what an estimator wants to know again, as plain values, and `tensors` likewise, as arrays.
         """
-        header = {
+        write_tensors(path, "model", *self.contents(task, tensors))
+
+    def contents(
+        self, task: Mapping[str, Any] | None = None, tensors: Mapping[str, np.ndarray] | None = None
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        header: dict[str, Any] = {
             "task": dict(task or {}),
             "about": self.about,
             "version": __version__,
@@ -123,7 +129,7 @@ class Model:
             arrays[f"{name}.features"] = kept if fixed else table.keys[taken][kept]
             arrays |= {f"{name}.{part}": array for part, array in packed.items()}
             header[f"{name}_bits"] = 64 - table.shift if fixed else None
-        write_tensors(path, "model", header, arrays)
+        return header, arrays
 
 
 def load(

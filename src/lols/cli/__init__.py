@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from lols.cli import evaluate, explain, inspect, predict, train, train_parser, warmup
+from lols.cli import evaluate, explain, inspect, predict, train, train_parser, train_pipeline, warmup
 from lols.cli.base import app, main
 
-__all__ = ["app", "evaluate", "explain", "inspect", "main", "predict", "train", "train_parser", "warmup"]
+__all__ = [
+    "app",
+    "evaluate",
+    "explain",
+    "inspect",
+    "main",
+    "predict",
+    "train",
+    "train_parser",
+    "train_pipeline",
+    "warmup",
+]

@@ -40,7 +40,7 @@ def evaluate(
     """
     from lols.cli.evaluate_parser import evaluate_parser
     from lols.cli.prepare import prepare_prediction
-    from lols.estimators.parser import Parser
+    from lols.estimators.tagger import Tagger
     from lols.estimators.tagger_files import read_files, tagged
     from lols.model import load
 
@@ -52,7 +52,7 @@ def evaluate(
     compiling = time.perf_counter()
     prepare_prediction(tagger)
     compiling = time.perf_counter() - compiling
-    if isinstance(tagger, Parser):
+    if not isinstance(tagger, Tagger):
         columns = file_columns(tagger, word, column, use, file_format, header)
         evaluate_parser(tagger, model, file, columns, punctuation, began, compiling, as_json)
         return

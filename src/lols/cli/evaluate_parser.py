@@ -15,8 +15,9 @@ __all__ = ["evaluate_parser", "score_table"]
 def evaluate_parser(
     parser: Any, model: str, file: str, columns: Any, punctuation: bool, began: float, compiling: float, as_json: bool
 ) -> None:
-    """Parse a treebank, and say how much of it came out right."""
+    """Parse a treebank, with the tags that it has or with a pipeline's, and say how much of it came out right."""
     from lols.estimators.parser_files import read_treebank, treebank
+    from lols.estimators.pipeline import PipelineScores
 
     reading = time.perf_counter()
     sentences = read_treebank([file], columns)
@@ -24,7 +25,10 @@ def evaluate_parser(
     data = treebank(sentences, columns)
     scores = parser.evaluate_columns(data.corpus, *data.trees, punctuation=punctuation)
     total = time.perf_counter() - began
-    result = {"model": model, "file": file, **score_table(scores)}
+    result: dict[str, Any] = {"model": model, "file": file}
+    if isinstance(scores, PipelineScores):
+        result["tags"], scores, parser = scores.tags, scores.trees, parser.parser_
+    result |= score_table(scores)
     result |= {"seconds_reading": reading, "seconds_compiling": compiling, "seconds_total": total}
     result["tokens_per_second"] = data.corpus.tokens / max(total - compiling - reading, 1e-9)
     if as_json:
@@ -50,6 +54,8 @@ def score_table(scores: Any) -> dict[str, Any]:
 
 
 def _show(result: dict[str, Any], labelled: bool, punctuation: bool) -> None:
+    for name, share in result.get("tags", {}).items():
+        say.print(f"{name} {100 * share:.2f}")
     without = "" if punctuation else ", punctuation not counted"
     say.print(f"UAS {100 * result['uas']:.2f} on {result['tokens']:,} tokens{without}")
     if labelled:

@@ -66,6 +66,13 @@ Templates = Annotated[
     typer.Option(help="A file of templates, one per line, in place of the default ones.", rich_help_panel=INPUT),
 ]
 AlgorithmName = Annotated[str, typer.Option(help="lols, aggrevate, dagger, cloning or searn.", rich_help_panel=SEARCH)]
+ParserAlgorithm = Annotated[
+    str,
+    typer.Option(
+        help="lols, aggrevate, dagger, cloning, searn; or auto: aggrevate with the optimal teacher, else lols.",
+        rich_help_panel=SEARCH,
+    ),
+]
 RollIn = Annotated[str | None, typer.Option(help="learned, reference or mixture.", rich_help_panel=SEARCH)]
 RollOut = Annotated[str | None, typer.Option(help="mixture, reference, learned or none.", rich_help_panel=SEARCH)]
 Beta = Annotated[

@@ -95,11 +95,12 @@ def set_beam(estimator: Any, beam: int | None) -> None:
     """Search with a beam, if that was asked for."""
     if beam is None:
         return
-    if "beam" not in estimator.get_params():
+    parser = getattr(estimator, "parser_", estimator)
+    if "beam" not in parser.get_params():
         raise ConfigurationError("--beam has no effect: the model is no parser")
     if beam < 1:
         raise ConfigurationError(f"--beam is {beam}; it must be at least 1")
-    estimator.set_params(beam=beam)
+    parser.set_params(beam=beam)
 
 
 def _cores() -> int:

@@ -41,12 +41,14 @@ def prepare_tagger(tagger: Any, sentences: conll.Sentences, further: list[str]) 
 
 def prepare_prediction(estimator: Any) -> None:
     """Predict something for a few words, and write it."""
-    from lols.estimators.parser import Parser
+    from lols.estimators.tagger import Tagger
 
-    if isinstance(estimator, Parser):
-        prepare_parsing(estimator)
-    else:
-        prepare_tagging(estimator)
+    parts = [*getattr(estimator, "taggers_", {}).values(), getattr(estimator, "parser_", estimator)]
+    for part in parts:
+        if isinstance(part, Tagger):
+            prepare_tagging(part)
+        else:
+            prepare_parsing(part)
 
 
 def prepare_tagging(tagger: Any) -> None:

@@ -13,7 +13,6 @@ from lols.cli.options import (
     INPUT,
     LEARNING,
     SEARCH,
-    AlgorithmName,
     BatchSize,
     Beta,
     Dev,
@@ -24,6 +23,7 @@ from lols.cli.options import (
     LearnerName,
     Mix,
     Output,
+    ParserAlgorithm,
     Passes,
     Patience,
     Prune,
@@ -57,8 +57,8 @@ def parser(
     use: Annotated[
         list[str] | None,
         typer.Option(
-            help="A column that templates look at, such as xpos or pos=2; may be repeated. By default lemma, upos, "
-            "xpos and feats, those of them that are filled in; --use none for none.",
+            help="A column that templates look at, such as xpos or pos=2; may be repeated. By default upos, xpos "
+            "and feats, those of them that are filled in; --use none for none.",
             show_default=False,
         ),
     ] = None,
@@ -84,7 +84,7 @@ def parser(
     punctuation: Annotated[
         bool, typer.Option(help="Whether the heads of punctuation count in the loss.", rich_help_panel=LEARNING)
     ] = True,
-    algorithm: AlgorithmName = "lols",
+    algorithm: ParserAlgorithm = "auto",
     roll_in: RollIn = None,
     roll_out: RollOut = None,
     beta: Beta = None,
@@ -142,22 +142,21 @@ def parser(
     columns = ParserColumns(word, head, relation, use_of(use), file_format, header)
     reading = time.perf_counter()
     sentences = read_treebank(files, columns)
-    dev_sentences = read_treebank([dev], columns) if dev else None
     reading = time.perf_counter() - reading
     compiling = time.perf_counter()
     prepare_parser(made)
     settle()
     compiling = time.perf_counter() - compiling
     data = treebank(sentences, columns)
-    held = None
-    if dev_sentences:
-        held = treebank(dev_sentences, columns)
-        held.corpus = held.corpus._replace(columns={name: held.corpus.columns[name] for name in data.corpus.columns})
+    more = time.perf_counter()
+    dev_sentences = read_treebank([dev], data.columns) if dev else None
+    reading += time.perf_counter() - more
+    held = treebank(dev_sentences, data.columns) if dev_sentences else None
     made.templates = read_templates(
         templates, template, list(data.corpus.columns), default_parsing_templates, parse_parsing_templates
     )
     if not as_json:
-        _announce(data)
+        announce(data)
     checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
     made.columns_ = data.columns
     made.fit_columns(
@@ -171,17 +170,18 @@ def parser(
     checkpoint.unlink(missing_ok=True)
     facts = {"relations": len(made.task_.plain), "actions": len(made.task_.actions), **made.prepared_}
     if not as_json:
-        _say_treebank(made, data)
+        say_treebank(made, data)
     report_training(made, output, data.corpus, Seconds(time.perf_counter() - began, reading, compiling), facts, as_json)
 
 
-def _announce(data: Any) -> None:
+def announce(data: Any) -> None:
+    """Say what was read."""
     tokens, sentences = data.corpus.tokens, data.corpus.offsets.size - 1
     used = ", ".join(name for name in data.corpus.columns if name != "word") or "words only"
     say.print(f"{sentences:,} sentences, {tokens:,} tokens, {len(data.names)} relations, using {used}")
 
 
-def _say_treebank(made: Any, data: Any) -> None:
+def say_treebank(made: Any, data: Any) -> None:
     """What is not as the parser builds it, and what was done about it."""
     facts, sentences = made.prepared_, data.corpus.offsets.size - 1
     how = (
@@ -195,6 +195,8 @@ def _say_treebank(made: Any, data: Any) -> None:
             f"{facts['nonprojective']:,} sentences ({share:.1f} %) are not projective: {facts['lifted']:,} words were "
             f"lifted; {how}"
         )
+    if made.task_.roots == "many":
+        say.print("many sentences have several roots, and the parser may give several; --roots one for one")
     if facts["mended"]:
         first = made.mended_[:3].tolist()
         say.print(

@@ -263,6 +263,11 @@ def _mix_of(a, b):
     return lambda a, b: _mix(np.int64(a), np.int64(b))
 
 
+@overload(hashing.add_product)
+def _add_product_of(total, factor, value):
+    return lambda total, factor, value: np.int64(total) + np.int64(factor) * np.int64(value)
+
+
 @overload(hashing.unit)
 def _unit_of(key):
     return lambda key: np.float64(np.uint64(key) >> np.uint64(11)) * (1.0 / 9007199254740992.0)

@@ -15,7 +15,7 @@ from lols.estimators.parser_files import ParserColumns, parse_pieces
 from lols.estimators.parser_input import checked_trees, punctuation
 from lols.estimators.search import SearchEstimator
 from lols.estimators.tagger_input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
-from lols.io.model_file import read_tensors
+from lols.io.model_file import read_tensors, write_tensors
 from lols.model import Model, make_model
 from lols.tasks.corpus import Corpus, corpus_of
 from lols.tasks.parsing_task import LABELLINGS, ROOTS, ParsingTask
@@ -49,8 +49,10 @@ class Parser(SearchEstimator):
     punctuation
         Whether the heads of words that are all punctuation count in the loss.
     algorithm, roll_in, roll_out, beta, mix, prune
-        The algorithm, and choices that override its own (see `lols.Algorithm`). With the optimal teacher and the hinge,
-        `prune="auto"` has the learner roll out the two actions that it likes best and the teacher's; else all.
+        The algorithm, and choices that override its own (see `lols.Algorithm`). `"auto"` is `"aggrevate"` with the
+        optimal teacher, whose costs are known without roll-outs, unless an option says otherwise; and else `"lols"`.
+        `prune="auto"` has the learner roll out the two actions that it likes best and the teacher's, with the optimal
+        teacher and the hinge; else all.
     reference
         The teacher: `"optimal"` (the dynamic oracle), `"suboptimal"` or `"bad"` (always the first legal action).
     learner, update, rate, slack
@@ -85,7 +87,7 @@ class Parser(SearchEstimator):
         labelling: str = "auto",
         roots: str = "auto",
         punctuation: bool = True,
-        algorithm: str | Algorithm = "lols",
+        algorithm: str | Algorithm = "auto",
         roll_in: str | None = None,
         roll_out: str | None = None,
         beta: Any = None,
@@ -184,6 +186,12 @@ class Parser(SearchEstimator):
         self.model_.about |= {"tokens": corpus.tokens, "treebank": self.prepared_}
         return self
 
+    def _algorithm(self) -> str | Algorithm:
+        if self.algorithm != "auto":
+            return self.algorithm
+        open_ = self.roll_out is None and self.beta is None and self.mix is None and self.prune == "auto"
+        return "aggrevate" if open_ and self.reference == "optimal" else "lols"
+
     def _task(self, corpus: Corpus, prepared: Prepared) -> ParsingTask:
         labelling = self.labelling
         if labelling not in ("auto", *LABELLINGS):
@@ -279,8 +287,12 @@ class Parser(SearchEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file: weights, templates, relations, settings and vocabulary; nothing that is executed."""
+        write_tensors(path, "model", *self.contents())
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
         self._check_fitted()
-        self.model_.save(path, task=self.describe(), tensors=string_tensors("vocabulary", self.vocabulary_))
+        return self.model_.contents(self.describe(), string_tensors("vocabulary", self.vocabulary_))
 
     def describe(self) -> dict[str, Any]:
         """What a model file says of the task."""

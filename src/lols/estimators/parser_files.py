@@ -21,7 +21,7 @@ from lols.tasks.trees import read_heads, require_trees
 __all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "write_trees"]
 
 NOTHING = "_"
-USUAL = ("lemma", "upos", "xpos", "feats")  # what a parser looks at, if a file has it
+USUAL = ("upos", "xpos", "feats")  # what a parser looks at, if a file has it
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,9 @@ class Treebank:
 def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumns) -> list[Sentences]:
     """Bytes to columns of strings: words, heads, relations, and all that a parser may look at."""
     usual = columns.use is None
-    wanted = [columns.word, columns.head, columns.relation, *(USUAL if usual else (columns.use or {}).values())]
-    optional = USUAL if usual else ()
+    wanted = [columns.word, columns.head, columns.relation, "id"]
+    wanted += USUAL if usual else (columns.use or {}).values()
+    optional = ["id", *(USUAL if usual else ())]
     return [conll.read(p, wanted, format=columns.format, header=columns.header, optional=optional) for p in paths]
 
 
@@ -94,15 +95,12 @@ def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
     for one in files:
         if one.lines.size == 0:
             raise LolsError(f"{one.path}: there are no sentences; give a file with some")
+        _check_ids(one, 3)
         heads.append(read_heads(one, 1))
         require_trees(heads[-1], one)
     whole = joined(files)
     names = list(USUAL) if columns.use is None else list(columns.use)
-    made = {
-        name: intern(Texts(whole.buffer, whole.begin[k], whole.end[k]))
-        for k, name in enumerate([WORD, "head", "relation", *names])
-        if name != "head"
-    }
+    made = cut_columns(whole, [WORD, "", "relation", "", *names])
     relations = made.pop("relation")
     strings = relations.texts.strings()
     if set(strings) <= {NOTHING, ""}:
@@ -120,6 +118,31 @@ def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
     return Treebank(
         Corpus(made, whole.offsets), np.concatenate(heads), relations.numbers, strings, columns, list(files)
     )
+
+
+def _check_ids(sentences: Sentences, column: int) -> None:
+    """Words must be numbered one after the other, or heads would be other words than they say."""
+    if sentences.format not in ("conllu", "conllx"):
+        return
+    found = cut_columns(sentences, [*[""] * column, "id"])["id"]
+    given = np.array([int(text) for text in found.texts.strings()], np.int64)[found.numbers]
+    first = np.repeat(sentences.offsets[:-1], np.diff(sentences.offsets))
+    wrong = np.flatnonzero(given != np.arange(given.size) - first + 1)
+    if wrong.size:
+        at = int(wrong[0])
+        raise LolsError(
+            f"{sentences.path}, line {sentences.lines[at]}: word {at - first[at] + 1} of its sentence has the number "
+            f"{given[at]}; number the words from 1"
+        )
+
+
+def cut_columns(sentences: Sentences, names: Sequence[str]) -> dict[str, Column]:
+    """The first columns that were read, under these names; those without a name are left out."""
+    return {
+        name: intern(Texts(sentences.buffer, sentences.begin[k], sentences.end[k]))
+        for k, name in enumerate(names)
+        if name
+    }
 
 
 def _filled(made: dict[str, Column]) -> dict[str, Column]:

@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from lols.algorithms import algorithm
+from lols.algorithms import Algorithm, algorithm
 from lols.engine.compiling import compile_seconds
 from lols.estimators.choice import Choice
 from lols.examples import Examples
@@ -26,12 +26,17 @@ PRUNE = 2
 class SearchEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose options are those of a `Trainer`, with defaults that suit sentences."""
 
+    algorithm: str | Algorithm
     task_: Any
     model_: Model
 
+    def _algorithm(self) -> str | Algorithm:
+        """The algorithm that is meant."""
+        return self.algorithm
+
     def _trainer(self, task: Any) -> Trainer:
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
-        chosen = algorithm(self.algorithm, **options)
+        chosen = algorithm(self._algorithm(), **options)
         margins = self.learner == "hinge"
         # Under another teacher the best action may be neither the teacher's nor one that the learner likes yet.
         prune = (PRUNE if margins and self.reference == "optimal" else None) if self.prune == "auto" else self.prune

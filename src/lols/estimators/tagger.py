@@ -27,7 +27,7 @@ from lols.estimators.tagger_input import (
     strings_of,
 )
 from lols.estimators.tagger_scores import TagScores, score_tags
-from lols.io.model_file import read_tensors
+from lols.io.model_file import read_tensors, write_tensors
 from lols.learners.learner import Learner
 from lols.model import Model, make_model
 from lols.stream import Stream
@@ -219,6 +219,13 @@ class Tagger(SearchEstimator):
         """Learn from one sentence of a stream; `partial_fit` with its classes must have come first."""
         return self.partial_fit([x], [y])
 
+    def stop_learning(self) -> Tagger:
+        """Let go of what only further learning needs: with many tags, that is most of the memory."""
+        self._check_fitted()
+        self.model_ = self._fitted
+        self._begin(None)
+        return self
+
     # --- prediction ---
 
     def predict(self, X: Sequence[Sentence]) -> list[list[str]]:
@@ -325,6 +332,10 @@ class Tagger(SearchEstimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file: weights, templates, tags, settings and vocabulary; nothing that is executed."""
+        write_tensors(path, "model", *self.contents())
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
         self._check_fitted()
         task = self.task_.describe() | {"temperature": float(self.temperature_), "fingerprint": self.fingerprint_}
         task["options"] = self._options()
@@ -336,7 +347,7 @@ class Tagger(SearchEstimator):
             tensors |= string_tensors("clustered", list(self.clusters)) | string_tensors(
                 "clusters", list(self.clusters.values())
             )
-        self._fitted.save(path, task=task, tensors=tensors)
+        return self._fitted.contents(task, tensors)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Tagger:

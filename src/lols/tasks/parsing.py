@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lols.features import look
-from lols.hashing import mix
+from lols.hashing import add_product, mix
 from lols.space import Example, Reference
 
 __all__ = ["FUNCTIONS", "references"]
@@ -151,7 +151,7 @@ def features(x, s, out):
         for k in range(x.first[t], x.first[t + 1]):
             value = out.ids[values + x.uses[k]]
             there &= value != 0
-            identity = mix(identity, value)
+            identity = add_product(identity, x.factors[k], value)
         if there:
             out.ids[n] = identity
             out.values[n] = 1.0

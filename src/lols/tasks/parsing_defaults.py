@@ -61,7 +61,6 @@ S1r.{p}
 S1r2.{p}
 N0l.{p}
 N0l2.{p}
-S0..1.lower & S0..1.{p}
 S0.lower & S0.{p}
 S1.lower & S1.{p}
 N0.lower & N0.{p}
@@ -116,14 +115,49 @@ S1.{p} & S0.{p} & S0[-1].{p}
 """
 
 
+# The coarser tags, where there are two kinds.
+MORE_TAGS = """
+S0..2.{q}
+N0..2.{q}
+S0l.{q}
+S0r.{q}
+S1r.{q}
+N0l.{q}
+S0.{q} & N0.{q}
+S1.{q} & S0.{q}
+S1.{q} & S0.{q} & N0.{q}
+S0.{q} & N0.{q} & N1.{q}
+S0.lower & N0.{q}
+S0.{q} & N0.lower
+S1.lower & S0.{q}
+S1.{q} & S0.lower
+"""
+
+FEATURES = """
+S0..1.{f}
+N0..1.{f}
+S0.{f} & N0.{f}
+S1.{f} & S0.{f}
+S0.{f} & S0.{p} & N0.{p}
+S0.{p} & N0.{p} & N0.{f}
+"""
+
+
 def default_parsing_templates(columns: Sequence[str]) -> list[str]:
-    """The templates for these columns: `xpos` and `upos` are tags, others are looked at at the nearest places.
+    """The templates for these columns: `xpos` and `upos` are tags, others are looked at like `feats`.
 
     >>> len(default_parsing_templates(["word"])) < len(default_parsing_templates(["word", "upos"]))
     True
     """
-    lines = WORDS.split("\n")
     tags = [name for name in ("xpos", "upos") if name in columns]
+    others = [name for name in columns if name not in ("word", "lemma", *tags)]
+    if not tags and others:
+        tags, others = others[:1], others[1:]
+    lines = WORDS.split("\n")
     if tags:
-        lines += [line for line in TAGS.format(p=tags[0]).split("\n") if ".." not in line.partition("&")[2]]
+        lines += TAGS.format(p=tags[0]).split("\n")
+    if len(tags) > 1:
+        lines += MORE_TAGS.format(q=tags[1]).split("\n")
+    for name in others:
+        lines += FEATURES.format(p=tags[0], f=name).split("\n")
     return [line for line in lines if line]

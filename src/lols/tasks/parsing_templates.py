@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.errors import ConfigurationError
+from lols.hashing import mix
 from lols.tasks import parsing
 from lols.tasks.attributes import ATTRIBUTES, Attribute
 from lols.tasks.encoding import key
@@ -159,15 +160,16 @@ def arrays(templates: Iterable[ParsingTemplate], sources: dict[tuple[str, Attrib
     """The templates that the search computes, as the arrays that `lols.tasks.parsing.features` reads."""
     places: dict[Place, int] = {}
     atoms: dict[tuple[int, int, int], int] = {}
-    first, uses, keys = [0], [], []
+    first, uses, keys, factors = [0], [], [], []
     for template in templates:
-        for atom in template.atoms:
+        for position, atom in enumerate(template.atoms):
             at = places.setdefault(atom.place, len(places))
             other = places.setdefault(atom.other, len(places)) if atom.other is not None else 0
             source = atom.dynamic
             if atom.attribute is not None:
                 source = sources[atom.column, atom.attribute]
             uses.append(atoms.setdefault((at, source, other), len(atoms)))
+            factors.append(mix(key(template), position + 1) | 1)
         first.append(len(uses))
         keys.append(key(template))
     return {
@@ -176,4 +178,5 @@ def arrays(templates: Iterable[ParsingTemplate], sources: dict[tuple[str, Attrib
         "first": np.array(first, np.int64),
         "uses": np.array(uses, np.int64),
         "keys": np.array(keys, np.int64),
+        "factors": np.array(factors, np.int64),
     }
