@@ -5,13 +5,28 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.data import Sentence, data_directory, read_rows
 
-__all__ = ["CORPORA", "TaggedCorpus", "TaggedSentence", "conll2000", "craft", "ewt", "numbered", "wsj"]
+__all__ = [
+    "CORPORA",
+    "TaggedCorpus",
+    "TaggedSentence",
+    "Tree",
+    "attachment",
+    "blocks",
+    "conll2000",
+    "craft",
+    "ewt",
+    "numbered",
+    "repaired",
+    "trees",
+    "wsj",
+]
 
 
 class TaggedSentence(NamedTuple):
@@ -20,6 +35,14 @@ class TaggedSentence(NamedTuple):
     words: list[str]
     tags: list[str]
     pos: Sequence[str] = ()
+
+
+class Tree(NamedTuple):
+    """Words, their tags, and their heads: counted from 1, and 0 for the root."""
+
+    words: list[str]
+    tags: list[str]
+    heads: list[int]
 
 
 class TaggedCorpus(NamedTuple):
@@ -75,6 +98,43 @@ def numbered(*parts: list[TaggedSentence]) -> tuple[list[list[Sentence]], list[s
         [Sentence(s.words, [numbers.setdefault(tag, len(numbers)) for tag in s.tags]) for s in part] for part in parts
     ]
     return made, list(numbers)
+
+
+def blocks(path: Path) -> list[str]:
+    """Read the sentences of a file, gzipped or not, as they are written, without the empty lines between them."""
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+    return [block.strip("\n") for block in text.split("\n\n") if block.strip("\n")]
+
+
+def trees(path: Path) -> list[Tree]:
+    """Read words, fine tags and heads of a CoNLL-X or CoNLL-U file."""
+    made = []
+    for block in blocks(path):
+        rows = [line.split("\t") for line in block.split("\n")]
+        rows = [row for row in rows if row[0].isdecimal()]
+        made.append(Tree([row[1] for row in rows], [row[4] for row in rows], [int(row[6]) for row in rows]))
+    return made
+
+
+def repaired(heads: list[int]) -> list[int]:
+    """Attach words whose head is no word of the sentence to the root, as we do for Vowpal Wabbit's parser.
+
+    >>> repaired([2, 0, 9999999])
+    [2, 0, 2]
+    """
+    root = heads.index(0) + 1 if 0 in heads else 0
+    return [head if 0 <= head <= len(heads) else root for head in heads]
+
+
+def attachment(gold: list[Tree], heads: list[list[int]]) -> float:
+    """Return the share of all words, punctuation too, that have the right head.
+
+    >>> attachment([Tree(["dogs", "bark"], ["NNS", "VBP"], [2, 0])], [[2, 1]])
+    0.5
+    """
+    pairs = [pair for tree, found in zip(gold, heads, strict=True) for pair in zip(tree.heads, found, strict=True)]
+    return sum(one == other for one, other in pairs) / len(pairs)
 
 
 def _conll(name: str) -> list[TaggedSentence]:

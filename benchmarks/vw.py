@@ -26,10 +26,13 @@ from vowpalwabbit import pyvw
 from benchmarks import corpora
 from benchmarks.data import Sentence, count_tokens, load
 
-__all__ = ["ROLL_OUTS", "Result", "TagResult", "annealing_rate", "builtin", "hook", "tag_file", "write"]
+__all__ = ["ROLL_OUTS", "Result", "TagResult", "annealing_rate", "builtin", "hook", "parser", "tag_file"]
+__all__ += ["write", "write_trees"]
 
 ROLL_OUTS = ("none", "reference", "mixture", "learned")
 _STRATEGIES = {"none": "none", "reference": "ref", "mixture": "mix", "learned": "learn"}
+_PARSER = "--search_task dep_parser --search 5 --one_learner --root_label 2 --num_label 2 --search_history_length 3 "
+_PARSER += "--search_no_caching -b 24 --holdout_off"
 _HELD_OUT_SENTENCES = 100
 
 
@@ -102,6 +105,29 @@ def builtin(
     _run(["-d", str(test_file), "-t", "-i", f"{train_file}.model", "-p", str(predictions)])
     seconds = wall - startup_wall
     return Result(_accuracy(predictions, test), tokens * passes / seconds, seconds, cpu - startup_cpu, startup_wall)
+
+
+def parser(
+    train: list[corpora.Tree], test: list[corpora.Tree], roll_in: str, roll_out: str, passes: int, workdir: Path
+) -> Result:
+    """Train and test the built-in parser likewise; the accuracy is UAS, with words that it leaves headless repaired."""
+    files = train_file, tiny_file, test_file = tuple(workdir / name for name in ("train.vw", "tiny.vw", "test.vw"))
+    for file, trees in zip(files, (train, train[:1], test), strict=True):
+        write_trees(file, trees)
+    tokens = sum(len(tree.words) for tree in train)
+    options = [*_PARSER.split(), "--search_rollin", _STRATEGIES[roll_in], "--search_rollout", _STRATEGIES[roll_out]]
+    if "mixture" in (roll_in, roll_out):  # it is annealed with every decision: about 2n - 4 in a sentence of n words
+        options += ["--search_alpha", repr(annealing_rate(2 * tokens - 4 * len(train), passes))]
+    if passes > 1:
+        options += ["-k", "--cache_file", str(workdir / "cache"), "--passes", str(passes)]
+    (startup, startup_cpu), (wall, cpu) = (
+        _run(["-d", str(file), *options, "-f", f"{file}.model"]) for file in (tiny_file, train_file)
+    )
+    predictions = workdir / "predictions.txt"
+    _run(["-d", str(test_file), "-t", "-i", f"{train_file}.model", "-p", str(predictions)])
+    heads = [[int(word.partition(":")[0]) for word in block.split()] for block in corpora.blocks(predictions)]
+    uas = corpora.attachment(test, [corpora.repaired(found) for found in heads])
+    return Result(uas, tokens * passes / (wall - startup), wall - startup, cpu - startup_cpu, startup)
 
 
 def tag_file(model: Path, test_file: Path, workdir: Path) -> TagResult:
@@ -185,6 +211,15 @@ def write(file: Path, sentences: list[Sentence], *, repeats: int = 1, labels: bo
     with file.open("w", encoding="utf-8") as out:
         for _ in range(repeats):
             out.write(text)
+
+
+def write_trees(file: Path, trees: list[corpora.Tree], *, repeats: int = 1) -> None:
+    """Write one token a line: its head and 2 for a root, 1 for another, the word and its tag."""
+    with file.open("w", encoding="utf-8") as out:
+        for tree in trees * repeats:
+            for word, tag, head in zip(*tree, strict=True):
+                out.write(f"{head},{1 if head else 2} |w {_escape(word)} |p {_escape(tag)}\n")
+            out.write("\n")
 
 
 class _DocumentedTagging(pyvw.SearchTask):  # type: ignore[misc]  # the package has no types

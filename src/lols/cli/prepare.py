@@ -69,7 +69,7 @@ def prepare_parser(parser: Any) -> None:
     from lols.estimators.parser_files import ParserColumns, treebank
 
     columns = ParserColumns(use={"upos": "upos"})
-    data = treebank([conll.parse(TREES, ["form", "head", "deprel", "upos"], format="conllu")], columns)
+    data = treebank([conll.parse(TREES, ["form", "head", "deprel", "id", "upos"], format="conllu")], columns)
     try:
         tiny = clone(parser).set_params(passes=1, progress=False, templates=None)
         tiny.fit_columns(data.corpus, *data.trees)
