@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
@@ -19,13 +19,13 @@ from lols.trainer import Trainer
 
 __all__ = ["SearchEstimator"]
 
-RATE = 0.06  # chosen, like the templates, on the last tenth of the WSJ sample and on EWT's dev part
 PRUNE = 2
 
 
 class SearchEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose options are those of a `Trainer`, with defaults that suit sentences."""
 
+    RATE: ClassVar[float]  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
     algorithm: str | Algorithm
     task_: Any
     model_: Model
@@ -43,7 +43,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
         if prune is not None and chosen.roll_out in ("mixture", "learned"):
             chosen = algorithm(chosen, prune=prune)
         update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
-        rate = RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
+        rate = self.RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
         settings = LearnerSettings(
             self.learner, update, rate=rate, slack=self.slack if margins and not chosen.restart else None
         )

@@ -255,8 +255,8 @@ def cost(x, y, s, a):
 
 def label_cost(x, y, s, kind, a):
     """What a wrong label of a right arc costs; that of a wrong arc costs nothing more."""
-    top = on_stack(s, 0)
-    right = new_head(x, s, kind) != y.heads[top] or x.relations[a] == y.relations[top] or not x.labelled
+    top, head = on_stack(s, 0), new_head(x, s, kind)
+    right = head < 0 or head != y.heads[top] or x.relations[a] == y.relations[top] or not x.labelled
     return 0.0 if right else y.weights[top]
 
 
@@ -370,7 +370,8 @@ def suboptimal(x, y, s):
                 return a
     elif front < x.length and top >= 0 and y.heads[front] != top and y.heads[top] == front:
         for a in range(x.kinds.size):
-            if x.kinds[a] == LEFT and (not x.labelled or x.labels_later or x.relations[a] == y.relations[top]):
+            fits = not x.labelled or x.labels_later or x.relations[a] == y.relations[top]
+            if x.kinds[a] == LEFT and x.root_at[a] != ONLY and fits:
                 return a
     return first_legal(x, s)
 

@@ -143,7 +143,7 @@ class ParsingTask:
         return int(self._steps(x.length))
 
     def _steps(self, lengths: Any) -> Any:
-        arcs = lengths - (self.roots == "one")
+        arcs = np.maximum(lengths - (self.roots == "one"), 0)
         return lengths + arcs * (2 if self.labelling == "second" else 1)
 
     def reference(self, name: str) -> Reference:

@@ -90,12 +90,12 @@ def parse_parsing_templates(lines: str | Iterable[str], columns: Iterable[str]) 
 attributes: word, lower, prefixN, suffixN, shape, class, length, digits; of the search: relation, lefts, rights, \
 left-set, right-set, distance(S0,N0)
     """
-    lines = lines.splitlines() if isinstance(lines, str) else list(lines)
+    lines, known = lines.splitlines() if isinstance(lines, str) else list(lines), frozenset(columns)
     made: dict[str, ParsingTemplate] = {}
     for line in lines:
         text = line.partition("#")[0].strip()
         if text:
-            choices = [_atoms(part.strip(), text, frozenset(columns)) for part in text.split("&")]
+            choices = [_atoms(part.strip(), text, known) for part in text.split("&")]
             if sum(len(c) > 1 for c in choices) > 1:
                 raise ConfigurationError(f"template '{text}': only one atom may have a range")
             for chosen in product(*choices):
@@ -125,6 +125,11 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
         whole = name + ("" if k is None else str(k))
         place = Place("SN".index(side), int(i or 0), CHILDREN[child or ""], int(offset or 0))
         if column is None and whole in DYNAMIC and whole not in columns:
+            if offset or bool(child) != (whole == "relation"):
+                raise ConfigurationError(
+                    f"template '{text}': '{part}' is not kept by the search: dependents have a relation, such as "
+                    "S0l.relation; S0, S1, N0 have lefts, rights, left-set and right-set; words beside have neither"
+                )
             atom = SearchAtom(place, dynamic=DYNAMIC[whole])
         else:
             known = static_atom(column, whole, columns)
