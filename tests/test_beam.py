@@ -483,7 +483,7 @@ def test_a_path_beside_the_greedy_one_may_fail() -> None:
         ({"width": 0}, "1 <= best <= width"),
         ({"best": 0}, "1 <= best <= width"),
         ({"width": 2, "best": 3}, "width=2 cannot give the best=3"),
-        ({"score": "luck"}, "score='luck' is not one of regret, cost"),
+        ({"score": "luck"}, "score='luck' is not one of regret, cost, surprise"),
         ({"recombine": True}, "needs a space with `key`"),
     ],
 )

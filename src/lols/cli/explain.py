@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 from rich.console import Console
@@ -15,9 +16,11 @@ from lols.cli.options import Column, Files, Format, Header, Use
 from lols.errors import ConfigurationError, LolsError
 
 if TYPE_CHECKING:  # these need Numba, and explaining an algorithm does not
+    from lols.estimators.parser_explain import Move, Parse, Step
     from lols.estimators.tagger_explain import Decision, Explanation, Sentence
 
 MODEL = "A sentence of a model"
+STACK, BUFFER = 26, 18  # how many characters of them are shown
 
 
 @app.command()
@@ -63,7 +66,15 @@ def explain(
     top: Annotated[
         int | None,
         typer.Option(
-            help="How many best-liked labels to show, and the true one: 5 unless given.", rich_help_panel=MODEL
+            help="How many best-liked labels to show, and the true one; or actions of a parser, and the teacher's. "
+            "5 labels or 3 actions unless given.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="The teacher: optimal, suboptimal or bad; as in training unless given.", rich_help_panel=MODEL
         ),
     ] = None,
     html: Annotated[
@@ -81,22 +92,22 @@ def explain(
     Options without an algorithm change lols. A contradiction is an error.
 
     `lols explain MODEL FILE --sentence 3` shows how a model searches a sentence instead: the labels it takes, the
-    one-step deviations from them, and what the sentence would have cost in the end.
+    one-step deviations from them, and what the sentence would have cost in the end. Of a parser, the tree and every
+    action with its stack and buffer.
     """
     from lols.algorithms import PRESETS
     from lols.algorithms import explain as in_words
 
     options = {"roll_in": roll_in, "roll_out": roll_out, "beta": beta, "mix": mix, "ties": ties, "returned": returned}
     given = {"--sentence": sentence, "--top": top, "--html": html, "--column": column, "--word": word, "--use": use}
-    given |= {"--format": file_format, "--header": header, "--json": as_json or None}
+    given |= {"--reference": reference, "--format": file_format, "--header": header, "--json": as_json or None}
     if file is not None or (algorithm is not None and algorithm not in PRESETS and Path(algorithm).is_file()):
         _refuse({name: options[name] for name in ("roll_in", "mix", "ties", "returned")}, "a model is explained")
         if file is None:
             raise ConfigurationError(f"{algorithm}: a model explains a sentence; name a file of sentences after it")
-        _explain_model(
-            str(algorithm), file, (word, column, use, file_format, header), sentence or (1 if sentence is None else 0),
-            5 if top is None else top, roll_out, beta, html, as_json,
-        )  # fmt: skip
+        asked = _Asked(str(algorithm), file, 1 if sentence is None else sentence, html, as_json)
+        places = (word, column, use, file_format, header)
+        _explain_model(asked, places, top, reference, {"roll_out": roll_out, "beta": beta})
         return
     _refuse(given, "no model is given: lols explain MODEL FILE")
     if algorithm is None and all(value is None for value in options.values()):
@@ -127,35 +138,81 @@ def _list_presets() -> None:
 # --- a sentence of a model --------------------------------------------------------------------------------------------
 
 
+class _Asked(NamedTuple):
+    """Which sentence, and how the answer is wanted."""
+
+    model: str
+    file: str
+    number: int
+    html: str | None
+    as_json: bool
+
+    def answer(
+        self, count: int, values: dict[str, Any], page: Callable[[str], str], show: Callable[[str], None]
+    ) -> None:
+        """Write the page, and print plain values or text; page and text are made with the heading."""
+        heading = f"Sentence {self.number:,} of {count:,} in {self.file}"
+        if self.html is not None:
+            _write(self.html, page(heading))
+        if self.as_json:
+            print_json({"model": self.model, "file": self.file, "sentence": self.number, "sentences": count, **values})
+            return
+        show(heading)
+        if self.html is not None:
+            say.print(f"\n{escape(self.html)} written", highlight=False)
+
+
 def _explain_model(
-    model: str,
-    file: str,
-    places: tuple[Any, ...],
-    number: int,
-    top: int,
-    roll_out: str | None,
-    beta: str | None,
-    html: str | None,
-    as_json: bool,
+    asked: _Asked, places: tuple[Any, ...], top: int | None, reference: str | None, options: dict[str, Any]
 ) -> None:
     from lols.cli.predict import file_columns
-    from lols.estimators.tagger_explain import explain_sentence, read_sentence
+    from lols.estimators.parser import Parser
+    from lols.estimators.tagger import Tagger
     from lols.model import load
 
-    if top < 1:
+    if top is not None and top < 1:
         raise ConfigurationError(f"--top is {top}: give at least 1")
-    tagger = load(model)
-    found = read_sentence(tagger, file, number, file_columns(tagger, *places))
-    made = explain_sentence(tagger, found.corpus, found.labels, roll_out=roll_out, beta=beta)
-    heading, about = f"Sentence {found.number:,} of {found.count:,} in {file}", _about(model, made)
-    if html is not None:
-        _write_page(html, made, heading, about, top)
-    if as_json:
-        print_json({"model": model, "file": file, "sentence": number, "sentences": found.count, **made.as_dict(top)})
-        return
-    _show(made, found, heading, about, top)
-    if html is not None:
-        say.print(f"\n{escape(html)} written", highlight=False)
+    estimator = load(asked.model)
+    if not isinstance(estimator, Tagger | Parser):
+        raise ConfigurationError(f"{asked.model}: neither a tagger nor a parser: there is no single search to explain")
+    if reference is not None:
+        estimator.task_.reference(reference)  # which must be one
+        estimator.set_params(reference=reference)
+    columns = file_columns(estimator, *places)
+    if isinstance(estimator, Parser):
+        _explain_parser(estimator, columns, asked, top or 3, options)
+    else:
+        _explain_tagger(estimator, columns, asked, top or 5, options)
+
+
+def _explain_tagger(tagger: Any, columns: Any, asked: _Asked, top: int, options: dict[str, Any]) -> None:
+    from lols.estimators.explain_html import page
+    from lols.estimators.tagger_explain import explain_sentence, read_sentence
+
+    found = read_sentence(tagger, asked.file, asked.number, columns)
+    made = explain_sentence(tagger, found.corpus, found.labels, **options)
+    about = _about(asked.model, made)
+    asked.answer(
+        found.count,
+        made.as_dict(top),
+        lambda heading: page(made, heading=heading, about=about, top=top),
+        lambda heading: _show(made, found, heading, about, top),
+    )
+
+
+def _explain_parser(parser: Any, columns: Any, asked: _Asked, top: int, options: dict[str, Any]) -> None:
+    from lols.estimators.parser_explain import explain_parse, read_tree
+    from lols.estimators.tree_svg import parse_page
+
+    found = read_tree(parser, asked.file, asked.number, columns)
+    made = explain_parse(parser, found.corpus, found.tree, **options)
+    about = _about_parse(asked.model, made)
+    asked.answer(
+        found.count,
+        made.as_dict(top),
+        lambda heading: parse_page(made, heading=heading, about=about, top=top),
+        lambda heading: _show_parse(made, heading, about, top),
+    )
 
 
 def _about(model: str, made: Explanation) -> list[str]:
@@ -167,15 +224,19 @@ def _about(model: str, made: Explanation) -> list[str]:
     lines = [f"{len(made.decisions)} words, {counted}; tagged by {model}"]
     if made.loss is not None:
         lines[0] += f", loss {made.loss:g} ({made.loss_name})"
+    return lines + _completed(made, "a label")
+
+
+def _completed(made: Explanation | Parse, what: str) -> list[str]:
+    """Who completes deviations, as a line, if anybody does."""
     who = {
+        None: "",
         "learned": "by the learned policy",
         "reference": "by the reference",
-        "none": "not at all: a cost is what a label adds to the loss by itself",
+        "none": f"not at all: a cost is what {what} adds to the loss by itself",
         "mixture": f"by the reference and by the learned policy, costs averaged (β = {made.beta or 0:g})",
     }
-    if made.roll_out is not None:
-        lines.append(f"Deviations are completed {who[made.roll_out]}.")
-    return lines
+    return [f"Deviations are completed {who[made.roll_out]}."] if made.roll_out is not None else []
 
 
 def _show(made: Explanation, found: Sentence, heading: str, about: list[str], top: int) -> None:
@@ -220,10 +281,115 @@ def _word(decision: Decision) -> str:
     return decision.word + wrong + ("" if legal else f" (true: {decision.true}, not legal here)")
 
 
-def _write_page(path: str, made: Explanation, heading: str, about: list[str], top: int) -> None:
-    from lols.estimators.explain_html import page
-
+def _write(path: str, text: str) -> None:
     try:
-        Path(path).write_text(page(made, heading=heading, about=about, top=top), encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+# --- of a parser ------------------------------------------------------------------------------------------------------
+
+
+def _about_parse(model: str, made: Parse) -> list[str]:
+    words, wrong = len(made.words), sum(w.wrong for w in made.words)
+    count = "1 word" if words == 1 else f"{words} words"
+    if not made.known:
+        return [f"{count}, parsed by {model}; no true tree, and costs need one: predictions only"]
+    heads = sum(w.head != w.true_head for w in made.words)
+    counted = "all right" if wrong == 0 else f"{wrong} wrong ({heads} in the head)"
+    loss = "" if made.loss is None else f", loss {made.loss:g}"
+    lines = [f"{count}, {counted}; parsed by {model}{loss}", *_completed(made, "an action")]
+    if made.roll_out is not None and made.reference != "optimal":
+        lines[-1] += f" The reference is {made.reference}."
+    return lines
+
+
+def _show_parse(made: Parse, heading: str, about: list[str], top: int) -> None:
+    for line in [heading, *about, *made.notes]:
+        say.print(escape(line))
+    say.print()
+    say.print(_tree_table(made), soft_wrap=False)
+    say.print()
+    known = made.roll_out is not None
+    losses = known and made.roll_out != "none"
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("stack", justify="right", no_wrap=True)
+    table.add_column("buffer", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    table.add_column("action", no_wrap=True)
+    for name, wanted in (("predicted", True), ("loss", losses), ("cost", known)):
+        if wanted:
+            table.add_column(name, justify="right", no_wrap=True)
+    for step in made.steps:
+        for k, move in enumerate(step.shown(top)):
+            state = _state(made, step) if k == 0 else _new_arc(made, step) if k == 1 else ["", "", ""]
+            table.add_row(*state, *_move(step, move))
+        rest = step.rest(top)
+        if rest is not None:
+            lead = _new_arc(made, step) if len(step.shown(top)) == 1 else ["", "", ""]
+            table.add_row(*lead, "", f"[dim]{rest.action}[/]", *(f"[dim]≥ {v}[/]" for v in _numbers(rest)))
+    say.print(table, soft_wrap=False)
+    true = f", ✓ good in the eyes of the teacher ({made.reference})" if made.known else ""
+    say.print(f"\n→ the action taken{true}; predicted: its cost in the eyes of the model")
+    say.print("Shift: the next word onto the stack; Left: it becomes the head of the stack's top;")
+    say.print("Right: the word below the top becomes its head")
+    if losses:
+        say.print("loss: words with a wrong head or relation, with that action here and the rest as said above")
+    if known:
+        say.print("cost: how much more than with the best action here")
+
+
+def _tree_table(made: Parse) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    tagged = any(w.tag for w in made.words)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("word", overflow="fold", max_width=24)
+    if tagged:
+        table.add_column("tag", no_wrap=True)
+    table.add_column("head", justify="right", no_wrap=True)
+    for name in ("", "relation", "true" if any(w.wrong for w in made.words) else ""):
+        table.add_column(name, overflow="fold", max_width=24)
+    for w in made.words:
+        style = "bold red" if w.wrong else "default"
+        head = [f"[{style}]{w.head}[/]", f"[{style}]{escape(_word_at(made, w.head))}[/]"]
+        true = f"✗ {w.true_head} {_word_at(made, w.true_head or 0)} {w.true_relation}" if w.wrong else ""
+        row = [str(w.place), escape(w.word), *([escape(w.tag)] if tagged else []), *head]
+        table.add_row(*row, f"[{style}]{escape(w.relation)}[/]", f"[green]{escape(true)}[/]")
+    return table
+
+
+def _word_at(made: Parse, place: int) -> str:
+    return made.words[place - 1].word if place else ""
+
+
+def _state(made: Parse, step: Step) -> list[str]:
+    """Number, stack and buffer, as much of them as fits."""
+    stack = " ".join(_word_at(made, k) for k in step.stack)
+    buffer = " ".join(w.word for w in made.words[step.front - 1 :])
+    stack = stack if len(stack) <= STACK else "…" + stack[len(stack) - STACK + 1 :]
+    buffer = buffer if len(buffer) <= BUFFER else buffer[: BUFFER - 1] + "…"
+    return [str(step.number), escape(stack), f"[dim]│[/] {escape(buffer)}"]
+
+
+def _new_arc(made: Parse, step: Step) -> list[str]:
+    """The arc that was added, in place of the state."""
+    if step.arc is None:
+        return ["", "", ""]
+    text = f"{_word_at(made, step.arc.head) or 'root'} → {_word_at(made, step.arc.dependent)}"
+    text = text if len(text) <= STACK else text[: STACK - 1] + "…"
+    return ["", f"[dim]{escape(text)}[/]", ""]
+
+
+def _move(step: Step, move: Move) -> list[str]:
+    style = ("bold red" if step.costly else "bold") if move.taken else "green" if move.liked else "dim"
+    mark, liked = "→" if move.taken else "", " ✓" if move.liked else ""
+    return [f"[{style}]{mark}[/]", f"[{style}]{escape(move.action)}{liked}[/]", *_numbers(move)]
+
+
+def _numbers(move: Move) -> list[str]:
+    from lols.estimators.explain_html import number
+
+    known = [number(v, signed=signed) for v, signed in ((move.loss, False), (move.cost, True)) if v is not None]
+    return [f"{move.predicted:.2f}", *known]

@@ -12,15 +12,22 @@ from rich.table import Table
 from lols.cli.base import Json, app, print_json, say
 
 UNITS = ("bytes", "kB", "MB", "GB")
+KINDS = {"tagger": "a tagger", "parser": "a parser"}
+WHAT = {"tagger": "label", "parser": "action"}
+MOST_TEMPLATES = 24  # that are written out
 
 
 @app.command()
 def inspect(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    top: Annotated[int, typer.Option(help="How many features to show for each label; 0 for none.")] = 10,
+    top: Annotated[int, typer.Option(help="How many features to show for each label or action; 0 for none.")] = 10,
     label: Annotated[
         list[str] | None,
-        typer.Option(help="Show the features of this label only; may be repeated.", show_default=False),
+        typer.Option(
+            help="Show the features of this label only; may be repeated. Of a parser, an action such as 'Left nsubj', "
+            "or a relation.",
+            show_default=False,
+        ),
     ] = None,
     against: Annotated[
         bool, typer.Option("--against", help="Show also the features that speak against each label.")
@@ -30,23 +37,25 @@ def inspect(
     """Say what a model file holds: what it was trained on and how, and which features speak for each label.
 
     A weight is a share in a predicted cost, and the cheapest label is taken: the most negative weights speak for a
-    label. Features are kept as hashes; their names are found again from the words that the file holds.
+    label. Features are kept as hashes; their names are found again from the words that the file holds. A parser has
+    actions in place of labels; those that most was learned of are shown.
     """
-    from lols.estimators.tagger_inspect import inspect_file
+    from lols.estimators.parser_inspect import inspect_any
 
-    found = inspect_file(model, top=top, labels=label, against=against)
+    found = inspect_any(model, top=top, labels=label, against=against)
     if as_json:
         print_json(found)
         return
     _show_facts(found)
     if "features_of" in found:
         _show_features(found)
-    elif found["kind"] == "tagger" and top:
-        say.print("\nsecoc's weights are of sets of labels: no feature speaks for one of them alone.")
+    elif found["kind"] in KINDS and top:
+        what = WHAT[found["kind"]]
+        say.print(f"\nsecoc's weights are of sets of {what}s: no feature speaks for one of them alone.")
 
 
 def _show_facts(found: dict[str, Any]) -> None:
-    kind = "a tagger" if found["kind"] == "tagger" else "a model of a search space of your own"
+    kind = KINDS.get(found["kind"], "a model of a search space of your own")
     say.print(f"{escape(found['file'])}: {kind}")
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
     table.add_column(no_wrap=True)
@@ -65,10 +74,12 @@ def _facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "policies", f"{found['policies']}, one drawn at each decision"
     if found["kind"] == "tagger":
         yield from _tagger_facts(found)
+    elif found["kind"] == "parser":
+        yield from _parser_facts(found)
     else:
         yield "space", f"{found['space']}: {found['actions']} actions"
     if found["examples"] is not None:
-        units = "sentences" if found["kind"] == "tagger" else "examples"
+        units = "sentences" if found["kind"] in KINDS else "examples"
         tokens = f", {found['tokens']:,} tokens" if found["tokens"] is not None else ""
         yield "trained on", f"{found['examples']:,} {units}{tokens}"
     if found.get("fingerprint"):
@@ -94,15 +105,42 @@ def _tagger_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "loss", found["loss"]
     yield "templates", ", ".join(found["templates"])
     files = found["files"]
-    if files is None:
-        yield "columns", ", ".join(found["columns"])
-    else:
-        places = {"word": files["word"], **(files["use"] or {})}
-        columns = ", ".join(f"{name} ({places[name]})" if name in places else name for name in found["columns"])
-        yield "columns", f"{columns}; labels in {files['label']}"
+    yield "columns", _columns(found) + (f"; labels in {files['label']}" if files is not None else "")
     yield "vocabulary", f"{found['vocabulary']:,} words"
     if found["clusters"] is not None:
         yield "clusters", f"of {found['clusters']:,} words"
+
+
+def _parser_facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    how = {"joint": "an arc and its relation at once", "second": "the relation after the arc", "none": "arcs only"}
+    yield "relations", f"{len(found['relations'])}: {' '.join(found['relations'])}"
+    yield "actions", f"{found['actions']}: {how[found['labelling']]}; {found['roots']} root{_many(found)} of a sentence"
+    yield "templates", f"{len(found['templates'])}: {_some(found['templates'])}"
+    files = found["files"]
+    places = f"; heads in {files['head']}, relations in {files['relation']}" if files is not None else ""
+    yield "columns", _columns(found) + places
+    yield "vocabulary", f"{found['vocabulary']:,} words"
+    facts = found["treebank"]
+    lifted = f", {facts['lifted']:,} words lifted" if facts.get("lifted") else ""
+    mended = f"; {facts['mended']:,} had several roots" if facts.get("mended") else ""
+    yield "treebank", f"{facts.get('nonprojective', 0):,} sentences not projective{lifted}{mended}"
+
+
+def _many(found: dict[str, Any]) -> str:
+    return "s" if found["roots"] == "many" else ""
+
+
+def _some(templates: list[str]) -> str:
+    """Templates, not too many of them."""
+    more = f" and {len(templates) - MOST_TEMPLATES} more" if len(templates) > MOST_TEMPLATES else ""
+    return ", ".join(templates[:MOST_TEMPLATES]) + more
+
+
+def _columns(found: dict[str, Any]) -> str:
+    """The columns of the input, and where they are in files."""
+    files = found["files"]
+    places = {} if files is None else {"word": files["word"], **(files["use"] or {})}
+    return ", ".join(f"{name} ({places[name]})" if name in places else name for name in found["columns"])
 
 
 def _size(count: float) -> str:
@@ -118,7 +156,12 @@ def _size(count: float) -> str:
 
 
 def _show_features(found: dict[str, Any]) -> None:
-    say.print("\nfeatures that speak most for a label: what each adds to its predicted cost")
+    what = WHAT[found["kind"]]
+    article = "an" if what == "action" else "a"
+    say.print(f"\nfeatures that speak most for {article} {what}: what each adds to its predicted cost")
+    left = len(found.get("action_names", ())) - len(found["features_of"])
+    if left > 0:
+        say.print(f"({left} actions are left out: --label names others, by action or relation)")
     for label, sides in found["features_of"].items():
         table = Table(box=None, pad_edge=False, padding=(0, 2))
         for side in sides:
@@ -137,4 +180,4 @@ def _show_features(found: dict[str, Any]) -> None:
     ):
         say.print("\n? is a feature whose value is not among the words of the file, such as one of another column")
         if found["unnamed_templates"]:
-            say.print(f"or of a template with too many values: {escape(', '.join(found['unnamed_templates']))}")
+            say.print(f"or of a template with too many values: {escape(_some(found['unnamed_templates']))}")

@@ -184,11 +184,10 @@ def announce(data: Any) -> None:
 def say_treebank(made: Any, data: Any) -> None:
     """What is not as the parser builds it, and what was done about it."""
     facts, sentences = made.prepared_, data.corpus.offsets.size - 1
-    how = (
-        "their words' relations say so, and parsing restores them"
-        if made.task_.labelling != "none"
-        else ("without relations they cannot be restored: use --labelling joint")
-    )
+    how = "without relations they cannot be restored: use --labelling joint"
+    if made.task_.labelling != "none":
+        how = "their relations say so, and parsing restores them"
+        how += f", but for {facts['rare']:,} in ways too rare to be learned" if facts["rare"] else ""
     if facts["nonprojective"]:
         share = 100 * facts["nonprojective"] / sentences
         say.print(

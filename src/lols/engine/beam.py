@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Beams", "beam_search"]
 
-SCORES = {"regret": False, "cost": True}  # whether the least predicted cost of a state counts as well
+REGRET, COST, SURPRISE = range(3)
+SCORES = {"regret": REGRET, "cost": COST, "surprise": SURPRISE}
 MOST = float(np.finfo(np.float64).max)  # of a score; infinity stands for "no candidate"
 
 
@@ -62,14 +63,16 @@ def bounded(value):
 
 
 @dual
-def price(paths, p, sight, whole):
+def price(paths, p, sight, scored, temperature):
     """Rate what a path may do next."""
     greedy = cheapest(sight.bits, paths.legal[p], False, np.int64(0))
-    least = np.float64(sight.costs[greedy])
-    paths.base[p] = bounded(paths.scores[p] + least if whole else paths.scores[p])
+    least, scale, shares = np.float64(sight.costs[greedy]), temperature if scored == SURPRISE else 1.0, 0.0
     for a in range(paths.regrets.shape[1]):
-        paths.regrets[p, a] = bounded(np.float64(sight.costs[a]) - least) if paths.legal[p, a] else np.inf
+        paths.regrets[p, a] = bounded((np.float64(sight.costs[a]) - least) / scale) if paths.legal[p, a] else np.inf
+        shares += np.exp(-paths.regrets[p, a])
     paths.regrets[p, greedy] = 0.0
+    already = least if scored == COST else np.log(shares) if scored == SURPRISE else 0.0
+    paths.base[p] = bounded(paths.scores[p] + already)
 
 
 @dual
@@ -152,7 +155,7 @@ def write_out(paths, count, t, size, example, found):
             p = paths.parent[u, p]
 
 
-def beam(space, data, policy, plan, whole, recombine, scratch, paths, begin_at, end_at, found):
+def beam(space, data, policy, plan, scored, temperature, recombine, scratch, paths, begin_at, end_at, found):
     """Search examples `begin_at` to `end_at`, keeping as many paths at each step as the beam is wide."""
     sight, where = scratch.sight, scratch.where
     new_policy(sight)
@@ -183,7 +186,7 @@ def beam(space, data, policy, plan, whole, recombine, scratch, paths, begin_at, 
                 )  # fmt: skip
                 if where[0] != 0:
                     return where[0]
-                price(paths, p, sight, whole)
+                price(paths, p, sight, scored, temperature)
                 find_head(paths, p)
             count, going = extend(space, x, size, t, count, recombine, paths, where)
             t += 1
@@ -244,10 +247,12 @@ class Beams:
 class BeamDriver(FusedDriver):
     """The fused driver with one more stage."""
 
-    def search(self, policy: Policy, plan: Plan, width: int, best: int, whole: bool, recombine: bool) -> Beams:
+    def search(
+        self, policy: Policy, plan: Plan, width: int, best: int, scored: int, temperature: float, recombine: bool
+    ) -> Beams:
         """Search all examples."""
         made = Beams(self.examples, best, self.compiled)
-        head = (self.bound, self.data, policy, plan, whole, recombine)
+        head = (self.bound, self.data, policy, plan, scored, temperature, recombine)
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         work = [
             (*head, scratch, self._paths(width), parts[k], parts[k + 1], made.found)
@@ -289,6 +294,7 @@ def beam_search(
     best: int = 1,
     recombine: bool | None = None,
     score: str = "regret",
+    temperature: float = 1.0,
 ) -> Beams:
     """Find the best end states of each example by beam search with a model's policy.
 
@@ -313,7 +319,10 @@ def beam_search(
         The greedy prediction has score 0 then and comes first, its alternatives follow; every path can be completed
         without further regret, so the results are the exact best and `width` need not be more than `best`. "cost": what
         an action is predicted to cost; then a path may win that looks worse at first, and a wider beam mostly finds
-        better scores.
+        better scores. "surprise": minus the logarithm of the action's share in a softmax of the costs, so that a path
+        may win whose later decisions are clear over one that looked better before it met hard ones.
+    temperature
+        Of that softmax: what costs are divided by.
 
     Examples
     --------
@@ -332,6 +341,8 @@ def beam_search(
         raise ConfigurationError(f"a beam of width={width} cannot give the best={best}: it takes 1 <= best <= width")
     if score not in SCORES:
         raise ConfigurationError(f"score={score!r} is not one of {', '.join(SCORES)}")
+    if not 0.0 < temperature < np.inf:
+        raise ConfigurationError(f"temperature is {temperature}; it must be positive")
     if model.policy.chances.size > 1:
         raise ConfigurationError("beam search needs one policy, and this model is a mixture of several (Searn's)")
     if model.plan.random_ties:
@@ -342,4 +353,4 @@ def beam_search(
         recombine = best == 1 and model.space.key is not None
     driver = BeamDriver(model.space, examples, threads=model.threads, compiled=model.compiled)
     with driver:
-        return driver.search(model.policy, model.plan, width, best, SCORES[score], recombine)
+        return driver.search(model.policy, model.plan, width, best, SCORES[score], float(temperature), recombine)

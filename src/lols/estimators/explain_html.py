@@ -14,7 +14,7 @@ from itertools import accumulate
 
 from lols.estimators.tagger_explain import Decision, Deviation, Explanation
 
-__all__ = ["number", "page"]
+__all__ = ["frame", "number", "page"]
 
 WIDTH = 1120  # of a line of words, in pixels
 ROW, CHIP = 28, 22  # from one deviation to the next, and how high one is
@@ -35,9 +35,15 @@ def page(made: Explanation, *, heading: str, about: Sequence[str] = (), top: int
     """
     lines = _lines(made, top)
     drawings = "\n".join(_drawing(made, columns, k, len(lines)) for k, columns in enumerate(lines))
-    paragraphs = "\n".join(f"<p>{escape(line)}</p>" for line in [*about, made.note] if line)
     reading = sorted(made.decisions, key=lambda decision: decision.place)
     tables = "\n".join(_details(made, decision) for decision in reading)
+    body = f"{_legend(made)}\n<figure>\n{drawings}\n</figure>\n<h2>Word by word</h2>\n{tables}"
+    return frame(heading, [*about, made.note], body)
+
+
+def frame(heading: str, about: Sequence[str], body: str, style: str = "") -> str:
+    """A page around a body that is HTML already; the other texts are escaped, and empty ones left out."""
+    paragraphs = "\n".join(f"<p>{escape(line)}</p>" for line in about if line)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -45,18 +51,13 @@ def page(made: Explanation, *, heading: str, about: Sequence[str] = (), top: int
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <meta name="color-scheme" content="light dark"/>
 <title>{escape(heading)}</title>
-<style>{STYLE}</style>
+<style>{STYLE}{style}</style>
 </head>
 <body>
 <main>
 <h1>{escape(heading)}</h1>
 {paragraphs}
-{_legend(made)}
-<figure>
-{drawings}
-</figure>
-<h2>Word by word</h2>
-{tables}
+{body}
 </main>
 </body>
 </html>

@@ -25,6 +25,8 @@ from lols.tasks.treebank import UNLABELLED, Prepared, Trees, prepare
 __all__ = ["Parser"]
 
 SLACK = 0.0
+TEMPERATURE = 0.5  # of the beam search
+MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 Tree = Sequence[tuple[int, str]] | Sequence[int]
 
@@ -180,10 +182,12 @@ class Parser(SearchEstimator):
 
         trees = prepared.trees if task.labelling != "none" else self._bare(prepared)
         self._train(task, lambda: task.examples(corpus, trees, weights), score, **fitting)
-        self.prepared_ = {"nonprojective": prepared.nonprojective, "lifted": prepared.lifted}
+        self.prepared_ = {name: int(getattr(prepared, name)) for name in ("nonprojective", "lifted", "rare")}
         self.prepared_ |= {"mended": int(prepared.mended.size)}
         self.mended_ = prepared.mended
         self.vocabulary_ = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
+        others = {name: column.texts.strings() for name, column in corpus.columns.items() if name != "word"}
+        self.column_values_ = {name: values for name, values in others.items() if len(values) <= MOST_VALUES}
         self.fingerprint_ = corpus.fingerprint(heads, numbers)
         self.model_.about |= {"tokens": corpus.tokens, "treebank": self.prepared_}
         return self
@@ -238,7 +242,9 @@ class Parser(SearchEstimator):
         else:
             from lols.engine.beam import beam_search
 
-            found = beam_search(self.model_, examples, width=self.beam, best=1)
+            found = beam_search(
+                self.model_, examples, width=self.beam, best=1, score="surprise", temperature=TEMPERATURE
+            )
             actions = np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
         return self.task_.parses(actions, corpus.offsets)
 
@@ -294,7 +300,10 @@ class Parser(SearchEstimator):
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
-        return self.model_.contents(self.describe(), string_tensors("vocabulary", self.vocabulary_))
+        tensors = string_tensors("vocabulary", self.vocabulary_)
+        for name, values in self.column_values_.items():
+            tensors |= string_tensors(f"column.{name}", values)
+        return self.model_.contents(self.describe(), tensors)
 
     def describe(self) -> dict[str, Any]:
         """What a model file says of the task."""
@@ -331,6 +340,8 @@ class Parser(SearchEstimator):
             made.fingerprint_ = str(task["fingerprint"])
             made.prepared_ = {str(k): int(v) for k, v in dict(task["treebank"]).items()}
             made.vocabulary_ = strings_of("vocabulary", tensors)
+            names = [name for name in made.task_.columns if f"task.column.{name}" in tensors]
+            made.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
             if task["files"] is not None:
                 made.columns_ = ParserColumns.from_description(task["files"])
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
@@ -341,7 +352,8 @@ class Parser(SearchEstimator):
     @property
     def file_columns(self) -> ParserColumns:
         """Where things are in files like those of training."""
-        return getattr(self, "columns_", ParserColumns(use={}))
+        use = {name: name for name in self.task_.columns if name != "word"}
+        return getattr(self, "columns_", ParserColumns(use=use))
 
     def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
         """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""

@@ -38,8 +38,10 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
         chosen = algorithm(self._algorithm(), **options)
         margins = self.learner == "hinge"
-        # Under another teacher the best action may be neither the teacher's nor one that the learner likes yet.
-        prune = (PRUNE if margins and self.reference == "optimal" else None) if self.prune == "auto" else self.prune
+        # Under another teacher the best action may be neither the teacher's nor one that the learner likes yet, and a
+        # learner that starts anew likes nothing yet.
+        fits = margins and self.reference == "optimal" and not chosen.restart
+        prune = (PRUNE if fits else None) if self.prune == "auto" else self.prune
         if prune is not None and chosen.roll_out in ("mixture", "learned"):
             chosen = algorithm(chosen, prune=prune)
         update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 __all__ = ["default_parsing_templates"]
+
+RELATIONS = re.compile(r"\.relation|-set")
 
 WORDS = """
 S0..1.lower
@@ -143,8 +146,10 @@ S0.{p} & N0.{p} & N0.{f}
 """
 
 
-def default_parsing_templates(columns: Sequence[str]) -> list[str]:
+def default_parsing_templates(columns: Sequence[str], labelled: bool = True) -> list[str]:
     """The templates for these columns: `xpos` and `upos` are tags, others are looked at like `feats`.
+
+    Those that look at relations are for parsers that are `labelled`.
 
     >>> len(default_parsing_templates(["word"])) < len(default_parsing_templates(["word", "upos"]))
     True
@@ -160,4 +165,4 @@ def default_parsing_templates(columns: Sequence[str]) -> list[str]:
         lines += MORE_TAGS.format(q=tags[1]).split("\n")
     for name in others:
         lines += FEATURES.format(p=tags[0], f=name).split("\n")
-    return [line for line in lines if line]
+    return [line for line in lines if line and (labelled or not RELATIONS.search(line))]

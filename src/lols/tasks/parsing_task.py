@@ -70,7 +70,9 @@ class ParsingTask:
         if not self.right or not all(0 <= r < count for r in (*self.right, *self.left, root)):
             raise ConfigurationError("a relation is not among those named, or there is none for ReduceRight")
         self.columns, self.labelling, self.roots = tuple(columns), labelling, roots
-        self.templates = list(templates) if templates is not None else default_parsing_templates(self.columns)
+        if templates is None:
+            templates = default_parsing_templates(self.columns, labelled=labelling != "none")
+        self.templates = list(templates)
         parsed = parse_parsing_templates(self.templates, self.columns)
         self.search = [t for t in parsed if t.place is None]
         self.viewed = _by_place([t for t in parsed if t.place is not None])

@@ -6,6 +6,7 @@ after an arrow, which relation the head has that it was lifted from: `nmod↑obj
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -21,6 +22,7 @@ __all__ = ["Prepared", "Relations", "Trees", "prepare"]
 ARROW = "↑"
 UNLABELLED = "dep"
 ROOT = "root"
+SELDOM = 100_000  # words for each time that a way of lifting must be seen again to be told from others
 OFTEN = 0.01  # the share of sentences with several roots from which on that is the treebank's style
 
 
@@ -71,6 +73,7 @@ class Prepared(NamedTuple):
     roots: str
     nonprojective: int  # sentences that were lifted
     lifted: int  # words
+    rare: int  # of them, lifted in ways too rare to be learned: they stay where they are
     mended: np.ndarray  # sentences that had several roots
 
 
@@ -97,11 +100,15 @@ def prepare(heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offset
     lifted = lift(heads, numbers, offsets)
     pairs = list(names)
     code = numbers.copy()
-    for k in np.flatnonzero(lifted.origin >= 0).tolist():
-        name = f"{names[numbers[k]]}{ARROW}{names[lifted.origin[k]]}"
-        if name not in pairs:
-            pairs.append(name)
-        code[k] = pairs.index(name)
+    moved = np.flatnonzero(lifted.origin >= 0)
+    how = [f"{names[numbers[k]]}{ARROW}{names[lifted.origin[k]]}" for k in moved.tolist()]
+    counts = Counter(how)
+    kept = [counts[name] > heads.size // SELDOM for name in how]
+    for k, name, often in zip(moved.tolist(), how, kept, strict=True):
+        if often:
+            if name not in pairs:
+                pairs.append(name)
+            code[k] = pairs.index(name)
     used = sorted({*(pairs[k] for k in np.unique(code).tolist()), root_name})
     place = {name: k for k, name in enumerate(used)}
     relations = np.array([place.get(name, -1) for name in pairs], np.int64)[code]
@@ -116,7 +123,8 @@ def prepare(heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offset
         left,
         roots,
         int(crossed.sum()),
-        int((lifted.origin >= 0).sum()),
+        moved.size,
+        kept.count(False),
         mended,
     )
 
