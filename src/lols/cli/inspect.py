@@ -29,6 +29,10 @@ def inspect(
             show_default=False,
         ),
     ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(help="Of a pipeline: parser, or the column of a tagger; parser unless given.", show_default=False),
+    ] = None,
     against: Annotated[
         bool, typer.Option("--against", help="Show also the features that speak against each label.")
     ] = False,
@@ -42,7 +46,7 @@ def inspect(
     """
     from lols.estimators.parser_inspect import inspect_any
 
-    found = inspect_any(model, top=top, labels=label, against=against)
+    found = inspect_any(model, top=top, labels=label, against=against, part=part)
     if as_json:
         print_json(found)
         return
@@ -56,6 +60,8 @@ def inspect(
 
 def _show_facts(found: dict[str, Any]) -> None:
     kind = KINDS.get(found["kind"], "a model of a search space of your own")
+    if "parts" in found:
+        kind = f"a pipeline of {', '.join(found['parts'])}; here its part {found['part']}, {kind}"
     say.print(f"{escape(found['file'])}: {kind}")
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2))
     table.add_column(no_wrap=True)

@@ -17,7 +17,8 @@ from lols.engine.table import features_by_row, fill, growing_table, is_fixed
 from lols.errors import LolsError, ModelFileError
 from lols.estimators import feature_names
 from lols.estimators.feature_names import Names, Values, _meet, _search, _shown, _split, _undone
-from lols.estimators.tagger_inspect import _strongest, describe_file, inspect_file
+from lols.estimators.pipeline import part_of
+from lols.estimators.tagger_inspect import _strongest, describe_file, inspect_contents
 from lols.hashing import MASK, mix
 from lols.io.model_file import read_tensors
 from lols.io.strings import texts_of
@@ -39,15 +40,36 @@ ROWS = 1 << 16
 
 
 def inspect_any(
-    path: str | os.PathLike[str], *, top: int = 10, labels: Sequence[str] | None = None, against: bool = False
+    path: str | os.PathLike[str],
+    *,
+    top: int = 10,
+    labels: Sequence[str] | None = None,
+    against: bool = False,
+    part: str | None = None,
 ) -> dict[str, Any]:
-    """All that `lols inspect` says of a model file of any kind; `top` 0 leaves out the features."""
-    header, tensors = read_tensors(path, "model")
-    if not isinstance(header.get("task"), dict) or header["task"].get("name") != "parser":
-        return inspect_file(path, top=top, labels=labels, against=against)
+    """All that `lols inspect` says of a model file of any kind; `top` 0 leaves out the features.
+
+    A pipeline has parts: its taggers, by the names of their columns, and its parser, which is meant unless named.
+    """
     if top < 0:
         raise LolsError(f"--top is {top}: give 0 or more")
-    return inspect_parser(path, header, tensors, top=top, actions=labels, against=against)
+    header, tensors = read_tensors(path, "model")
+    task = header.get("task")
+    kind = task.get("name") if isinstance(task, dict) else None
+    parts: dict[str, Any] = {}
+    if kind == "pipeline":
+        parts, chosen = dict(header.get("parts") or {}), part or "parser"
+        if chosen not in parts:
+            raise LolsError(f"{path}: there is no part '{chosen}' in it; choose from {', '.join(parts)}")
+        header, tensors = part_of(chosen, header, tensors)
+        kind = "parser" if chosen == "parser" else "tagger"
+    elif part is not None:
+        raise LolsError(f"{path}: only pipelines have parts; leave out --part")
+    if kind == "parser":
+        made = inspect_parser(path, header, tensors, top=top, actions=labels, against=against)
+    else:
+        made = inspect_contents(path, header, tensors, top=top, labels=labels, against=against)
+    return made | ({"parts": list(parts), "part": part or "parser"} if parts else {})
 
 
 def inspect_parser(

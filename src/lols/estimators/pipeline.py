@@ -283,12 +283,9 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
                 raise ValueError("its parts are not those it names")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-
-        def own(name: str) -> dict[str, np.ndarray]:
-            return {k.partition("/")[2]: array for k, array in tensors.items() if k.startswith(f"{name}/")}
-
-        made.taggers_ = {name: Tagger.from_file(path, parts[name], own(name), threads=threads) for name in tags}
-        made.parser_ = Parser.from_file(path, parts["parser"], own("parser"), threads=threads)
+        contents = {name: part_of(name, header, tensors) for name in parts}
+        made.taggers_ = {name: Tagger.from_file(path, *contents[name], threads=threads) for name in tags}
+        made.parser_ = Parser.from_file(path, *contents["parser"], threads=threads)
         return made
 
     def _check_fitted(self) -> None:
@@ -297,6 +294,14 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "parser_")
+
+
+def part_of(
+    name: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of one part of a pipeline's file."""
+    own = {k.partition("/")[2]: array for k, array in tensors.items() if k.startswith(f"{name}/")}
+    return header["parts"][name], own
 
 
 def _labels(column: Column) -> tuple[np.ndarray, list[str]]:

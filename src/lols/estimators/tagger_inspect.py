@@ -37,7 +37,19 @@ def inspect_file(
     """
     if top < 0:
         raise LolsError(f"--top is {top}: give 0 or more")
-    header, tensors = read_tensors(path, "model")
+    return inspect_contents(path, *read_tensors(path, "model"), top=top, labels=labels, against=against)
+
+
+def inspect_contents(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    *,
+    top: int,
+    labels: Sequence[str] | None,
+    against: bool,
+) -> dict[str, Any]:
+    """The same of a header and arrays that were read already."""
     try:
         made = describe_file(path, header, tensors)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -24,6 +24,7 @@ from lols.tasks.treebank import Relations, Trees
 
 __all__ = ["LABELLINGS", "ROOTS", "ParsingTask"]
 
+HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
 LABELLINGS = ("joint", "second", "none")
 ROOTS = ("one", "many")
 
@@ -241,11 +242,15 @@ class ParsingTask:
     def describe(self) -> dict[str, Any]:
         """Plain values, for model files."""
         names = ("relations", "right", "left", "root", "templates", "labelling", "roots")
-        return {name: getattr(self, name) for name in names} | {"columns": list(self.columns)}
+        return {name: getattr(self, name) for name in names} | {"columns": list(self.columns), "hashing": HASHING}
 
     @classmethod
     def from_description(cls, task: Mapping[str, Any]) -> ParsingTask:
         """What `describe` described; anything else is an error."""
+        if task["hashing"] != HASHING:
+            raise ValueError(
+                f"its features are hashed in way {task['hashing']}, and this version of lols knows {HASHING}"
+            )
         strings = [*task["relations"], *task["columns"], *task["templates"], task["labelling"], task["roots"]]
         numbers = [*task["right"], *task["left"], task["root"]]
         if not all(isinstance(s, str) for s in strings) or not all(type(n) is int for n in numbers):
