@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lols.errors import LolsError
+from lols.estimators.tagger_session import Session
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -20,7 +21,7 @@ from lols.tasks.corpus import WORD, Corpus
 __all__ = ["FileColumns", "TaggedFile", "read_tagged", "tag_pieces"]
 
 NO_LABEL = "_"
-PIECE = 1 << 24
+PIECE = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -178,25 +179,36 @@ def _joined(files: Sequence[Sentences]) -> Sentences:
 
 
 def tag_pieces(
-    tagger: Any, path: str | os.PathLike[str], columns: FileColumns, *, threads: int = 1, size: int = PIECE
+    tagger: Any,
+    path: str | os.PathLike[str],
+    columns: FileColumns,
+    *,
+    threads: int = 1,
+    size: int = PIECE,
+    keep: bool = True,
 ) -> Iterator[tuple[bytes, int]]:
-    """The file with its label column replaced by predictions, piece by piece, and how many tokens each piece has."""
+    """The file with its label column replaced by predictions, piece by piece, and how many tokens each piece has.
+
+    What is known of strings is kept from piece to piece; without that the result is the same.
+    """
     use = dict(columns.use or {})
     wanted = [columns.word, str(columns.label), *use.values()]
     pieces = conll.chunks(
         path, wanted, format=columns.format, header=columns.header, optional=[str(columns.label)], size=size
     )
 
+    idle: deque[Session] = deque()
+
     def work(piece: Sentences) -> tuple[bytes, int]:
         columns.check(piece)
         if piece.lines.size == 0:
             return piece.buffer.tobytes(), 0
-        found = {
-            name: intern(Texts(piece.buffer, piece.begin[k], piece.end[k]))
-            for k, name in enumerate([WORD, "", *use])
-            if name
+        texts = {
+            name: Texts(piece.buffer, piece.begin[k], piece.end[k]) for k, name in enumerate([WORD, "", *use]) if name
         }
-        numbers = tagger.predict_columns(Corpus(found, piece.offsets))
+        session = idle.pop() if keep and idle else tagger.session()
+        numbers = session.predict(texts, piece.offsets)
+        idle.append(session)
         return conll.replace(piece, str(columns.label), tagger.task_.labels, numbers), piece.lines.size
 
     if threads == 1:
@@ -207,7 +219,7 @@ def tag_pieces(
         try:
             for piece in pieces:
                 waiting.append(pool.submit(work, piece))
-                if len(waiting) > threads:
+                if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
