@@ -20,8 +20,12 @@ class Texts(NamedTuple):
 
     def strings(self) -> list[str]:
         """The strings themselves."""
+        return [text.decode() for text in self.pieces()]
+
+    def pieces(self) -> list[bytes]:
+        """The strings as they are in the buffer."""
         whole = self.buffer.tobytes()
-        return [whole[b:e].decode() for b, e in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
+        return [whole[b:e] for b, e in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
 
 
 class Column(NamedTuple):

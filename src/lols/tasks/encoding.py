@@ -101,7 +101,8 @@ class Encoder:
 
     def __init__(self, layout: Layout):
         self.layout = layout
-        self._joint, self._history = _Looks.of(layout.joint, layout), _Looks.of(layout.history, layout)
+        self._joint = _Looks.of(layout.joint, layout, 0)
+        self._history = _Looks.of(layout.history, layout, len(layout.joint))
         self._always = np.full(int(layout.bias), mix(hash_text("bias"), 0), np.int64)
         # What each view looks at: column, offset, which of the column's views it is, and what is outside.
         columns = [layout.columns.index(name) for _, name in layout.views]
@@ -110,6 +111,7 @@ class Encoder:
         widest = max((len(attributes) for attributes in layout.attributes.values()), default=0)
         # A string of a column, and the place outside of a sentence, is a line of these; its types are numbered in turn.
         self._values, self._types = Pile(np.int64, (widest,)), Pile(np.int64)
+        self._begun = Pile(np.int64, (len(layout.joint) + len(layout.history),))  # templates with their first atom
         self._lines = [Pile(np.int64) for _ in layout.columns]  # of the strings by their numbers
         self._start, self._ids, self._strength = Pile(np.int64), Pile(np.int64), Pile(np.float32)
         self._start.add(np.zeros(1, np.int64))
@@ -119,14 +121,21 @@ class Encoder:
     def _learn(self, name: str, values: np.ndarray) -> None:
         """Take in strings by the values of their attributes, [attribute, string]."""
         attributes, count = self.layout.attributes[name], values.shape[1]
+
+        def hashes(templates: Sequence[Template], most: int | None) -> np.ndarray:
+            """Templates with their atoms, or the first of them, if these look at this column."""
+            made = np.empty((len(templates), count), np.int64)
+            for row, template in zip(made, templates, strict=True):
+                row[:] = key(template)
+                for column, attribute, _ in _inputs(template)[:most]:
+                    if column == name:
+                        _fold(values[attributes.index(attribute)], row)
+            return made
+
         groups = [templates for (_, column), templates in self.layout.views.items() if column == name]
-        hashes = np.empty((sum(map(len, groups)), count), np.int64)
-        for row, template in zip(hashes, (t for templates in groups for t in templates), strict=True):
-            row[:] = key(template)
-            for atom in template.atoms:
-                if atom.attribute is not None:
-                    _fold(values[attributes.index(atom.attribute)], row)
-        stop, ids = _compact(hashes, np.cumsum([0, *map(len, groups)]))
+        whole = hashes([template for templates in groups for template in templates], None)
+        self._begun.add(hashes([*self.layout.joint, *self.layout.history], 1).T)
+        stop, ids = _compact(whole, np.cumsum([0, *map(len, groups)]))
         self._types.add(self._start.size - 1 + np.arange(count) * len(groups))
         self._start.add(self._ids.size + stop)
         self._ids.add(ids)
@@ -170,29 +179,33 @@ class Encoder:
     def _hashes(self, looks: _Looks, lines: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """The hash of what each template sees at each token, [token, template]."""
         made = np.empty((int(offsets[-1]), looks.keys.size), np.int64)
-        _hash_tokens(lines, offsets, *looks, self._values.filled, made)
+        _hash_tokens(lines, offsets, *looks, self._begun.filled, self._values.filled, made)
         return made
 
 
 class _Looks(NamedTuple):
     """What templates look at: one key each, and the atoms as (column, offset, which attribute, outside)."""
 
+    number: int  # of the first template among those that are begun
     keys: np.ndarray
     first: np.ndarray  # the atom at which each template begins
     atoms: np.ndarray
 
     @classmethod
-    def of(cls, templates: Sequence[Template], layout: Layout) -> _Looks:
+    def of(cls, templates: Sequence[Template], layout: Layout, number: int) -> _Looks:
         first, atoms = [0], []
         for template in templates:
-            for atom in template.atoms:
-                if atom.attribute is not None:
-                    column = layout.columns.index(atom.column)
-                    which = layout.attributes[atom.column].index(atom.attribute)
-                    atoms.append((column, atom.offset, which, column))
+            for name, attribute, offset in _inputs(template):
+                column = layout.columns.index(name)
+                atoms.append((column, offset, layout.attributes[name].index(attribute), column))
             first.append(len(atoms))
         keys = np.array([key(template) for template in templates], np.int64)
-        return cls(keys, np.array(first, np.int64), np.array(atoms, np.int64).reshape(-1, 4))
+        return cls(number, keys, np.array(first, np.int64), np.array(atoms, np.int64).reshape(-1, 4))
+
+
+def _inputs(template: Template) -> list[tuple[str, Attribute, int]]:
+    """Column, attribute and offset of the atoms that look at a string."""
+    return [(atom.column, atom.attribute, atom.offset) for atom in template.atoms if atom.attribute is not None]
 
 
 def key(template: Template) -> int:
@@ -217,8 +230,8 @@ def _place(lines, offsets, places, first_types, types):
 
 
 @njit(cache=True, nogil=True)
-def _hash_tokens(lines, offsets, keys, first, atoms, values, made):
-    """Mix what atoms see at each token; nothing there makes it nothing."""
+def _hash_tokens(lines, offsets, number, keys, first, atoms, begun, values, made):
+    """Mix what atoms see at each token; nothing there makes it nothing. The first atom is mixed already."""
     for s in range(offsets.size - 1):
         low, high = offsets[s], offsets[s + 1]
         for t in range(low, high):
@@ -227,11 +240,13 @@ def _hash_tokens(lines, offsets, keys, first, atoms, values, made):
                 for a in range(first[k], first[k + 1]):
                     at = t + atoms[a, 1]
                     seen = lines[atoms[a, 0], at] if low <= at < high else atoms[a, 3]
-                    value = values[seen, atoms[a, 2]]
-                    if value == NOTHING:
-                        identity = NOTHING
+                    if a == first[k]:
+                        identity = begun[seen, number + k]
+                    else:
+                        value = values[seen, atoms[a, 2]]
+                        identity = mix(identity, value) if value != NOTHING else NOTHING
+                    if identity == NOTHING:
                         break
-                    identity = mix(identity, value)
                 made[t, k] = identity
 
 
