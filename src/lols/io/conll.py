@@ -95,7 +95,7 @@ def chunks(
         while data := _fetch(stream, wanted, name):
             rest += data
             cut = int(last_cut(np.frombuffer(rest, np.uint8)))
-            sentences = reader.piece(rest[:cut], line) if cut > 0 else None
+            sentences = reader.piece(memoryview(rest)[:cut], line) if cut > 0 else None
             if sentences is None:
                 wanted *= 2  # or else a long sentence would be looked through again and again
                 continue
