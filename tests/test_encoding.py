@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from lols.errors import LolsError
 from lols.features import feature
 from lols.hashing import mix
-from lols.io.strings import intern, texts_of
+from lols.io.strings import Interner, intern, texts_of
 from lols.tasks.attributes import attribute_text, hash_text
 from lols.tasks.corpus import Corpus, backward, corpus_of
-from lols.tasks.encoding import Encoded, Extra, Layout, encode
+from lols.tasks.encoding import Encoded, Encoder, Extra, Layout, encode
 from lols.tasks.templates import Template, parse_templates
 
 COLUMNS = ("word", "pos", "cluster")
@@ -120,6 +120,32 @@ def test_every_token_has_the_features_that_its_templates_say(task: Any) -> None:
             assert expanded(encoded, token) == features_of(templates, sentence, place)
             assert bases[token].tolist() == [base_of(t, sentence, place) for t in history]
             token += 1
+
+
+@pytest.mark.uncompiled
+@settings(max_examples=80)
+@given(st.data())
+def test_pieces_have_the_features_that_they_have_alone(data: st.DataObject) -> None:
+    sentences, columns, lines = data.draw(tasks())
+    layout = Layout.of(parse_templates(lines, columns))
+    encoder, names = Encoder(layout), {name: Interner() for name in columns}
+    lasting = 0
+    for _ in range(3):
+        piece = data.draw(st.lists(st.sampled_from(sentences), min_size=1))
+        alone = columns_of(piece, columns)
+        if alone.tokens == 0:
+            continue
+        tokens = [token for sentence in piece for token in sentence]
+        going_on = {name: names[name].number(texts_of([t[name] for t in tokens])) for name in columns}
+        extra = None
+        if data.draw(st.booleans()):  # a value of its own for each token
+            extra = Extra(np.arange(len(tokens) + 1), np.arange(len(tokens)), np.full(len(tokens), 0.5, np.float32))
+        one = encoder.encode(going_on, alone.offsets, extra)
+        other = encode(layout, alone.columns, alone.offsets, extra)
+        assert [expanded(one, k) for k in range(len(tokens))] == [expanded(other, k) for k in range(len(tokens))]
+        assert one.bases.tobytes() == other.bases.tobytes()
+        assert one.items.lasting >= max(lasting, other.items.lasting)
+        lasting = one.items.lasting
 
 
 @pytest.mark.uncompiled

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lols.errors import ModelFileError
 from lols.io.sparse import pack, unpack
-from lols.io.strings import Texts, intern, texts_of
+from lols.io.strings import Interner, Texts, intern, texts_of
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 FEW = st.text(st.sampled_from("ab\né文😀\0"), max_size=2)  # so that strings come again
@@ -44,7 +44,19 @@ def test_any_slices_of_any_bytes_can_be_numbered(buffer: bytes, data: st.DataObj
     numbers, first = intern(Texts(np.frombuffer(buffer, np.uint8), begin, end))
     wanted, distinct = numbered([buffer[b:e] for b, e in pairs])
     assert numbers.tolist() == wanted
-    assert [buffer[b:e] for b, e in zip(first.begin, first.end, strict=True)] == distinct
+    assert [first.buffer[b:e].tobytes() for b, e in zip(first.begin, first.end, strict=True)] == distinct
+
+
+@pytest.mark.uncompiled
+@given(st.lists(st.lists(st.one_of(TEXT, FEW), max_size=20), max_size=6))
+def test_strings_keep_their_numbers_from_piece_to_piece(pieces: list[list[str]]) -> None:
+    names, sofar = Interner(), []
+    for piece in pieces:
+        column = names.number(texts_of(piece))
+        sofar += piece
+        wanted, distinct = numbered(sofar)
+        assert column.numbers.tolist() == wanted[len(sofar) - len(piece) :]
+        assert column.texts.strings() == distinct
 
 
 @settings(max_examples=5)

@@ -21,7 +21,7 @@ from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code
 from lols.space import Reference, SearchSpace
 
-__all__ = ["Model", "load"]
+__all__ = ["Follower", "Model", "load"]
 
 
 @dataclass
@@ -67,6 +67,10 @@ class Model:
         """Follow the policy on examples that are already in columns."""
         with FusedDriver(self.space, examples, threads=self.threads, compiled=self.compiled) as driver:
             return driver.predict(self.policy, self.plan, scores=scores)
+
+    def follower(self) -> Follower:
+        """Follow the policy on one piece of a data set after the other."""
+        return Follower(self)
 
     def losses(self, objects: Iterable[Any] | Examples) -> np.ndarray:
         """The loss of the policy on each labelled object."""
@@ -130,6 +134,27 @@ class Model:
             arrays |= {f"{name}.{part}": array for part, array in packed.items()}
             header[f"{name}_bits"] = 64 - table.shift if fixed else None
         return header, arrays
+
+
+class Follower:
+    """Follows a model's policy on one piece of a data set after the other, in one thread.
+
+    What types of items contribute is computed once, so that those of a piece must be those of the piece before and
+    more.
+    """
+
+    def __init__(self, model: Model):
+        self.model = model
+        self._driver: FusedDriver | None = None
+
+    def run(self, examples: Examples) -> Predictions:
+        """Follow the policy on the next piece."""
+        model, known = self.model, self._driver is not None
+        if self._driver is None:
+            self._driver = FusedDriver(model.space, examples, compiled=model.compiled)
+        else:
+            self._driver.turn_to(examples)
+        return self._driver.predict(model.policy, model.plan, same=known)
 
 
 def load(

@@ -15,6 +15,7 @@ from lols.engine.collect import collect, collect_kernel
 from lols.engine.dual import Kernel, bind
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
+from lols.engine.scoring import new_policy
 from lols.engine.structures import (
     ILLEGAL_REFERENCE,
     LOSS_NOT_FINITE,
@@ -87,6 +88,15 @@ class FusedDriver:
             self._pool.shutdown()
             self._pool = None
 
+    def turn_to(self, examples: Examples) -> None:
+        """Go on with other examples without truth, whose types of items that last are those of the old ones and more.
+
+        What types contribute is then kept for `predict` with the `same` policy.
+        """
+        self.examples = examples
+        self.data = Data(examples.x, (), examples.items, examples.states, examples.steps)
+        self._scratch = [self._renewed(scratch) for scratch in self._scratch]
+
     # --- stages ---
 
     def collect(
@@ -117,14 +127,18 @@ class FusedDriver:
         self._run(collect_kernel, [(*arguments, *w) for w in work], failed)
         return batch
 
-    def predict(self, policy: Policy, plan: Plan, *, scores: bool = False) -> Predictions:
-        """Follow the learned policy on all examples."""
+    def predict(self, policy: Policy, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
+        """Follow the learned policy on all examples; it may be known to be the `same` as the last time."""
         made = Predictions(self.examples, self.compiled, self.space.sizes.actions if scores else 0)
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
+        scratches = self._scratches(policy)
+        for scratch in scratches:
+            if not same:
+                new_policy(scratch.sight)
         work = [
             (self.bound, self.data, policy, plan, scratch, parts[k], parts[k + 1])
             + (made.states, made.first, made.taken, made.first_step, made.scores)
-            for k, scratch in enumerate(self._scratches(policy))
+            for k, scratch in enumerate(scratches)
         ]
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
@@ -200,6 +214,11 @@ class FusedDriver:
 
     def _fresh(self, policy: Policy) -> Scratch:
         return make_scratch(self.examples, policy.stack.shape[0], policy.stack.shape[2], self.compiled)
+
+    def _renewed(self, old: Scratch) -> Scratch:
+        """Memory for the examples of now, in which what types contribute is still known."""
+        components, columns = old.sight.item_scores.shape[::3]
+        return make_scratch(self.examples, components, columns, self.compiled, old.sight)
 
     def _explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
         """Say which function went wrong, on which example, at which step; run it again as plain Python to find out."""

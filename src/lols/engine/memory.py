@@ -21,8 +21,10 @@ def state_type(compiled: bool) -> Any:
     return np.int32 if compiled else np.int64
 
 
-def make_scratch(examples: Examples, components: int, columns: int, compiled: bool = True) -> Scratch:
-    """Working memory of one thread for any example of a data set."""
+def make_scratch(
+    examples: Examples, components: int, columns: int, compiled: bool = True, old: Sight | None = None
+) -> Scratch:
+    """Working memory of one thread for any example of a data set; what an `old` one says of types is kept."""
     sizes = examples.space.sizes
     states, steps = int(examples.states.max(initial=1)), int(examples.steps.max(initial=1))
     item_count = int(np.diff(examples.items.first).max(initial=0))
@@ -31,8 +33,7 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
         memo = min(MEMO_MOST, 1 << (2 * steps * sizes.actions).bit_length())
     costs, values = np.zeros(sizes.actions, np.float32), np.zeros(sizes.actions, np.float64)
     predicted = np.zeros((steps + 1, sizes.actions), np.float32)
-    lasting = min(examples.items.lasting, examples.items.start.size - 1)
-    places = max(1, min(components * sizes.roles * lasting, TYPES_MOST))
+    type_scores, type_places, type_clock = _type_memory(examples, components, columns, old)
     return Scratch(
         state=np.zeros(states, state_type(compiled)),
         deviation=np.zeros(states, state_type(compiled)),
@@ -53,9 +54,9 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
             bits=costs.view(np.int32),
             item_scores=np.zeros((components, sizes.roles, item_count, columns), np.float32),
             item_epochs=np.zeros((components, sizes.roles, item_count), np.int64),
-            type_scores=np.zeros((places + 1, columns), np.float32),
-            type_places=np.zeros((components, sizes.roles, lasting), np.int64),
-            type_clock=np.array([places, 0], np.int64),
+            type_scores=type_scores,
+            type_places=type_places,
+            type_clock=type_clock,
             whole=np.zeros(columns, np.float32),
         ),
         opinion=Opinion(np.zeros(sizes.actions, np.bool_), np.zeros(sizes.actions), np.zeros(1, np.int64)),
@@ -65,6 +66,25 @@ def make_scratch(examples: Examples, components: int, columns: int, compiled: bo
         epoch=np.zeros(1, np.int64),
         where=np.zeros(4, np.int64),
     )
+
+
+def _type_memory(
+    examples: Examples, components: int, columns: int, old: Sight | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Scores, places and clock for the types of a data set; more types than `old` ones get twice the memory."""
+    lasting, roles = min(examples.items.lasting, examples.items.start.size - 1), examples.space.sizes.roles
+    known = 0 if old is None else old.type_places.shape[2]
+    if old is not None and lasting <= known:
+        return old.type_scores, old.type_places, old.type_clock
+    lasting = max(lasting, 2 * known)
+    places = max(1, min(components * roles * lasting, TYPES_MOST))
+    scores = np.zeros((places + 1, columns), np.float32)
+    where = np.zeros((components, roles, lasting), np.int64)
+    if old is None:
+        return scores, where, np.array([places, 0], np.int64)
+    filled = int(old.type_clock[1])
+    scores[:filled], where[:, :, :known] = old.type_scores[:filled], old.type_places
+    return scores, where, old.type_clock
 
 
 def _trail(steps: int) -> Trail:

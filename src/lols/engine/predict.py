@@ -6,7 +6,7 @@ import numpy as np
 
 from lols.engine.dual import Kernel, dual, has, loss, row, start, step
 from lols.engine.rolling import find_legal, teacher_action
-from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, new_policy, own_items, score
+from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score
 from lols.engine.structures import COMPONENT, LOSS_NOT_FINITE, NEGATIVE, TEACHER, TIE, TOO_MANY_STEPS
 from lols.hashing import mix
 
@@ -46,7 +46,6 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first,
     """Follow the learned policy on examples `begin_at` to `end_at`: end states, actions and their predicted costs."""
     legal, sight = scratch.legal, scratch.sight
     keep_scores = scores.shape[0] > 0
-    new_policy(sight)
     for example in range(begin_at, end_at):
         first_item, item_count = own_items(data.items.first, example)
         x = row(data.x, example)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lols.errors import LolsError
-from lols.estimators.pieces import PIECE, in_order
+from lols.estimators.pieces import PIECE, in_order, joined
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -157,23 +157,6 @@ def _filled(made: dict[str, Column]) -> dict[str, Column]:
         if name == WORD or not (set(texts) <= {NOTHING, ""} or same):
             kept[name] = column
     return {name: kept[name] for name in made if name in kept}
-
-
-def joined(files: Sequence[Sentences]) -> Sentences:
-    """Several files as one."""
-    if len(files) == 1:
-        return files[0]
-    sizes = np.cumsum([0, *(f.buffer.size for f in files)])
-    tokens = np.cumsum([0, *(f.lines.size for f in files)])
-    first, pairs = files[0], list(zip(files, sizes, strict=False))
-    offsets = [f.offsets[:-1] + n for f, n in zip(files, tokens, strict=False)]
-    return first._replace(
-        buffer=np.concatenate([f.buffer for f in files]),
-        offsets=np.concatenate([*offsets, tokens[-1:]]),
-        lines=np.concatenate([f.lines for f in files]),
-        begin=np.concatenate([f.begin + n for f, n in pairs], axis=1),
-        end=np.concatenate([f.end + n for f, n in pairs], axis=1),
-    )
 
 
 def parse_pieces(

@@ -1,21 +1,25 @@
-"""Files worked through piece by piece, on one or several threads, the results in order."""
+"""Files in pieces and pieces in files: worked through in order on one or several threads, or joined."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["PIECE", "in_order"]
+import numpy as np
 
-PIECE = 1 << 24
+from lols.io.conll import Sentences
+
+__all__ = ["PIECE", "in_order", "joined"]
+
+PIECE = 1 << 22
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
 def in_order(work: Callable[[Given], Made], pieces: Iterable[Given], threads: int) -> Iterator[Made]:
-    """What `work` makes of each piece; no more pieces are read ahead than there are threads.
+    """What `work` makes of each piece; no more pieces are read ahead than two for each thread.
 
     >>> list(in_order(len, ["a", "bb"], threads=2))
     [1, 2]
@@ -28,10 +32,27 @@ def in_order(work: Callable[[Given], Made], pieces: Iterable[Given], threads: in
         try:
             for piece in pieces:
                 waiting.append(pool.submit(work, piece))
-                if len(waiting) > threads:
+                if len(waiting) > 2 * threads:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def joined(files: Sequence[Sentences]) -> Sentences:
+    """Several files as one."""
+    if len(files) == 1:
+        return files[0]
+    sizes = np.cumsum([0, *(f.buffer.size for f in files)])
+    tokens = np.cumsum([0, *(f.lines.size for f in files)])
+    first, pairs = files[0], list(zip(files, sizes, strict=False))
+    offsets = [f.offsets[:-1] + n for f, n in zip(files, tokens, strict=False)]
+    return first._replace(
+        buffer=np.concatenate([f.buffer for f in files]),
+        offsets=np.concatenate([*offsets, tokens[-1:]]),
+        lines=np.concatenate([f.lines for f in files]),
+        begin=np.concatenate([f.begin + n for f, n in pairs], axis=1),
+        end=np.concatenate([f.end + n for f, n in pairs], axis=1),
+    )

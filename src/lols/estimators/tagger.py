@@ -27,6 +27,7 @@ from lols.estimators.tagger_input import (
     strings_of,
 )
 from lols.estimators.tagger_scores import TagScores, score_tags
+from lols.estimators.tagger_session import Session
 from lols.io.model_file import read_tensors, write_tensors
 from lols.learners.learner import Learner
 from lols.model import Model, make_model
@@ -246,6 +247,11 @@ class Tagger(SearchEstimator):
             return np.zeros(0, np.int64)
         actions = self._run(corpus).all_actions()
         return self.task_.labels_of(actions, corpus.offsets)
+
+    def session(self) -> Session:
+        """Tag a data set piece by piece, in columns, without doing again what was done for the pieces before."""
+        self._check_fitted()
+        return Session(self.task_, self._fitted, self.clusters)
 
     def predict_costs(self, X: Sequence[Sentence]) -> list[np.ndarray]:
         """Predicted costs `[word, action]` of each sentence, infinite for illegal ones; the least was taken.

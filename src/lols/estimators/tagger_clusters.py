@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from lols.errors import LolsError
-from lols.io.strings import intern, texts_of
+from lols.io.strings import Column, Interner, Pile, Texts, texts_of
 from lols.tasks.corpus import WORD, Corpus
 
-__all__ = ["CLUSTER", "read_clusters", "with_clusters"]
+__all__ = ["CLUSTER", "ClusterColumn", "read_clusters", "with_clusters"]
 
 CLUSTER = "cluster"
 
@@ -44,11 +44,24 @@ def read_clusters(path: str) -> dict[str, str]:
     return made
 
 
+class ClusterColumn:
+    """A column of words' clusters, for one piece of a data set after the other."""
+
+    def __init__(self, clusters: Mapping[str, str]):
+        self.clusters = clusters
+        self._names, self._numbers = Interner(), Pile(np.int64)
+
+    def of(self, words: Column) -> Column:
+        """The clusters of words whose strings are those of the piece before and more; an empty string for none."""
+        buffer, begin, end = words.texts
+        new = Texts(buffer, begin[self._numbers.size :], end[self._numbers.size :])
+        found = self._names.number(texts_of([self.clusters.get(s, "") for s in new.strings()]))
+        self._numbers.add(found.numbers)
+        return found._replace(numbers=self._numbers.filled[words.numbers])
+
+
 def with_clusters(corpus: Corpus, clusters: Mapping[str, str] | None) -> Corpus:
     """The corpus with a column of its words' clusters; words without one have an empty string."""
     if clusters is None or WORD not in corpus.columns:
         return corpus
-    words = corpus.columns[WORD]
-    found = intern(texts_of([clusters.get(s, "") for s in words.texts.strings()]))
-    column = found._replace(numbers=found.numbers[words.numbers].astype(np.int64))
-    return corpus._replace(columns={**corpus.columns, CLUSTER: column})
+    return corpus._replace(columns={**corpus.columns, CLUSTER: ClusterColumn(clusters).of(corpus.columns[WORD])})

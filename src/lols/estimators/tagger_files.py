@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from lols.errors import LolsError
+from lols.estimators.pieces import PIECE, in_order, joined
+from lols.estimators.tagger_session import Session
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -20,7 +21,6 @@ from lols.tasks.corpus import WORD, Corpus
 __all__ = ["FileColumns", "TaggedFile", "read_tagged", "tag_pieces"]
 
 NO_LABEL = "_"
-PIECE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _column_count(sentences: Sentences) -> int:
 
 def tagged(files: Sequence[Sentences], columns: FileColumns) -> TaggedFile:
     """Files as a corpus and labels; interning strings is work, not reading."""
-    whole = _joined(files)
+    whole = joined(files)
     names = [WORD, "", *(columns.use or {})]
     made: dict[str, Column] = {}
     for k, name in enumerate(names):
@@ -161,56 +161,37 @@ def read_tagged(paths: Sequence[str | os.PathLike[str]], columns: FileColumns | 
     return made
 
 
-def _joined(files: Sequence[Sentences]) -> Sentences:
-    if len(files) == 1:
-        return files[0]
-    sizes = np.cumsum([0, *(f.buffer.size for f in files)])
-    tokens = np.cumsum([0, *(f.lines.size for f in files)])
-    first, pairs = files[0], list(zip(files, sizes, strict=False))
-    offsets = [f.offsets[:-1] + n for f, n in zip(files, tokens, strict=False)]
-    return first._replace(
-        buffer=np.concatenate([f.buffer for f in files]),
-        offsets=np.concatenate([*offsets, tokens[-1:]]),
-        lines=np.concatenate([f.lines for f in files]),
-        begin=np.concatenate([f.begin + n for f, n in pairs], axis=1),
-        end=np.concatenate([f.end + n for f, n in pairs], axis=1),
-    )
-
-
 def tag_pieces(
-    tagger: Any, path: str | os.PathLike[str], columns: FileColumns, *, threads: int = 1, size: int = PIECE
+    tagger: Any,
+    path: str | os.PathLike[str],
+    columns: FileColumns,
+    *,
+    threads: int = 1,
+    size: int = PIECE,
+    keep: bool = True,
 ) -> Iterator[tuple[bytes, int]]:
-    """The file with its label column replaced by predictions, piece by piece, and how many tokens each piece has."""
+    """The file with its label column replaced by predictions, piece by piece, and how many tokens each piece has.
+
+    What is known of strings is kept from piece to piece; without that the result is the same.
+    """
     use = dict(columns.use or {})
     wanted = [columns.word, str(columns.label), *use.values()]
     pieces = conll.chunks(
         path, wanted, format=columns.format, header=columns.header, optional=[str(columns.label)], size=size
     )
 
+    idle: deque[Session] = deque()
+
     def work(piece: Sentences) -> tuple[bytes, int]:
         columns.check(piece)
         if piece.lines.size == 0:
             return piece.buffer.tobytes(), 0
-        found = {
-            name: intern(Texts(piece.buffer, piece.begin[k], piece.end[k]))
-            for k, name in enumerate([WORD, "", *use])
-            if name
+        texts = {
+            name: Texts(piece.buffer, piece.begin[k], piece.end[k]) for k, name in enumerate([WORD, "", *use]) if name
         }
-        numbers = tagger.predict_columns(Corpus(found, piece.offsets))
+        session = idle.pop() if keep and idle else tagger.session()
+        numbers = session.predict(texts, piece.offsets)
+        idle.append(session)
         return conll.replace(piece, str(columns.label), tagger.task_.labels, numbers), piece.lines.size
 
-    if threads == 1:
-        yield from map(work, pieces)
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[tuple[bytes, int]]] = deque()
-        try:
-            for piece in pieces:
-                waiting.append(pool.submit(work, piece))
-                if len(waiting) > threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    yield from in_order(work, pieces, threads)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lols.errors import LolsError
-from lols.io.conll_scan import last_cut
+from lols.io.conll_scan import last_cut, newlines
 from lols.io.conll_tokens import Reader, Sentences, parse
 from lols.io.conll_write import replace, replace_columns
 
@@ -95,12 +95,12 @@ def chunks(
         while data := _fetch(stream, wanted, name):
             rest += data
             cut = int(last_cut(np.frombuffer(rest, np.uint8)))
-            sentences = reader.piece(rest[:cut], line) if cut > 0 else None
+            sentences = reader.piece(memoryview(rest)[:cut], line) if cut > 0 else None
             if sentences is None:
                 wanted *= 2  # or else a long sentence would be looked through again and again
                 continue
             yield sentences
-            line += rest.count(b"\n", 0, cut)
+            line += int(newlines(sentences.buffer))
             rest, wanted = rest[cut:], max(size, 1)
         if rest or reader.layout is None:
             yield reader.parse(rest, line)

@@ -97,12 +97,12 @@ class Reader:
         buffer = np.frombuffer(data, np.uint8)
         return self._sentences(buffer, Places(np.zeros(1, np.int64), np.zeros(0, np.int64), nothing, nothing))
 
-    def piece(self, data: bytes, line: int, final: bool = False) -> Sentences | None:
+    def piece(self, data: bytes | memoryview, line: int, final: bool = False) -> Sentences | None:
         """The sentences of a piece that begins with a certain line, or None if there is no token in it."""
         buffer = np.frombuffer(data, np.uint8)
-        _check(data, buffer, self.path, line)
+        _check(buffer, self.path, line)
         if self.layout is None:
-            layout = find_layout(data, self.path, self.columns, self.format, self.header, line, final)
+            layout = find_layout(bytes(data), self.path, self.columns, self.format, self.header, line, final)
         else:
             layout = self.layout._replace(at=0, first_line=line)
         if layout is None:
@@ -193,11 +193,12 @@ def _explain(buffer: np.ndarray, layout: Layout, report: np.ndarray) -> str:
     return f"{where} the id {text!r} is one of CoNLL-U, not of CoNLL-X; read the file with format='conllu'"
 
 
-def _check(data: bytes, buffer: np.ndarray, path: str, line: int) -> None:
+def _check(buffer: np.ndarray, path: str, line: int) -> None:
     """Raise an error where bytes are no text."""
     place = int(kernels.check(buffer, buffer.view(np.int8)))
     if place < 0:
         return
+    data = buffer.tobytes()
     if line == 1 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise LolsError(f"{path}, line 1: this is UTF-16; convert it to UTF-8, e.g. with iconv -f utf-16 -t utf-8")
     line += data.count(b"\n", 0, place)

@@ -24,8 +24,11 @@ def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.
     kept = np.flatnonzero(counts.any(axis=0))
     counts = np.ascontiguousarray(counts[:, kept])
     small = np.uint8 if stack.shape[2] <= 256 else np.int32
+    ends = np.cumsum(counts)
+    first = np.full(stack.shape[:2], -1, np.int64)
+    first[:, rows[kept]] = ends.reshape(counts.shape) - counts
     columns, values = np.empty(int(counts.sum()), small), np.empty(int(counts.sum()), np.float32)
-    _gather(stack, rows[kept], columns, values)
+    _gather(stack, first, columns, values)
     return kept, {"counts": counts, "columns": columns, "values": values}
 
 
@@ -56,14 +59,17 @@ def _count(stack):
 
 
 @njit(cache=True, nogil=True)
-def _gather(stack, rows, columns, values):
-    n = 0
+def _gather(stack, first, columns, values):
+    """Write the weights of each row to their places, row after row as they are in memory; -1 for none."""
     for c in range(stack.shape[0]):
-        for k in range(rows.size):
+        for k in range(stack.shape[1]):
+            n = first[c, k]
+            if n < 0:
+                continue
             for j in range(stack.shape[2]):
-                if stack[c, rows[k], j] != 0.0:
+                if stack[c, k, j] != 0.0:
                     columns[n] = j
-                    values[n] = stack[c, rows[k], j]
+                    values[n] = stack[c, k, j]
                     n += 1
 
 

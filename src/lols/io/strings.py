@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
-__all__ = ["Column", "Texts", "intern", "texts_of"]
+__all__ = ["Column", "Interner", "Pile", "Texts", "intern", "texts_of"]
 
 
 class Texts(NamedTuple):
@@ -20,8 +20,12 @@ class Texts(NamedTuple):
 
     def strings(self) -> list[str]:
         """The strings themselves."""
+        return [text.decode() for text in self.pieces()]
+
+    def pieces(self) -> list[bytes]:
+        """The strings as they are in the buffer."""
         whole = self.buffer.tobytes()
-        return [whole[b:e].decode() for b, e in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
+        return [whole[b:e] for b, e in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
 
 
 class Column(NamedTuple):
@@ -55,62 +59,111 @@ def intern(texts: Texts) -> Column:
     >>> column.numbers.tolist(), column.texts.strings()
     ([0, 1, 0], ['a', 'b'])
     """
-    with np.errstate(over="ignore"):  # hashes wrap around
-        numbers, first = _intern(texts.buffer, texts.begin, texts.end)
-    return Column(numbers, Texts(texts.buffer, texts.begin[first], texts.end[first]))
+    return Interner().number(texts)
+
+
+class Pile:
+    """An array that grows at its end."""
+
+    def __init__(self, dtype: Any, width: tuple[int, ...] = ()):
+        self.size = 0
+        self._array = np.empty((0, *width), dtype)
+
+    @property
+    def filled(self) -> np.ndarray:
+        """What is there."""
+        return self._array[: self.size]
+
+    def room(self, count: int) -> np.ndarray:
+        """What is there, and behind it room for more that is not kept."""
+        need = self.size + count
+        if need > self._array.shape[0]:
+            grown = np.empty((max(need, 2 * self._array.shape[0]), *self._array.shape[1:]), self._array.dtype)
+            grown[: self.size] = self.filled
+            self._array = grown
+        return self._array[:need]
+
+    def add(self, rows: np.ndarray) -> None:
+        """Keep more."""
+        self.room(rows.shape[0])[self.size :] = rows
+        self.size += rows.shape[0]
+
+
+class Interner:
+    """Numbers the strings of one piece of data after the other: those that came before keep their numbers.
+
+    >>> names = Interner()
+    >>> [names.number(texts_of(strings)).numbers.tolist() for strings in (["a", "b"], ["c", "a"])]
+    [[0, 1], [2, 0]]
+    """
+
+    def __init__(self) -> None:
+        self._table = np.zeros((1 << 12, 2), np.int64)
+        self._bytes, self._ends = Pile(np.uint8), Pile(np.int64)
+        self._ends.add(np.zeros(1, np.int64))
+
+    def number(self, texts: Texts) -> Column:
+        """Number more strings; the column's texts are all that came so far."""
+        numbers = np.empty(texts.begin.size, np.int64)
+        kept = self._bytes.room(int((texts.end - texts.begin).sum()))
+        ends = self._ends.room(numbers.size)
+        with np.errstate(over="ignore"):  # hashes wrap around
+            self._table, self._ends.size = _intern(*texts, self._table, kept, ends, self._ends.size, numbers)
+        ends = self._ends.filled
+        self._bytes.size = int(ends[-1])
+        return Column(numbers, Texts(self._bytes.filled, ends[:-1], ends[1:]))
 
 
 @njit(cache=True, nogil=True)
-def _intern(buffer, begin, end):
+def _intern(buffer, begin, end, table, kept, ends, seen, numbers):
     """Open addressing over the strings seen so far: slots hold a string's hash and its number plus one."""
-    count = begin.size
-    size = 1 << 12
-    hashes, slots = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    numbers, first = np.empty(count, np.int64), np.empty(count, np.int64)
-    seen = 0
-    for t in range(count):
+    mask = table.shape[0] - 1
+    for t in range(begin.size):
         low, high = begin[t], end[t]
         code = high - low
         for k in range(low, high):
             code = (code ^ np.int64(buffer[k])) * 1099511628211
         code = code ^ (code >> 29)
-        h = code & (size - 1)
+        h = code & mask
         while True:
-            number = slots[h] - 1
+            number = table[h, 1] - 1
             if number < 0:
                 break
-            if hashes[h] == code and _same(buffer, begin[first[number]], end[first[number]], low, high):
+            if table[h, 0] == code and _same(kept, ends[number], ends[number + 1], buffer, low, high):
                 break
-            h = (h + 1) & (size - 1)
+            h = (h + 1) & mask
         if number < 0:
-            number = seen
-            first[number] = t
-            hashes[h], slots[h] = code, number + 1
+            number = seen - 1
+            start = ends[number]
+            for k in range(high - low):
+                kept[start + k] = buffer[low + k]
+            ends[seen] = start + high - low
+            table[h, 0], table[h, 1] = code, seen
             seen += 1
-            if 2 * seen > size:
-                size *= 4
-                hashes, slots = _rehashed(hashes, slots, size)
+            if 2 * seen > mask:
+                table = _rehashed(table)
+                mask = table.shape[0] - 1
         numbers[t] = number
-    return numbers, first[:seen].copy()
+    return table, seen
 
 
 @njit(cache=True, nogil=True)
-def _same(buffer, begin, end, low, high):
+def _same(kept, begin, end, buffer, low, high):
     if end - begin != high - low:
         return False
     for k in range(end - begin):
-        if buffer[begin + k] != buffer[low + k]:
+        if kept[begin + k] != buffer[low + k]:
             return False
     return True
 
 
 @njit(cache=True, nogil=True)
-def _rehashed(hashes, slots, size):
-    new_hashes, new_slots = np.zeros(size, np.int64), np.zeros(size, np.int64)
-    for k in range(slots.size):
-        if slots[k] > 0:
-            h = hashes[k] & (size - 1)
-            while new_slots[h] > 0:
-                h = (h + 1) & (size - 1)
-            new_hashes[h], new_slots[h] = hashes[k], slots[k]
-    return new_hashes, new_slots
+def _rehashed(table):
+    new = np.zeros((4 * table.shape[0], 2), np.int64)
+    for k in range(table.shape[0]):
+        if table[k, 1] > 0:
+            h = table[k, 0] & (new.shape[0] - 1)
+            while new[h, 1] > 0:
+                h = (h + 1) & (new.shape[0] - 1)
+            new[h, 0], new[h, 1] = table[k, 0], table[k, 1]
+    return new

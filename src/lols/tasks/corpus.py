@@ -52,7 +52,7 @@ class Corpus(NamedTuple):
         digest = hashlib.sha256(self.offsets.tobytes())
         for name, column in self.columns.items():
             digest.update(name.encode() + column.numbers.tobytes())
-            digest.update("\n".join(column.texts.strings()).encode())
+            digest.update(b"\n".join(column.texts.pieces()))
         for array in more:
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()[:16]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 __all__ = ["default_parsing_templates"]
-
-RELATIONS = re.compile(r"\.relation|-set")
 
 WORDS = """
 S0..1.lower
@@ -24,6 +21,54 @@ S0..1.shape
 N0.shape
 S0.lower & N0.lower
 S1.lower & S0.lower
+"""
+
+TAGS = """
+S0..2.{p}
+N0..3.{p}
+S0l.{p}
+S0r.{p}
+S1l.{p}
+S1r.{p}
+N0l.{p}
+S0.lower & S0.{p}
+S1.lower & S1.{p}
+N0.lower & N0.{p}
+N1.lower & N1.{p}
+S0.{p} & N0.{p}
+S1.{p} & S0.{p}
+S0.lower & S0.{p} & N0.lower & N0.{p}
+S0.lower & N0.{p}
+S0.{p} & N0.lower
+S1.lower & S0.{p}
+S1.{p} & S0.lower
+S1.{p} & N0.{p}
+S1.lower & N0.{p}
+S1.{p} & N0.lower
+N0.{p} & N1.{p}
+S0.{p} & N1.{p}
+S0.{p} & N0.{p} & N1.{p}
+S1.{p} & S0.{p} & N0.{p}
+S2.{p} & S1.{p} & S0.{p}
+N0.{p} & N1.{p} & N2.{p}
+S0.{p} & N0.{p} & distance(S0,N0)
+S1.{p} & S0.{p} & distance(S1,S0)
+S0.{p} & S0l.{p} & N0.{p}
+S0.{p} & S0r.{p} & N0.{p}
+S0.{p} & N0.{p} & N0l.{p}
+S1.{p} & S0.{p} & S0l.{p}
+S1.{p} & S0.{p} & S0r.{p}
+S1.{p} & S1l.{p} & S0.{p}
+S1.{p} & S1r.{p} & S0.{p}
+S0.{p} & S0.lefts
+S0.{p} & S0.rights
+S1.{p} & S1.rights
+S1.{p} & S1.lefts
+N0.{p} & N0.lefts
+"""
+
+# Besides these, parsers that give relations look at relations and at more at once; for others that gained nothing.
+MORE_WORDS = """
 S0.lower & N0.lower & distance(S0,N0)
 S1.lower & S0.lower & distance(S1,S0)
 S0.lower & distance(S0,N0)
@@ -50,64 +95,23 @@ S1.lower & S1r.relation
 N0.lower & N0l.relation
 """
 
-TAGS = """
-S0..2.{p}
+MORE_TAGS = """
 S3.{p}
-N0..3.{p}
-S0l.{p}
 S0l2.{p}
-S0r.{p}
 S0r2.{p}
-S1l.{p}
 S1l2.{p}
-S1r.{p}
 S1r2.{p}
-N0l.{p}
 N0l2.{p}
-S0.lower & S0.{p}
-S1.lower & S1.{p}
-N0.lower & N0.{p}
-N1.lower & N1.{p}
-S0.{p} & N0.{p}
-S1.{p} & S0.{p}
-S0.lower & S0.{p} & N0.lower & N0.{p}
 S0.lower & S0.{p} & N0.lower
 S0.lower & N0.lower & N0.{p}
 S0.lower & S0.{p} & N0.{p}
 S0.{p} & N0.lower & N0.{p}
-S0.lower & N0.{p}
-S0.{p} & N0.lower
-S1.lower & S0.{p}
-S1.{p} & S0.lower
-S1.{p} & N0.{p}
-S1.lower & N0.{p}
-S1.{p} & N0.lower
-N0.{p} & N1.{p}
-S0.{p} & N1.{p}
-S0.{p} & N0.{p} & N1.{p}
-S1.{p} & S0.{p} & N0.{p}
-S2.{p} & S1.{p} & S0.{p}
-N0.{p} & N1.{p} & N2.{p}
-S0.{p} & N0.{p} & distance(S0,N0)
-S1.{p} & S0.{p} & distance(S1,S0)
 S0.{p} & distance(S0,N0)
 N0.{p} & distance(S0,N0)
-S0.{p} & S0l.{p} & N0.{p}
-S0.{p} & S0r.{p} & N0.{p}
-S0.{p} & N0.{p} & N0l.{p}
-S1.{p} & S0.{p} & S0l.{p}
-S1.{p} & S0.{p} & S0r.{p}
-S1.{p} & S1l.{p} & S0.{p}
-S1.{p} & S1r.{p} & S0.{p}
 S1.{p} & S1r.{p} & S1r2.{p}
 S0.{p} & S0l.{p} & S0l2.{p}
 S0.{p} & S0r.{p} & S0r2.{p}
 N0.{p} & N0l.{p} & N0l2.{p}
-S0.{p} & S0.lefts
-S0.{p} & S0.rights
-S1.{p} & S1.rights
-S1.{p} & S1.lefts
-N0.{p} & N0.lefts
 S0.{p} & S0.right-set
 S0.{p} & S0.left-set
 N0.{p} & N0.left-set
@@ -117,9 +121,8 @@ S0.{p} & N0.{p} & N0[-1].{p}
 S1.{p} & S0.{p} & S0[-1].{p}
 """
 
-
 # The coarser tags, where there are two kinds.
-MORE_TAGS = """
+COARSE_TAGS = """
 S0..2.{q}
 N0..2.{q}
 S0l.{q}
@@ -149,8 +152,6 @@ S0.{p} & N0.{p} & N0.{f}
 def default_parsing_templates(columns: Sequence[str], labelled: bool = True) -> list[str]:
     """The templates for these columns: `xpos` and `upos` are tags, others are looked at like `feats`.
 
-    Those that look at relations are for parsers that are `labelled`.
-
     >>> len(default_parsing_templates(["word"])) < len(default_parsing_templates(["word", "upos"]))
     True
     """
@@ -158,11 +159,10 @@ def default_parsing_templates(columns: Sequence[str], labelled: bool = True) -> 
     others = [name for name in columns if name not in ("word", "lemma", *tags)]
     if not tags and others:
         tags, others = others[:1], others[1:]
-    lines = WORDS.split("\n")
+    blocks = [WORDS] + ([MORE_WORDS] if labelled else [])
     if tags:
-        lines += TAGS.format(p=tags[0]).split("\n")
+        blocks += [block.format(p=tags[0]) for block in (TAGS, *([MORE_TAGS] if labelled else []))]
     if len(tags) > 1:
-        lines += MORE_TAGS.format(q=tags[1]).split("\n")
-    for name in others:
-        lines += FEATURES.format(p=tags[0], f=name).split("\n")
-    return [line for line in lines if line and (labelled or not RELATIONS.search(line))]
+        blocks.append(COARSE_TAGS.format(q=tags[1]))
+    blocks += [FEATURES.format(p=tags[0], f=name) for name in others]
+    return [line for block in blocks for line in block.split("\n") if line]

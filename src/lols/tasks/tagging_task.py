@@ -14,7 +14,7 @@ from lols.examples import Examples
 from lols.io.strings import intern, texts_of
 from lols.space import Reference, SearchSpace
 from lols.tasks.corpus import WORD, Corpus, backward
-from lols.tasks.encoding import Layout, encode
+from lols.tasks.encoding import Encoder, Layout
 from lols.tasks.span_oracle import completions
 from lols.tasks.span_tagging import F1_FUNCTIONS, SPAN_FUNCTIONS, span_references
 from lols.tasks.spans import automaton, convert_columns, make_labels, span_marks
@@ -198,14 +198,17 @@ class TaggingTask:
         known = {label: number for number, label in enumerate(self.labels)}
         return np.array([known.get(s, -1) for s in strings], np.int64)
 
-    def examples(self, corpus: Corpus, numbers: np.ndarray | None = None) -> Examples:
-        """Sentences, and where given the numbers of their true labels, as the engine reads them."""
+    def examples(self, corpus: Corpus, numbers: np.ndarray | None = None, encoder: Encoder | None = None) -> Examples:
+        """Sentences, and where given the numbers of their true labels, as the engine reads them.
+
+        An encoder of the task's layout remembers the strings of the pieces before.
+        """
         missing = [name for name in self.layout.columns if name not in corpus.columns]
         if missing:
             corpus = corpus._replace(columns=corpus.columns | {name: _empty(corpus.tokens) for name in missing})
         if self.direction == "backward":
             corpus = corpus.backward()
-        encoded = encode(self.layout, corpus.columns, corpus.offsets, corpus.extra)
+        encoded = (encoder or Encoder(self.layout)).encode(corpus.columns, corpus.offsets, corpus.extra)
         if numbers is None:
             return make_examples(self.space, encoded, corpus.offsets)
         actions = self.actions_of(numbers, corpus.offsets)
