@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from lols.errors import ConfigurationError
+
 Files = "Files that hold one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read as it is."
 
 File = "A file that holds one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read as it is."
@@ -121,7 +123,10 @@ def use_of(given: list[str] | None) -> dict[str, str] | None:
     for entry in given:
         name, equals, column = entry.rpartition("=")
         column = column or entry
-        made[name if equals else _name(column)] = column
+        name = name if equals else _name(column)
+        if name == "word":
+            raise ConfigurationError(f"--use {entry}: word is the column of --word; take another name")
+        made[name] = column
     return made
 
 

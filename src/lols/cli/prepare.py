@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from lols.errors import LolsError
+from lols.errors import ConfigurationError, LolsError
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.corpus import WORD, Corpus
@@ -76,6 +76,8 @@ def prepare_parser(parser: Any) -> None:
         prepare_parsing(tiny)
         with tempfile.TemporaryDirectory() as folder:
             tiny.save(f"{folder}/tiny.lols")
+    except ConfigurationError:  # an option: say it before the work
+        raise
     except LolsError:
         pass
 

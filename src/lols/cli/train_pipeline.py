@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -93,6 +92,8 @@ def pipeline(
     from lols.estimators.tagger import Tagger
 
     check_output(output)
+    if any(":" in name for name in (tags or "").split(",")):
+        raise ConfigurationError(f"--tags is '{tags}': name whole columns, such as upos,feats")
     if patience is not None and dev is None:
         raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
     began = time.perf_counter()
@@ -140,10 +141,8 @@ def pipeline(
         *data.trees,
         dev=None if held is None else (held.corpus, *held.trees),
         say=(lambda line: None) if as_json else say.print,
-        checkpoint=Path(output).with_name(Path(output).name + ".checkpoint"),
     )
     made.save(output)
-    Path(output).with_name(Path(output).name + ".checkpoint").unlink(missing_ok=True)
     found = made.parser_
     if not as_json:
         say_treebank(found, data)

@@ -25,13 +25,12 @@ def warmup(
 ) -> None:
     """Fill the compilation cache, so that no later run has to wait for it.
 
-    Trains taggers on a few generated sentences, and tags. What this compiles is kept on disk until the library, Numba
-    or Python changes. A search space of your own is compiled on its
-    first run, and kept as well.
+    Trains taggers and a parser on a few generated sentences, and predicts. What this compiles is kept on disk until the
+    library, Numba or Python changes. A search space of your own is compiled on its first run, and kept as well.
     """
     os.environ.setdefault("LOLS_ANNOUNCE", "0")  # that it compiles is all that this command says
     out = Console(quiet=as_json, highlight=False)
-    out.print("Compiling what training and prediction need: about a minute, unless it is cached.")
+    out.print("Compiling what training and prediction need: one or two minutes, unless it is cached.")
     steps: list[dict[str, Any]] = []
     work = _warmup_steps(everything)
     name = next(work, None)
@@ -57,6 +56,7 @@ def _warmup_steps(everything: bool) -> Iterator[str]:
     """Give the name of each step, then do it when asked for the next one."""
     yield "loading the engine"
     from lols.cli.prepare import prepare_prediction
+    from lols.estimators.parser import Parser
     from lols.estimators.tagger import Tagger
     from lols.worlds import tagging_data
 
@@ -70,10 +70,19 @@ def _warmup_steps(everything: bool) -> Iterator[str]:
     prepare_prediction(tagger)
     yield "tagger, the paper's learner (csoaa)"
     Tagger(passes=1, progress=False, learner="csoaa").fit(words, tags)
+    trees = [[(n, "next" if n else "root") for n in range(len(sentence))] for sentence in words]
+    yield "parser, training"
+    parser = Parser(passes=1, progress=False).fit(words, trees, dev=(words, trees))
+    yield "parser, prediction"
+    prepare_prediction(parser)
     if everything:
         for teacher in ("suboptimal", "bad"):
             yield f"tagger, the {teacher} teacher"
             Tagger(passes=1, progress=False, reference=teacher).fit(words, tags)
+            yield f"parser, the {teacher} teacher"
+            Parser(passes=1, progress=False, reference=teacher).fit(words, trees)
+        yield "parser, beam search"
+        parser.set_params(beam=2).predict(words)
         for loss in ("spans", "f1"):
             yield f"tagger, loss {loss}"
             Tagger(passes=1, progress=False, loss=loss).fit(words, spans).predict(words)

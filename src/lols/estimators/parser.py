@@ -20,7 +20,7 @@ from lols.model import Model, make_model
 from lols.tasks.corpus import Corpus, corpus_of
 from lols.tasks.parsing_task import LABELLINGS, ROOTS, ParsingTask
 from lols.tasks.tree_scores import TreeScores, tree_scores
-from lols.tasks.treebank import UNLABELLED, Prepared, Trees, prepare
+from lols.tasks.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
 
 __all__ = ["Parser"]
 
@@ -209,8 +209,8 @@ class Parser(SearchEstimator):
         names = prepared.names
         if labelling != "none":
             return ParsingTask(names, prepared.right, prepared.left, prepared.root, labelling=labelling, **options)
-        others = [name for k, name in enumerate(names) if k != prepared.root]
-        arc = others[0] if len(others) == 1 else UNLABELLED
+        arcs = {names[k].partition(ARROW)[0] for k in (*prepared.right, *prepared.left) if k != prepared.root}
+        arc = arcs.pop() if len(arcs) == 1 else UNLABELLED
         return ParsingTask([arc, names[prepared.root]], [0], [0], 1, labelling=labelling, **options)
 
     @staticmethod
@@ -335,6 +335,8 @@ class Parser(SearchEstimator):
             options = {k: v for k, v in dict(task["options"]).items() if k in known}
             check_options(options)
             made = cls(**options | {"threads": threads})
+            if type(made.beam) is not int or made.beam < 1:
+                raise ValueError(f"option 'beam' is {made.beam!r}")
             made.task_ = ParsingTask.from_description(task)
             made.templates = made.task_.templates
             made.fingerprint_ = str(task["fingerprint"])

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from lols.errors import LolsError
+from lols.estimators.parser_input import wrong_relation
 from lols.estimators.pieces import PIECE, in_order, joined
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
 from lols.tasks.corpus import WORD, Corpus
-from lols.tasks.treebank import Trees
+from lols.tasks.treebank import UNLABELLED, Trees
 from lols.tasks.trees import read_heads, require_trees
 
 __all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "write_trees"]
@@ -42,7 +43,9 @@ class ParserColumns:
     def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
         """What `describe` described; anything else is an error."""
         made = cls(**files)
-        use = made.use if isinstance(made.use, dict) else {}
+        if not isinstance(made.use, dict | None):
+            raise ValueError("the files' further columns are no mapping")
+        use = made.use or {}
         strings = [made.word, made.head, made.relation, *use, *use.values()]
         if not all(isinstance(s, str) for s in [*strings, *([] if made.format is None else [made.format])]):
             raise ValueError("the files' columns are not named by strings")
@@ -95,16 +98,19 @@ def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
     for one in files:
         if one.lines.size == 0:
             raise LolsError(f"{one.path}: there are no sentences; give a file with some")
-        _check_ids(one, 3)
+        check_ids(one, 3)
         heads.append(read_heads(one, 1))
         require_trees(heads[-1], one)
     whole = joined(files)
     names = list(USUAL) if columns.use is None else list(columns.use)
-    made = cut_columns(whole, [WORD, "", "relation", "", *names])
-    relations = made.pop("relation")
+    relations = cut_columns(whole, ["", "", "relation"])["relation"]
+    made = cut_columns(whole, [WORD, "", "", "", *names])
     strings = relations.texts.strings()
     if set(strings) <= {NOTHING, ""}:
-        strings = ["dep"] * len(strings)
+        strings = [UNLABELLED] * len(strings)
+    for k, name in enumerate(strings):
+        if wrong := wrong_relation(name):
+            raise LolsError(f"{_line(files, int(np.argmax(relations.numbers == k)))}: {wrong}")
     if columns.use is None:
         made = _filled(made)
         columns = ParserColumns(
@@ -120,19 +126,29 @@ def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
     )
 
 
-def _check_ids(sentences: Sentences, column: int) -> None:
+def _line(files: Sequence[Sentences], token: int) -> str:
+    """File and line of a token, in words."""
+    for one in files:
+        if token < one.lines.size:
+            return f"{one.path}, line {one.lines[token]}"
+        token -= one.lines.size
+    raise IndexError(token)
+
+
+def check_ids(sentences: Sentences, column: int) -> None:
     """Words must be numbered one after the other, or heads would be other words than they say."""
     if sentences.format not in ("conllu", "conllx"):
         return
     found = cut_columns(sentences, [*[""] * column, "id"])["id"]
-    given = np.array([int(text) for text in found.texts.strings()], np.int64)[found.numbers]
+    texts = found.texts.strings()  # CoNLL-X may have anything there
+    given = np.array([int(t) if t.isdecimal() and len(t) < 10 else -1 for t in texts], np.int64)[found.numbers]
     first = np.repeat(sentences.offsets[:-1], np.diff(sentences.offsets))
     wrong = np.flatnonzero(given != np.arange(given.size) - first + 1)
     if wrong.size:
         at = int(wrong[0])
         raise LolsError(
             f"{sentences.path}, line {sentences.lines[at]}: word {at - first[at] + 1} of its sentence has the number "
-            f"{given[at]}; number the words from 1"
+            f"{texts[found.numbers[at]]}; number the words from 1"
         )
 
 
@@ -165,13 +181,15 @@ def parse_pieces(
     """The file with heads and relations replaced by predictions, piece by piece, and how many tokens each has."""
     use = dict(columns.use or {})
     wanted = [columns.word, *use.values(), columns.head, columns.relation]
-    trees = [columns.head, columns.relation]
+    wanted.append("id")
+    trees = [columns.head, columns.relation, "id"]
     pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=trees, size=size)
 
     def work(piece: Sentences) -> tuple[bytes, int]:
         if piece.lines.size == 0:
             return piece.buffer.tobytes(), 0
-        found = {name: intern(Texts(piece.buffer, piece.begin[k], piece.end[k])) for k, name in enumerate([WORD, *use])}
+        check_ids(piece, len(wanted) - 1)
+        found = cut_columns(piece, [WORD, *use])
         made = parser.predict_columns(Corpus(found, piece.offsets))
         return write_trees(piece, columns, made, parser.task_.plain), piece.lines.size
 

@@ -10,11 +10,11 @@ import numpy as np
 
 from lols.errors import LolsError
 from lols.estimators.tagger_input import is_list, numbered
-from lols.tasks.corpus import Corpus, offsets_of
-from lols.tasks.treebank import ROOT, UNLABELLED
+from lols.tasks.corpus import WORD, Corpus, offsets_of
+from lols.tasks.treebank import ARROW, ROOT, UNLABELLED
 from lols.tasks.trees import check_trees
 
-__all__ = ["checked_trees", "punctuation"]
+__all__ = ["checked_trees", "punctuation", "wrong_relation"]
 
 
 def checked_trees(X: Sequence[Any], y: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, list[str]]:
@@ -29,17 +29,18 @@ def checked_trees(X: Sequence[Any], y: Sequence[Any]) -> tuple[np.ndarray, np.nd
             raise LolsError(f"sentence {k} has {len(words)} words, but its tree has {len(tree)}")
         for n, entry in enumerate(tree):
             head, relation = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
-            if relation is None:
-                relation = UNLABELLED if head != 0 else ROOT
-            if not isinstance(head, int | np.integer) or isinstance(head, bool) or not isinstance(relation, str):
+            fits = isinstance(head, int | np.integer) and not isinstance(head, bool)
+            if not fits or not isinstance(relation, str | None):
                 raise LolsError(f"sentence {k}, word {n}: {entry!r} is neither a head nor a pair of head and relation")
             if not 0 <= head <= len(tree) or head == n + 1:
                 raise LolsError(
                     f"sentence {k}, word {n}: its head is {head}; give another word, counted from 1 to {len(tree)}, "
                     "or 0 for the root"
                 )
-            if not relation:
-                raise LolsError(f"sentence {k}, word {n}: its relation is empty; name it")
+            if relation is None:
+                relation = UNLABELLED if head != 0 else ROOT
+            if wrong := wrong_relation(relation):
+                raise LolsError(f"sentence {k}, word {n}: {wrong}")
             heads.append(int(head) - 1)
             relations.append(relation)
     made = np.array(heads, np.int64)
@@ -50,8 +51,21 @@ def checked_trees(X: Sequence[Any], y: Sequence[Any]) -> tuple[np.ndarray, np.nd
     return made, *numbered(relations)
 
 
+def wrong_relation(name: str) -> str:
+    """What is wrong with the name of a relation, if something is."""
+    if not name:
+        return "its relation is empty; name it"
+    if ARROW in name:
+        return f"the relation '{name}' holds an arrow, which stands for lifted words here; rename it"
+    if any(0xD800 <= ord(c) < 0xE000 for c in name):
+        return f"the relation {name!r} holds half of a surrogate pair, which is no text; rename it"
+    return ""
+
+
 def punctuation(corpus: Corpus) -> np.ndarray:
     """Which words are punctuation in all their characters, as the CoNLL-X scorer has it."""
-    column = corpus.columns["word"]
+    if WORD not in corpus.columns:
+        raise LolsError("what is punctuation is seen from the column 'word', which is not there: give it")
+    column = corpus.columns[WORD]
     marks = [bool(s) and all(unicodedata.category(c)[0] == "P" for c in s) for s in column.texts.strings()]
     return np.array(marks, np.bool_)[column.numbers]

@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.parser import Parser, Sentence, Tree
-from lols.estimators.parser_files import ParserColumns, cut_columns
+from lols.estimators.parser_files import ParserColumns, check_ids, cut_columns
 from lols.estimators.parser_input import checked_trees
 from lols.estimators.pieces import PIECE, in_order
 from lols.estimators.tagger import Tagger
@@ -116,12 +116,21 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
         """Train on columns, as in `Parser.fit_columns`; `say` is told what is being done."""
         if self.folds < 1 or self.folds > corpus.offsets.size - 1:
             raise ConfigurationError(f"folds is {self.folds}; it must be from 1 to the number of sentences")
-        wanted = [name for name in TAGS if name in corpus.columns] if self.tags is None else list(self.tags)
+        wanted = (
+            [name for name in TAGS if name in corpus.columns and corpus.columns[name].texts.begin.size > 1]
+            if self.tags is None
+            else list(self.tags)
+        )
         missing = [name for name in wanted if name not in corpus.columns]
         if missing or not wanted:
             raise LolsError(
                 f"there is no column {missing[0] if missing else 'of tags'} to learn: name others with tags"
             )
+        if {WORD, "parser"} & {*wanted}:
+            raise ConfigurationError("a column of tags cannot be called word or parser: give it another name")
+        _check_columns(corpus, [WORD, *wanted])
+        if dev is not None:
+            _check_columns(dev[0], [WORD, *wanted])
         words = Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
         held = None if dev is None else Corpus({WORD: dev[0].columns[WORD]}, dev[0].offsets)
         self.taggers_: dict[str, Tagger] = {}
@@ -184,6 +193,8 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
         return tagged, self.parser_.predict_columns(tagged)
 
     def _tagged(self, corpus: Corpus) -> Corpus:
+        if corpus.tokens:
+            _check_columns(corpus, [WORD])
         words = Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
         made = {}
         for name, tagger in self.taggers_.items():
@@ -206,6 +217,9 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
     ) -> PipelineScores:
         """The same on columns."""
         self._check_fitted()
+        if corpus.tokens == 0:
+            raise LolsError("there are no words to evaluate on")
+        _check_columns(corpus, list(self.taggers_))
         tagged = self._tagged(corpus)
         right = {}
         for name, tagger in self.taggers_.items():
@@ -221,14 +235,14 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
     @property
     def file_columns(self) -> ParserColumns:
         """Where things are in files like those of training."""
-        return getattr(self, "columns_", ParserColumns(use={}))
+        return getattr(self, "columns_", ParserColumns(use={name: name for name in self.taggers_}))
 
     def predict_pieces(
         self, path: Any, columns: ParserColumns, *, threads: int = 1, size: int = PIECE
     ) -> Iterator[tuple[bytes, int]]:
         """The file with tags and trees replaced by predictions, piece by piece, and how many tokens each piece has."""
         tags = {name: dict(columns.use or {}).get(name, name) for name in self.taggers_}
-        wanted = [columns.word, columns.head, columns.relation, *tags.values()]
+        wanted = [columns.word, columns.head, columns.relation, "id", *tags.values()]
         pieces = conll.chunks(
             path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size
         )
@@ -236,6 +250,7 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
         def work(piece: Sentences) -> tuple[bytes, int]:
             if piece.lines.size == 0:
                 return piece.buffer.tobytes(), 0
+            check_ids(piece, 3)
             tagged, trees = self.predict_columns(Corpus(cut_columns(piece, [WORD]), piece.offsets))
             numbers = [str(n) for n in range(int(trees.heads.max(initial=-1)) + 2)]
             changes: dict[str, tuple[Sequence[str], np.ndarray]] = {
@@ -276,7 +291,10 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
         """The pipeline that a file's header and arrays describe."""
         made = cls(threads=threads)
         try:
-            task, parts = header["task"], dict(header["parts"])
+            task, parts, about = header["task"], dict(header["parts"]), header["about"]
+            if type(about["folds"]) is not int or type(about["seed"]) is not int or not isinstance(task["tags"], list):
+                raise ValueError("its options are not of their types")
+            made.set_params(folds=about["folds"], seed=about["seed"])
             tags = [str(name) for name in task["tags"]]
             made.columns_ = ParserColumns.from_description(task["files"])
             if set(parts) != {*tags, "parser"}:
@@ -302,6 +320,12 @@ def part_of(
     """Header and arrays of one part of a pipeline's file."""
     own = {k.partition("/")[2]: array for k, array in tensors.items() if k.startswith(f"{name}/")}
     return header["parts"][name], own
+
+
+def _check_columns(corpus: Corpus, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in corpus.columns]
+    if missing:
+        raise LolsError(f"there is no column {missing[0]}: give words as dictionaries with it")
 
 
 def _labels(column: Column) -> tuple[np.ndarray, list[str]]:

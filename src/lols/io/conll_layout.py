@@ -134,7 +134,7 @@ def resolve(column: str, layout: Layout, optional: bool = False) -> tuple[int, b
     base, _, key = column.partition(":")
     if has_keys(column, layout.format) and key and not re.search(r"[=|\s]", key):
         return NAMES.index(base.lower()), key.encode()
-    if layout.format == "tsv" and optional:
+    if layout.format in ("tsv", "columns") and optional:
         return -1, b""
     raise LolsError(f"{layout.path}: there is no column {column!r}; ask for {_offer(layout)}")
 

@@ -13,6 +13,7 @@ import lols.engine.dual  # noqa: F401  (gives `mix` its compiled form)
 from lols.errors import ConfigurationError
 from lols.examples import Examples, Items, Ragged, Scalar
 from lols.hashing import mix
+from lols.io.strings import intern, texts_of
 from lols.space import Reference, SearchSpace, Sizes
 from lols.tasks.attributes import NOTHING, Attribute, attribute_values, hash_text
 from lols.tasks.corpus import Corpus
@@ -160,6 +161,10 @@ class ParsingTask:
 
     def examples(self, corpus: Corpus, trees: Trees | None = None, weights: np.ndarray | None = None) -> Examples:
         """Encode sentences; `weights` say how much each word's head counts, 1 unless given."""
+        missing = [name for name in self.columns if name not in corpus.columns]
+        if missing:
+            empty = intern(texts_of([""]))._replace(numbers=np.zeros(corpus.tokens, np.int64))
+            corpus = corpus._replace(columns=corpus.columns | dict.fromkeys(missing, empty))
         offsets = corpus.offsets
         lengths = np.diff(offsets)
         numbers = np.stack([corpus.columns[name].numbers for name in self.columns])
@@ -251,6 +256,8 @@ class ParsingTask:
             raise ValueError(
                 f"its features are hashed in way {task['hashing']}, and this version of lols knows {HASHING}"
             )
+        if not all(isinstance(task[n], list) for n in ("relations", "columns", "templates", "right", "left")):
+            raise ValueError("its lists are none")
         strings = [*task["relations"], *task["columns"], *task["templates"], task["labelling"], task["roots"]]
         numbers = [*task["right"], *task["left"], task["root"]]
         if not all(isinstance(s, str) for s in strings) or not all(type(n) is int for n in numbers):

@@ -95,7 +95,11 @@ def prepare(heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offset
     mended = np.zeros(0, np.int64)
     root_name = _most(numbers[heads == -1], names) if (heads == -1).any() else ROOT
     if roots == "one":
+        before = heads
         heads, mended = single_root(heads, offsets)
+        if mended.size:  # a word below another one is no root
+            names = list(names) if UNLABELLED in names else [*names, UNLABELLED]
+            numbers = np.where(before != heads, list(names).index(UNLABELLED), numbers)
     crossed = np.add.reduceat(crossing(heads, offsets), offsets[:-1]) > 0 if heads.size else np.zeros(0, bool)
     lifted = lift(heads, numbers, offsets)
     pairs = list(names)
