@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -132,6 +133,20 @@ def cases(draw: Any, name: str, *, exact: bool = True) -> Case:
     return variant, draw(data_sets(variant, exact=exact)), policy, options
 
 
+def surprises(search: Search, temperature: float, s: np.ndarray | None = None) -> Iterator[tuple[float, list[int]]]:
+    """Every path from a state, with minus the logarithm of its share among all paths."""
+    s = search.begin() if s is None else s
+    legal = search.legal(s)
+    if not legal:
+        yield 0.0, []
+        return
+    costs = search.policy.costs(0, search.features(s), search.by_action(s), search.actions)
+    shares = {a: math.exp(-costs[a] / temperature) for a in legal}
+    for a in legal:
+        for rest, taken in surprises(search, temperature, search.after(s, a)):
+            yield rest - math.log(shares[a] / sum(shares.values())), [a, *taken]
+
+
 # --- what is found ----------------------------------------------------------------------------------------------------
 
 
@@ -157,6 +172,23 @@ def test_the_beam_is_the_twins_at_both_speeds(name: str, data: st.DataObject) ->
     case = data.draw(cases(name))
     for compiled in (False, True):
         assert_finds_what_the_twin_does(case, compiled)
+
+
+@pytest.mark.parametrize("name", SPACES)
+@settings(max_examples=20)
+@given(st.data())
+def test_by_surprise_a_beam_for_all_paths_gives_the_likeliest_path(name: str, data: st.DataObject) -> None:
+    variant, examples, policy, _ = data.draw(cases(name))
+    temperature = data.draw(st.sampled_from([0.25, 1.0, 2.0]))
+    model, columns = model_of(variant, policy), lols.Examples(variant.space, examples)
+    found = beam_search(model, columns, width=ALL_PATHS, recombine=False, score="surprise", temperature=temperature)
+    narrow, greedy = beam_search(model, columns, width=1, score="surprise", temperature=temperature), model.run(columns)
+    for i, search in enumerate(searches(variant, examples, policy)):
+        every = list(surprises(search, temperature))
+        assert found.scores(i)[0] == pytest.approx(min(score for score, _ in every), abs=1e-4)
+        by_path = {tuple(taken): score for score, taken in every}
+        assert by_path[tuple(found.actions(i)[0].tolist())] == pytest.approx(found.scores(i)[0], abs=1e-4)
+        assert narrow.actions(i)[0].tolist() == greedy.actions(i).tolist()
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -483,6 +515,7 @@ def test_a_path_beside_the_greedy_one_may_fail() -> None:
         ({"width": 0}, "1 <= best <= width"),
         ({"best": 0}, "1 <= best <= width"),
         ({"width": 2, "best": 3}, "width=2 cannot give the best=3"),
+        ({"score": "surprise", "temperature": 0.0}, "temperature is 0.0; it must be positive"),
         ({"score": "luck"}, "score='luck' is not one of regret, cost, surprise"),
         ({"recombine": True}, "needs a space with `key`"),
     ],

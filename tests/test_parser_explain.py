@@ -314,7 +314,7 @@ def test_a_model_file_is_inspected(parsers, tmp_path):
     assert (found["kind"], found["labelling"], found["roots"], found["tokens"]) == ("parser", "joint", "one", 22)
     assert found["relations"] == sorted({r for tree in TREES for _, r in tree})
     assert found["templates"] == TEMPLATES and len(found["fingerprint"]) == 16
-    assert found["treebank"] == {"lifted": 0, "mended": 0, "nonprojective": 0}
+    assert found["treebank"] == {"lifted": 0, "mended": 0, "nonprojective": 0, "rare": 0}
     assert list(found["features_of"]) == ["Left det"] and found["actions"] == len(found["action_names"])
     assert found["features_of"]["Left det"]["for"][0]["weight"] < 0
     printed = run("inspect", tmp_path / "p.lols", "--against").stdout

@@ -74,14 +74,14 @@ def find_names(task: TaggingTask, strings: Mapping[str, Sequence[str]], wanted: 
         if chain is None:
             unnamed.append(template.text)
         else:
-            able.append((_split(chain, left.size)[1], template, chain))
+            able.append((split_chain(chain, left.size)[1], template, chain))
     for _, template, chain in sorted(able, key=lambda entry: entry[0]):
         left = left[~np.isin(left, np.array(list(found), np.int64).view(np.uint64))]
-        at, work = _split(chain, left.size)
+        at, work = split_chain(chain, left.size)
         if at < 0 or work > MOST_STEPS:
             unnamed.append(template.text)
             continue
-        for identity, places in _search(template, chain, at, left).items():
+        for identity, places in search_names(template, chain, at, left).items():
             found[identity] = _name(template, [v.text(p) for v, p in zip(chain, places, strict=True)])
     return Names(found, unnamed)
 
@@ -124,7 +124,7 @@ class _Makers:
         outside = self.before if side < 0 else self.after
 
         def text(place: int) -> str:
-            return outside if place == first.size else _shown(attribute_text(which, strings[first[place]]) or "")
+            return outside if place == first.size else shown_value(attribute_text(which, strings[first[place]]) or "")
 
         return Values(hashes.view(np.uint64), text)
 
@@ -139,7 +139,7 @@ class _Makers:
         return Values(np.arange(base**count, dtype=np.uint64), text)
 
 
-def _shown(text: str) -> str:
+def shown_value(text: str) -> str:
     """A text as it is, unless one could not see where it begins and ends, or took it for an unknown one."""
     return text if text not in ("", UNKNOWN) and text == text.strip() else f'"{text}"'
 
@@ -162,7 +162,7 @@ def _name(template: Template, texts: Sequence[str]) -> str:
 # --- the search -------------------------------------------------------------------------------------------------------
 
 
-def _split(chain: Sequence[Values], wanted: int) -> tuple[int, int]:
+def split_chain(chain: Sequence[Values], wanted: int) -> tuple[int, int]:
     """How many links are best made forwards, and how many steps that takes in all; -1 if they never fit in memory."""
     sizes = [v.hashes.size for v in chain]
     options = [(prod(sizes[:m]) + wanted * prod(sizes[m:]), m) for m in range(len(sizes) + 1)]
@@ -171,7 +171,7 @@ def _split(chain: Sequence[Values], wanted: int) -> tuple[int, int]:
     return at, work
 
 
-def _search(template: Template, chain: Sequence[Values], at: int, wanted: np.ndarray) -> dict[int, list[int]]:
+def search_names(template: Template, chain: Sequence[Values], at: int, wanted: np.ndarray) -> dict[int, list[int]]:
     """The places, one per link, of the wanted ids that this template makes."""
     chains = np.array([key(template) & MASK], np.uint64)
     for link in chain[:at]:
@@ -185,10 +185,10 @@ def _search(template: Template, chain: Sequence[Values], at: int, wanted: np.nda
     for group in groups:
         ends, links = group, np.zeros(1, np.uint64)
         for link in chain[at + 1 :][::-1]:
-            ends = _undone(ends[:, np.newaxis], link.hashes).reshape(-1)
+            ends = undone(ends[:, np.newaxis], link.hashes).reshape(-1)
         if at < len(chain):
             ends, links = _part(ends), _step(chain[at].hashes)
-        for end, link_place, row in _meet(table, ends.view(np.int64), links.view(np.int64)).tolist():
+        for end, link_place, row in meet(table, ends.view(np.int64), links.view(np.int64)).tolist():
             # Ends are numbered like digits: the group's id, then the last link, ..., down to the second undone.
             later = list(np.unravel_index(end, (group.size, *sizes[at + 1 :][::-1])))
             forward = list(np.unravel_index(row, sizes[:at])) if at else []
@@ -199,7 +199,7 @@ def _search(template: Template, chain: Sequence[Values], at: int, wanted: np.nda
 
 
 @njit(cache=True, nogil=True)
-def _meet(table, ends, links):
+def meet(table, ends, links):
     """Which ends, taken back by which links, are in the table: their places, and the row there."""
     found, count = np.empty((ends.size + 1, 3), np.int64), 0
     for i in range(ends.size):
@@ -234,11 +234,11 @@ def _step(second: Any) -> Any:
     return (second + np.uint64(1)) * np.uint64(GOLDEN * INVERSE_SPREAD & MASK)
 
 
-def _undone(made: Any, second: Any) -> Any:
+def undone(made: Any, second: Any) -> Any:
     """The first number, given what `mix` made of it and the second.
 
     >>> first, second = np.array([5, 2**63 + 1], np.uint64), np.array([7], np.uint64)
-    >>> _undone(_mixed(first, second), second).tolist() == first.tolist()
+    >>> undone(_mixed(first, second), second).tolist() == first.tolist()
     True
     """
     return _part(made) - _step(second)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from lols.errors import LolsError
 from lols.estimators.parser_files import ParserColumns
 from lols.estimators.parser_input import checked_trees, punctuation
 from lols.estimators.parser_inspect import KINDS, action_name
-from lols.estimators.tagger_explain import _roll_out
+from lols.estimators.tagger_explain import explained_roll_out
 from lols.estimators.tagger_input import checked_sentences
 from lols.examples import Examples
 from lols.io import conll
@@ -191,7 +190,7 @@ def explain_parse(
         more.append("Searn draws a policy at every decision, so that no deviation has a cost of its own.")
         steps = _steps(task, examples, taken, predicted, searched.liked)
         return Parse(words, steps, parser.reference, notes=(*notes, *more))
-    chosen, share = _roll_out(SimpleNamespace(_fitted=model), roll_out, beta)
+    chosen, share = explained_roll_out(model, roll_out, beta)
     steps = _steps(task, examples, taken, predicted, searched.liked, *searched.evaluate(chosen, share))
     mixed = share if chosen.roll_out == "mixture" else None
     return Parse(words, steps, parser.reference, searched.loss, chosen.roll_out, mixed, (*notes, *more))

@@ -16,9 +16,9 @@ import numpy as np
 from lols.engine.table import features_by_row, fill, growing_table, is_fixed
 from lols.errors import LolsError, ModelFileError
 from lols.estimators import feature_names
-from lols.estimators.feature_names import Names, Values, _meet, _search, _shown, _split, _undone
+from lols.estimators.feature_names import Names, Values, meet, search_names, shown_value, split_chain, undone
 from lols.estimators.pipeline import part_of
-from lols.estimators.tagger_inspect import _strongest, describe_file, inspect_contents
+from lols.estimators.tagger_inspect import describe_file, inspect_contents, strongest
 from lols.hashing import MASK, mix
 from lols.io.model_file import read_tensors
 from lols.io.strings import texts_of
@@ -26,7 +26,7 @@ from lols.tasks import parsing
 from lols.tasks.attributes import NOTHING, Attribute, attribute_text, attribute_values, hash_text
 from lols.tasks.corpus import WORD
 from lols.tasks.encoding import key
-from lols.tasks.parsing_task import ParsingTask, _placeless
+from lols.tasks.parsing_task import ParsingTask, placeless
 from lols.tasks.parsing_templates import ParsingTemplate, SearchAtom
 from lols.tasks.treebank import ARROW
 
@@ -149,9 +149,9 @@ def _speaking(
     picked: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for action in chosen:
         weights = shares @ policy.stack[:, :, action]
-        picked[actions[action]] = {"for": _strongest(ids, weights, top)}
+        picked[actions[action]] = {"for": strongest(ids, weights, top)}
         if against:
-            picked[actions[action]]["against"] = [(i, -w) for i, w in _strongest(ids, -weights, top)]
+            picked[actions[action]]["against"] = [(i, -w) for i, w in strongest(ids, -weights, top)]
     wanted = {i for sides in picked.values() for pairs in sides.values() for i, _ in pairs}
     strings = dict(getattr(parser, "column_values_", {})) | {WORD: parser.vocabulary_}
     names = find_parser_names(parser.task_, strings, np.array(sorted(wanted), np.int64))
@@ -182,7 +182,7 @@ def find_parser_names(task: ParsingTask, strings: Mapping[str, Sequence[str]], w
     """Name features of a parsing task, given the strings that each column is known to hold.
 
     >>> task = ParsingTask(["det", "root"], [0], [0], 1, templates=["S0.suffix3", "S0l.relation & distance(S0,N0)"])
-    >>> ids = [mix(key(_placeless(task.viewed[task.search[0].atoms[1].place][0])), hash_text("ing"))]
+    >>> ids = [mix(key(placeless(task.viewed[task.search[0].atoms[1].place][0])), hash_text("ing"))]
     >>> find_parser_names(task, {"word": ["Walking", "the"]}, np.array(ids)).by_id.values()
     dict_values(['S0.suffix3 = ing'])
     """
@@ -198,13 +198,13 @@ def find_parser_names(task: ParsingTask, strings: Mapping[str, Sequence[str]], w
     for chain in sorted(able, key=lambda c: c.work):
         left = left[~np.isin(left, np.array(list(found), np.int64).view(np.uint64))]
         links = [*chain.links, _roles(chain.roles)] if chain.roles else chain.links
-        at, work = _split(links, left.size)
+        at, work = split_chain(links, left.size)
         if at < 0 or work > feature_names.MOST_STEPS:
             if chain.template.text not in unnamed:
                 unnamed.append(chain.template.text)
             continue
         if chain.template.place is not None:
-            places = _search(_placeless(chain.template), links, at, left)  # type: ignore[arg-type]
+            places = search_names(placeless(chain.template), links, at, left)  # type: ignore[arg-type]
         else:
             places = _search_sums(chain, at, left)
         for identity, chosen in places.items():
@@ -217,7 +217,7 @@ def _chains(task: ParsingTask, template: ParsingTemplate, links: list[Values], w
     count, place = len(task.viewed), template.place
     for waiting in (0, parsing.RIGHT, parsing.LEFT) if task.labelling == "second" else (0,):
         role = list(task.viewed).index(place) + count * waiting if place is not None else 0
-        yield _Chain(template, links, _split(links, wanted)[1], waiting, (role,) if role else ())
+        yield _Chain(template, links, split_chain(links, wanted)[1], waiting, (role,) if role else ())
 
 
 def _roles(numbers: Sequence[int]) -> Values:
@@ -252,7 +252,7 @@ def _search_sums(chain: _Chain, at: int, wanted: np.ndarray) -> dict[int, list[i
     parts = [
         v.hashes * np.uint64((mix(own, position + 1) | 1) & MASK) for position, v in enumerate(chain.links)
     ]  # as `arrays` of `lols.tasks.parsing_templates` makes the factors
-    whole = _undone(wanted, np.array([chain.waiting], np.uint64)) if chain.waiting else wanted
+    whole = undone(wanted, np.array([chain.waiting], np.uint64)) if chain.waiting else wanted
     targets = whole - np.uint64(own & MASK)
     sums = np.zeros(1, np.uint64)
     for part in parts[:at]:
@@ -266,7 +266,7 @@ def _search_sums(chain: _Chain, at: int, wanted: np.ndarray) -> dict[int, list[i
         ends = np.array([target], np.uint64)
         for part in parts[at + 1 :]:
             ends = (ends[:, np.newaxis] - part).reshape(-1)
-        for end, link, row in _meet(table, ends.view(np.int64), middle.view(np.int64)).tolist():
+        for end, link, row in meet(table, ends.view(np.int64), middle.view(np.int64)).tolist():
             forward = list(np.unravel_index(row, sizes[:at])) if at else []
             later = list(np.unravel_index(end, sizes[at + 1 :])) if at + 1 < len(sizes) else []
             places = [*forward, *([link] if at < len(sizes) else []), *later]
@@ -298,7 +298,9 @@ class _Makers:
         strings = self.strings[column]
         hashes, first = np.unique(attribute_values(texts_of(strings), [which])[0, :-1], return_index=True)
         hashes, first = hashes[hashes != NOTHING], first[hashes != NOTHING]
-        return Values(hashes.view(np.uint64), lambda place: _shown(attribute_text(which, strings[first[place]]) or ""))
+        return Values(
+            hashes.view(np.uint64), lambda place: shown_value(attribute_text(which, strings[first[place]]) or "")
+        )
 
     def _dynamic(self, source: int) -> Values:
         """What the search knows: small numbers, counted from 1."""

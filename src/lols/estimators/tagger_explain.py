@@ -24,6 +24,7 @@ from lols.examples import Examples
 from lols.hashing import mix, unit
 from lols.io import conll
 from lols.io.strings import intern, texts_of
+from lols.model import Model
 from lols.tasks.corpus import WORD, Corpus, corpus_of
 from lols.trainer import Trainer
 
@@ -149,7 +150,7 @@ def explain_sentence(
     if model.policy.chances.size > 1:
         note = " ".join([note, "Searn draws a policy at every decision, so that no deviation has a cost of its own."])
         return Explanation(_decisions(task, words, true, taken, predicted, None, None), *kind, note=note.strip())
-    chosen, chance = _roll_out(tagger, roll_out, beta)
+    chosen, chance = explained_roll_out(tagger._fitted, roll_out, beta)
     costs, losses, final = _evaluate(tagger, examples, taken, chosen, chance, compiled)
     decisions = _decisions(task, words, true, taken, predicted, costs, losses)
     mixed = chance if chosen.roll_out == "mixture" else None
@@ -169,9 +170,8 @@ def _written(task: Any) -> str:
 # --- what the engine is asked -----------------------------------------------------------------------------------------
 
 
-def _roll_out(tagger: Any, roll_out: str | None, beta: Any) -> tuple[Algorithm, float]:
+def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[Algorithm, float]:
     """The algorithm with another roll-in and nothing left to chance, and the reference's share in a mixture."""
-    model = tagger._fitted
     stored = stored_algorithm(model.about) or LOLS
     chosen = roll_out or ("learned" if stored.restart else stored.roll_out)  # searn ends with its own policies
     if chosen not in ROLL_OUTS:

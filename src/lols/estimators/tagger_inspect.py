@@ -129,9 +129,9 @@ def speaking_features(
     picked: dict[str, dict[str, list[tuple[int, float]]]] = {}
     for label in labels:
         weights = shares @ policy.stack[:, :, tagger.task_.inner_labels.index(label)]
-        picked[label] = {"for": _strongest(ids, weights, top)}
+        picked[label] = {"for": strongest(ids, weights, top)}
         if against:
-            picked[label]["against"] = [(i, -w) for i, w in _strongest(ids, -weights, top)]
+            picked[label]["against"] = [(i, -w) for i, w in strongest(ids, -weights, top)]
     wanted = {i for sides in picked.values() for pairs in sides.values() for i, _ in pairs}
     names = find_names(tagger.task_, known_strings(tagger), np.array(sorted(wanted), np.int64))
     made = {
@@ -154,7 +154,7 @@ def known_strings(tagger: Any) -> dict[str, list[str]]:
     return made
 
 
-def _strongest(ids: np.ndarray, weights: np.ndarray, top: int) -> list[tuple[int, float]]:
+def strongest(ids: np.ndarray, weights: np.ndarray, top: int) -> list[tuple[int, float]]:
     """The most negative weights and their features, the strongest first; the lower id where they are equal."""
     below = np.flatnonzero(weights < 0)
     if below.size > top:

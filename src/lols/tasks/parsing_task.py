@@ -211,7 +211,7 @@ class ParsingTask:
             types[at + c] = kind * classes + c
         members = [next(g for g in self.viewed.values() if _signature(g) == s) for s in self.classes]
         lengths = np.array([len(group) for group in members], np.int64)
-        keys = np.array([key(_placeless(t)) for group in members for t in group], np.int64)
+        keys = np.array([key(placeless(t)) for group in members for t in group], np.int64)
         uses = [[self.sources[a.column, a.attribute] for a in t.atoms if a.attribute] for g in members for t in g]
         bounds = np.cumsum([0, *(len(u) for u in uses)]).astype(np.int64)
         flat = np.array([u for one in uses for u in one], np.int64)
@@ -271,7 +271,7 @@ class _Placeless(NamedTuple):
     atoms: tuple[Any, ...]
 
 
-def _placeless(template: ParsingTemplate) -> _Placeless:
+def placeless(template: ParsingTemplate) -> _Placeless:
     """A template without its place, which is a role of the item: the same features serve all places."""
     return _Placeless(" & ".join(_words(template)), template.atoms)
 
