@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # these need Numba, and explaining an algorithm does not
 
 MODEL = "A sentence of a model"
 STACK, BUFFER = 26, 18  # how many characters of them are shown
+WIDE = 100
 
 
 @app.command()
@@ -330,7 +331,9 @@ def _show_parse(made: Parse, heading: str, about: list[str], top: int) -> None:
         if rest is not None:
             lead = _new_arc(made, step) if len(step.shown(top)) == 1 else ["", "", ""]
             table.add_row(*lead, "", f"[dim]{rest.action}[/]", *(f"[dim]≥ {v}[/]" for v in _numbers(rest)))
-    say.print(table, soft_wrap=False)
+    # A file or a pipe is as wide as need be.
+    wide = say if say.is_terminal else Console(width=max(say.width, WIDE), highlight=False)
+    wide.print(table)
     true = f", ✓ good in the eyes of the teacher ({made.reference})" if made.known else ""
     say.print(f"\n→ the action taken{true}; predicted: its cost in the eyes of the model")
     say.print("Shift: the next word onto the stack; Left: it becomes the head of the stack's top;")
