@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 
-.PHONY: help demo test lint format bench bench-tagging study clean
+.PHONY: help demo test lint format bench bench-tagging bench-parsing study clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -42,6 +42,10 @@ bench: $(BENCH)  ## measure the engine against other systems
 bench-tagging: $(BENCH)  ## measure the tagger against other systems (needs the data)
 	@echo "==> benchmarks/tagging.py"
 	@$(BIN)/python benchmarks/tagging.py
+
+bench-parsing: $(BENCH)  ## measure the parser against other systems (needs the data)
+	@echo "==> benchmarks/parsing.py"
+	@$(BIN)/python benchmarks/parsing.py
 
 study: $(DEV)  ## which roll-out, which coin, which learner (needs the data)
 	@echo "==> benchmarks/study.py"
