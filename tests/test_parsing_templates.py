@@ -346,7 +346,7 @@ def check_sight(templates: list[str] | None, labelling: str, roots: str, seed: i
     of, twin = examples.items, Parse(words)
     in_words: dict[int, Any] = {}
     as_number: dict[Any, int] = {}
-    lines = texts(default_parsing_templates(COLUMNS) if templates is None else templates)
+    lines = texts(default_parsing_templates(COLUMNS, labelling != "none") if templates is None else templates)
     for t, a in enumerate(path):
         count, looks = seen[t, :2].tolist()
         shown = seen[t, 4 : 4 + count].tolist()

@@ -166,8 +166,8 @@ def test_a_model_of_another_kind_is_told_apart(tmp_path: Path, saved: Path) -> N
         ModelFileError, match=r"a model of a search space of your own; load it with lols.load\(path, sp"
     ):
         lols.load(tmp_path / "own.lols")
-    rewrite(saved, lambda h, t: h["task"].update(name="parser"))
-    with pytest.raises(ModelFileError, match="a model of 'parser', which this version of lols does not know; install"):
+    rewrite(saved, lambda h, t: h["task"].update(name="poet"))
+    with pytest.raises(ModelFileError, match="a model of 'poet', which this version of lols does not know; install"):
         lols.load(saved)
 
 
