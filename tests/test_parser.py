@@ -298,6 +298,7 @@ def test_auto(options: dict[str, Any], wanted: str) -> None:
     made = parser(passes=1, **options).fit(WORDS[:5], GOLD[:5])
     chosen = made.model_.about["algorithm"]
     assert made.algorithm == "auto" and chosen["name"].startswith(wanted)
+    assert (chosen["beta"] == "auto") == (options == {"reference": options.get("reference")} and wanted == "lols")
     assert chosen["prune"] == (2 if wanted == "lols" and not {"reference", "prune"} & {*options} else None)
 
 

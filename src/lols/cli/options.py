@@ -71,7 +71,8 @@ AlgorithmName = Annotated[str, typer.Option(help="lols, aggrevate, dagger, cloni
 ParserAlgorithm = Annotated[
     str,
     typer.Option(
-        help="lols, aggrevate, dagger, cloning, searn; or auto: aggrevate with the optimal teacher, else lols.",
+        help="lols, aggrevate, dagger, cloning, searn; or auto: aggrevate with the optimal teacher, else lols with "
+        "beta auto.",
         rich_help_panel=SEARCH,
     ),
 ]

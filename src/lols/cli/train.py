@@ -45,7 +45,9 @@ from lols.cli.training import Seconds, check_output, read_templates, report_trai
 from lols.errors import ConfigurationError
 
 commands = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
-app.add_typer(commands, name="train", help="Train a tagger, a parser or a pipeline from files: `lols train parser --help`.")
+app.add_typer(
+    commands, name="train", help="Train a tagger, a parser or a pipeline from files: `lols train parser --help`."
+)
 
 
 @commands.command()

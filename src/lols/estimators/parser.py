@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.algorithms import Algorithm
+from lols.algorithms import Algorithm, algorithm
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.parser_files import ParserColumns, parse_pieces
 from lols.estimators.parser_input import checked_trees, punctuation
@@ -52,7 +52,8 @@ class Parser(SearchEstimator):
         Whether the heads of words that are all punctuation count in the loss.
     algorithm, roll_in, roll_out, beta, mix, prune
         The algorithm, and choices that override its own (see `lols.Algorithm`). `"auto"` is `"aggrevate"` with the
-        optimal teacher, whose costs are known without roll-outs, unless an option says otherwise; and else `"lols"`.
+        optimal teacher, whose costs are known without roll-outs, and `"lols"` with β = auto with any other, unless an
+        option says otherwise: then it is `"lols"`.
         `prune="auto"` has the learner roll out the two actions that it likes best and the teacher's, with the optimal
         teacher and the hinge; else all.
     reference
@@ -195,8 +196,9 @@ class Parser(SearchEstimator):
     def _algorithm(self) -> str | Algorithm:
         if self.algorithm != "auto":
             return self.algorithm
-        open_ = self.roll_out is None and self.beta is None and self.mix is None and self.prune == "auto"
-        return "aggrevate" if open_ and self.reference == "optimal" else "lols"
+        if self.roll_out is not None or self.beta is not None or self.mix is not None or self.prune != "auto":
+            return "lols"
+        return "aggrevate" if self.reference == "optimal" else algorithm("lols", beta="auto")
 
     def _task(self, corpus: Corpus, prepared: Prepared) -> ParsingTask:
         labelling = self.labelling
