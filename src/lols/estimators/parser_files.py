@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from lols.errors import LolsError
 from lols.estimators.parser_input import wrong_relation
-from lols.estimators.pieces import PIECE, in_order, joined
+from lols.estimators.pieces import PIECE, in_order, joined, line_of
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -110,29 +110,13 @@ def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
         strings = [UNLABELLED] * len(strings)
     for k, name in enumerate(strings):
         if wrong := wrong_relation(name):
-            raise LolsError(f"{_line(files, int(np.argmax(relations.numbers == k)))}: {wrong}")
+            raise LolsError(f"{line_of(files, int(np.argmax(relations.numbers == k)))}: {wrong}")
     if columns.use is None:
         made = _filled(made)
-        columns = ParserColumns(
-            columns.word,
-            columns.head,
-            columns.relation,
-            {name: name for name in made if name != WORD},
-            columns.format,
-            columns.header,
-        )
+        columns = replace(columns, use={name: name for name in made if name != WORD})
     return Treebank(
         Corpus(made, whole.offsets), np.concatenate(heads), relations.numbers, strings, columns, list(files)
     )
-
-
-def _line(files: Sequence[Sentences], token: int) -> str:
-    """File and line of a token, in words."""
-    for one in files:
-        if token < one.lines.size:
-            return f"{one.path}, line {one.lines[token]}"
-        token -= one.lines.size
-    raise IndexError(token)
 
 
 def check_ids(sentences: Sentences, column: int) -> None:
@@ -180,10 +164,9 @@ def parse_pieces(
 ) -> Iterator[tuple[bytes, int]]:
     """The file with heads and relations replaced by predictions, piece by piece, and how many tokens each has."""
     use = dict(columns.use or {})
-    wanted = [columns.word, *use.values(), columns.head, columns.relation]
-    wanted.append("id")
-    trees = [columns.head, columns.relation, "id"]
-    pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=trees, size=size)
+    optional = [columns.head, columns.relation, "id"]
+    wanted = [columns.word, *use.values(), *optional]
+    pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=optional, size=size)
 
     def work(piece: Sentences) -> tuple[bytes, int]:
         if piece.lines.size == 0:
@@ -198,6 +181,12 @@ def parse_pieces(
 
 def write_trees(sentences: Sentences, columns: ParserColumns, trees: Trees, names: Sequence[str]) -> bytes:
     """The bytes of sentences with other heads and relations."""
+    return conll.replace_columns(sentences, tree_changes(columns, trees, names))
+
+
+def tree_changes(
+    columns: ParserColumns, trees: Trees, names: Sequence[str]
+) -> dict[str, tuple[Sequence[str], np.ndarray]]:
+    """What `conll.replace_columns` must change to write trees."""
     numbers = [str(n) for n in range(int(trees.heads.max(initial=-1)) + 2)]
-    changes = {columns.head: (numbers, trees.heads + 1), columns.relation: (names, trees.relations)}
-    return conll.replace_columns(sentences, changes)
+    return {columns.head: (numbers, trees.heads + 1), columns.relation: (names, trees.relations)}

@@ -11,7 +11,7 @@ import numpy as np
 
 from lols.io.conll import Sentences
 
-__all__ = ["PIECE", "in_order", "joined"]
+__all__ = ["PIECE", "in_order", "joined", "line_of"]
 
 PIECE = 1 << 22
 Given = TypeVar("Given")
@@ -56,3 +56,12 @@ def joined(files: Sequence[Sentences]) -> Sentences:
         begin=np.concatenate([f.begin + n for f, n in pairs], axis=1),
         end=np.concatenate([f.end + n for f, n in pairs], axis=1),
     )
+
+
+def line_of(files: Sequence[Sentences], token: int) -> str:
+    """File and line of a token of several files, in words."""
+    for one in files:
+        if token < one.lines.size:
+            return f"{one.path}, line {one.lines[token]}"
+        token -= one.lines.size
+    raise IndexError(token)

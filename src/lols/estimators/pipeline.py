@@ -17,7 +17,7 @@ from sklearn.exceptions import NotFittedError
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.parser import Parser, Sentence, Tree
-from lols.estimators.parser_files import ParserColumns, check_ids, cut_columns
+from lols.estimators.parser_files import ParserColumns, check_ids, cut_columns, tree_changes
 from lols.estimators.parser_input import checked_trees
 from lols.estimators.pieces import PIECE, in_order
 from lols.estimators.tagger import Tagger
@@ -252,11 +252,7 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
                 return piece.buffer.tobytes(), 0
             check_ids(piece, 3)
             tagged, trees = self.predict_columns(Corpus(cut_columns(piece, [WORD]), piece.offsets))
-            numbers = [str(n) for n in range(int(trees.heads.max(initial=-1)) + 2)]
-            changes: dict[str, tuple[Sequence[str], np.ndarray]] = {
-                columns.head: (numbers, trees.heads + 1),
-                columns.relation: (self.parser_.task_.plain, trees.relations),
-            }
+            changes = tree_changes(columns, trees, self.parser_.task_.plain)
             for name, column in tags.items():
                 changes[column] = (self.taggers_[name].task_.labels, tagged.columns[name].numbers)
             return conll.replace_columns(piece, changes), piece.lines.size

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lols.errors import LolsError
-from lols.estimators.pieces import PIECE, in_order, joined
+from lols.estimators.pieces import PIECE, in_order, joined, line_of
 from lols.estimators.tagger_session import Session
 from lols.io import conll
 from lols.io.conll import Sentences
@@ -83,11 +83,7 @@ class TaggedFile:
 
     def place(self, token: int) -> str:
         """File and line of a token."""
-        for one in self.files:
-            if token < one.lines.size:
-                return f"{one.path}, line {one.lines[token]}"
-            token -= one.lines.size
-        raise IndexError(token)
+        return line_of(self.files, token)
 
     def check_labels(self) -> None:
         """Labels must be there: a column without any is the wrong column, or a file without labels."""

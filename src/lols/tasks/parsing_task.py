@@ -223,8 +223,7 @@ class ParsingTask:
     def trees(self, actions: np.ndarray, offsets: np.ndarray) -> Trees:
         """The projective trees that the actions of all sentences build, one after the other."""
         heads, relations = np.full(int(offsets[-1]), -1, np.int64), np.full(int(offsets[-1]), self.root, np.int64)
-        kinds = np.array([a[0] for a in self.actions], np.int64)
-        given = np.array([a[1] for a in self.actions], np.int64)
+        kinds, given = (self.space.settings[name] for name in ("kinds", "relations"))
         steps = self._steps(np.diff(offsets))
         _build(actions, steps, offsets, kinds, given, self.labelling == "second", self.root, heads, relations)
         return Trees(heads, relations)
@@ -266,22 +265,13 @@ class ParsingTask:
         return cls(task["relations"], task["right"], task["left"], task["root"], **options)
 
 
-class _Placeless(NamedTuple):
-    text: str
-    atoms: tuple[Any, ...]
-
-
-def placeless(template: ParsingTemplate) -> _Placeless:
+def placeless(template: ParsingTemplate) -> ParsingTemplate:
     """A template without its place, which is a role of the item: the same features serve all places."""
-    return _Placeless(" & ".join(_words(template)), template.atoms)
-
-
-def _words(template: ParsingTemplate) -> list[str]:
-    return [part.split(".", 1)[1] for part in template.text.split(" & ")]
+    return template._replace(text=" & ".join(part.split(".", 1)[1] for part in template.text.split(" & ")))
 
 
 def _signature(group: Sequence[ParsingTemplate]) -> tuple[str, ...]:
-    return tuple(" & ".join(_words(t)) for t in group)
+    return tuple(placeless(t).text for t in group)
 
 
 def _by_place(templates: Sequence[ParsingTemplate]) -> dict[Place, list[ParsingTemplate]]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.errors import LolsError
-from lols.tasks.projective import crossing, lift, lower
+from lols.tasks.projective import lift, lower
 from lols.tasks.trees import check_trees, single_root
 
 __all__ = ["Prepared", "Relations", "Trees", "prepare"]
@@ -100,11 +100,11 @@ def prepare(heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offset
         if mended.size:  # a word below another one is no root
             names = list(names) if UNLABELLED in names else [*names, UNLABELLED]
             numbers = np.where(before != heads, list(names).index(UNLABELLED), numbers)
-    crossed = np.add.reduceat(crossing(heads, offsets), offsets[:-1]) > 0 if heads.size else np.zeros(0, bool)
     lifted = lift(heads, numbers, offsets)
     pairs = list(names)
     code = numbers.copy()
     moved = np.flatnonzero(lifted.origin >= 0)
+    crossed = np.unique(np.searchsorted(offsets, moved, side="right"))  # sentences
     how = [f"{names[numbers[k]]}{ARROW}{names[lifted.origin[k]]}" for k in moved.tolist()]
     counts = Counter(how)
     kept = [counts[name] > heads.size // SELDOM for name in how]
@@ -126,7 +126,7 @@ def prepare(heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offset
         right or left or [place[root_name]],  # the last words must go somewhere
         left,
         roots,
-        int(crossed.sum()),
+        crossed.size,
         moved.size,
         kept.count(False),
         mended,
