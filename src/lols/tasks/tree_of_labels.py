@@ -1,0 +1,175 @@
+"""Trees of labels as arrays: split in half in an order, by frequency or by similarity, or as given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.errors import ConfigurationError
+
+__all__ = ["NOTHING", "TREES", "LabelTree", "by_frequency", "by_similarity", "flat", "halves", "nested"]
+
+NOTHING = np.iinfo(np.int32).min
+TREES = ("order", "frequency", "similarity")
+
+Nested = Any  # a label's number, or a list of trees
+
+
+class LabelTree(NamedTuple):
+    """Nodes in arrays; node 0 is the root, and leaves are numbered from left to right."""
+
+    children: np.ndarray  # [node, action]: a node, or minus a leaf minus 1, or NOTHING
+    first: np.ndarray  # [node, action]: the leaves below a child: from this one
+    last: np.ndarray  # to before this one
+    order: np.ndarray  # the label of each leaf
+    depth: int
+
+    @property
+    def labels(self) -> int:
+        """How many labels there are."""
+        return int(self.order.size)
+
+    @property
+    def arity(self) -> int:
+        """The most children of a node."""
+        return int(self.children.shape[1])
+
+    @property
+    def leaf_of(self) -> np.ndarray:
+        """The leaf of each label."""
+        made = np.empty(self.order.size, np.int64)
+        made[self.order] = np.arange(self.order.size)
+        return made
+
+    def nested(self) -> Nested:
+        """The tree as lists of lists of labels' numbers."""
+
+        def below(node: int) -> list[Nested]:
+            return [
+                int(self.order[-c - 1]) if c < 0 else below(c) for c in self.children[node].tolist() if c != NOTHING
+            ]
+
+        return below(0)
+
+
+def nested(tree: Nested, labels: int) -> LabelTree:
+    """A tree from lists of lists of labels' numbers, each of which must be there once.
+
+    >>> tree = nested([[0, 1], 2], labels=3)
+    >>> tree.children.tolist(), tree.order.tolist(), tree.depth
+    ([[1, -3], [-1, -2]], [0, 1, 2], 2)
+    """
+    children: list[list[int]] = []
+    spans: list[list[tuple[int, int]]] = []
+    order: list[int] = []
+    deepest = 0
+    pending: list[tuple[Nested, int, int, int]] = [(tree if isinstance(tree, list | tuple) else [tree], -1, 0, 1)]
+    # Nodes are numbered in depth-first order; a node's span of leaves is known once all below it is done.
+    stack: list[tuple[Any, int]] = []
+
+    def open_node(parts: Sequence[Nested]) -> int:
+        if not parts:
+            raise ConfigurationError("a node of the tree of labels has nothing below it: leave it out")
+        children.append([])
+        spans.append([])
+        return len(children) - 1
+
+    root, _, _, _ = pending.pop()
+    stack.append((iter(root), open_node(root)))
+    opened = [0]
+    while stack:
+        deepest = max(deepest, len(stack))
+        parts, node = stack[-1]
+        part = next(parts, None)
+        if part is None:
+            stack.pop()
+            first = opened.pop()
+            if stack:
+                spans[stack[-1][1]].append((first, len(order)))
+        elif isinstance(part, list | tuple):
+            number = open_node(part)
+            children[node].append(number)
+            stack.append((iter(part), number))
+            opened.append(len(order))
+        else:
+            children[node].append(-len(order) - 1)
+            spans[node].append((len(order), len(order) + 1))
+            order.append(int(part))
+    if sorted(order) != list(range(labels)):
+        raise ConfigurationError(f"the tree of labels must have each of the {labels} labels as a leaf, once")
+    arity = max(len(c) for c in children)
+    shape = (len(children), arity)
+    made = np.full(shape, NOTHING, np.int32)
+    first, last = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    for node, row in enumerate(children):
+        made[node, : len(row)] = row
+        first[node, : len(row)] = [f for f, _ in spans[node]]
+        last[node, : len(row)] = [n for _, n in spans[node]]
+    return LabelTree(made, first, last, np.array(order, np.int64), deepest)
+
+
+def flat(labels: int) -> LabelTree:
+    """One decision among all labels.
+
+    >>> flat(3).children.tolist()
+    [[-1, -2, -3]]
+    """
+    return nested(list(range(labels)), labels)
+
+
+def halves(order: Sequence[int]) -> LabelTree:
+    """Split the labels in half, in this order, again and again: the paper's tree.
+
+    >>> halves(range(5)).nested()
+    [[0, 1], [2, [3, 4]]]
+    """
+    return nested(_split(list(order), lambda part: len(part) // 2), len(order))
+
+
+def by_frequency(counts: np.ndarray) -> LabelTree:
+    """Split the labels, the most frequent first, so that both sides are met about equally often.
+
+    Frequent labels come to lie near the root: a decision takes as many steps on average as the labels have bits of
+    entropy, about.
+
+    >>> by_frequency(np.array([1, 8, 2, 1])).nested()
+    [1, [2, [0, 3]]]
+    """
+    order = np.argsort(-counts, kind="stable").tolist()
+    # A label that was never met still needs a place; with this much weight, they share a balanced part of the tree.
+    weights = np.maximum(counts.astype(np.float64), 0.5)
+
+    def middle(part: list[int]) -> int:
+        sums = np.cumsum(weights[part])
+        return int(np.argmin(np.abs(sums[:-1] - sums[-1] / 2))) + 1
+
+    return nested(_split(order, middle), counts.size)
+
+
+def by_similarity(centres: np.ndarray) -> LabelTree:
+    """Split the labels in half along the direction in which their centres `[label, dimension]` differ most.
+
+    >>> by_similarity(np.array([[0.0], [9.0], [1.0], [8.0]])).nested()
+    [[0, 2], [3, 1]]
+    """
+
+    def sides(part: list[int]) -> Nested:
+        if len(part) <= 2:
+            return [sides([label]) for label in part] if len(part) == 2 else part[0]
+        among = centres[part] - centres[part].mean(axis=0)
+        direction = np.linalg.svd(among, full_matrices=False)[2][0]
+        direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
+        order = [part[k] for k in np.argsort(among @ direction, kind="stable")]
+        return [sides(order[: len(order) // 2]), sides(order[len(order) // 2 :])]
+
+    whole = sides(list(range(centres.shape[0])))
+    return nested(whole, centres.shape[0])
+
+
+def _split(order: list[int], middle: Any) -> Nested:
+    if len(order) == 1:
+        return order[0]
+    at = middle(order)
+    return [_split(order[:at], middle), _split(order[at:], middle)]
