@@ -17,6 +17,7 @@ _HOME = {
     "LearnerSettings": "learners.settings",
     "LolsError": "errors",
     "Model": "model",
+    "CostSensitiveClassifier": "estimators.classifier",
     "Parser": "estimators.parser",
     "Pipeline": "estimators.pipeline",
     "Reference": "space",
@@ -39,6 +40,7 @@ _HOME = {
 
 __all__ = [
     "Algorithm",
+    "CostSensitiveClassifier",
     "Example",
     "Examples",
     "LearnerSettings",
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     import lols.checks as checks
     from lols.algorithms import Algorithm, algorithm, explain
     from lols.errors import LolsError, SpaceError
+    from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.parser import Parser
     from lols.estimators.pipeline import Pipeline
     from lols.estimators.tagger import Tagger

@@ -18,6 +18,9 @@ from lols.space import Example, SearchSpace
 __all__ = ["Examples"]
 
 
+NO_BOUNDS = np.zeros(0, np.int64)
+
+
 class Ragged(NamedTuple):
     """An array per example: all values, and where each example's begin."""
 
@@ -41,7 +44,7 @@ class Items(NamedTuple):
     """The features of input items, each distinct list stored once: example → items → types → features.
 
     An item has `parts` types, and its features are theirs together: a word's own and its neighbours' may be stored once
-    per word, whatever they stand beside.
+    per word, whatever they stand beside. Where items have different numbers of types, `bounds` says where each begins.
     """
 
     first: np.ndarray  # item at which each example begins
@@ -51,10 +54,14 @@ class Items(NamedTuple):
     values: np.ndarray
     parts: int = 1
     lasting: int = 1 << 62  # types from this number on belong to one item each: what they contribute is not kept
+    bounds: np.ndarray = NO_BOUNDS  # [items + 1], or empty
 
     def widest(self) -> int:
         """The most features that one item has."""
         lengths = np.diff(self.start)[self.types]
+        if self.bounds.size:
+            sums = np.concatenate([[0], np.cumsum(lengths)])[self.bounds]
+            return int(np.diff(sums).max(initial=0))
         return int(lengths.reshape(-1, self.parts).sum(axis=1).max(initial=0))
 
 

@@ -51,8 +51,9 @@ class Stream:
         self.losses: list[np.ndarray] = []
         self.sums = np.zeros(2)
 
-    def learn(self, examples: Examples) -> None:
-        """Learn from the next examples of the stream."""
+    def learn(self, examples: Examples, order: np.ndarray | None = None) -> None:
+        """Learn from the next examples of the stream, in their order or another one."""
+        order = np.arange(len(examples)) if order is None else order
         trainer, size = self.trainer, self.trainer.batch_size or 1
         done = 0
         with FusedDriver(
@@ -60,8 +61,8 @@ class Stream:
         ) as driver:
             while done < len(examples):
                 until = min(len(examples), done + size - (self.round - self.batch_began))
-                at = np.arange(done, until)
-                rounds = self.round + at - done
+                at = order[done:until]
+                rounds = self.round + np.arange(at.size)
                 beta, beta_in = (
                     np.full(at.size, self.rivalry.beta) if s is None else s(rounds, 0) for s in self.schedules
                 )

@@ -27,6 +27,7 @@ from lols.engine.scoring import (
     new_policy,
     own_items,
     score,
+    types_of,
     worst_violation,
 )
 from lols.engine.structures import (
@@ -63,8 +64,8 @@ def record(space, x, s, legal, of, first_item, sight, slots, slot, n, m, where):
     slots.start[slot] = n
     if has(space, "items"):
         for k in range(sight.items.size[0]):
-            at = (first_item + sight.items.items[k]) * of.parts
-            for part in range(at, at + of.parts):
+            low, high = types_of(of, first_item + sight.items.items[k])
+            for part in range(low, high):
                 for f in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
                     slots.ids[n] = in_role(of.ids[f], sight.items.roles[k])
                     slots.values[n] = of.values[f]

@@ -6,7 +6,7 @@ import numpy as np
 
 from lols.engine.dual import Kernel, dual, has, loss, row, start, step
 from lols.engine.rolling import find_legal, teacher_action
-from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score
+from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score, types_of
 from lols.engine.structures import COMPONENT, LOSS_NOT_FINITE, NEGATIVE, TEACHER, TIE, TOO_MANY_STEPS
 from lols.hashing import mix
 
@@ -29,8 +29,8 @@ def state_stream(space, x, s, legal, seed, t, of, first_item, sight, where):
         stream = mix(stream, sight.features.ids[k])
     if has(space, "items"):
         for k in range(sight.items.size[0]):
-            at = (first_item + sight.items.items[k]) * of.parts
-            for part in range(at, at + of.parts):
+            low, high = types_of(of, first_item + sight.items.items[k])
+            for part in range(low, high):
                 for f in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
                     stream = mix(stream, in_role(of.ids[f], sight.items.roles[k]))
     if has(space, "action_features"):

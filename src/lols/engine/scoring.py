@@ -51,6 +51,14 @@ def own_items(first, example):
 
 
 @dual
+def types_of(of, item):
+    """Where an item's types begin and end."""
+    if of.bounds.size > 0:
+        return of.bounds[item], of.bounds[item + 1]
+    return item * of.parts, (item + 1) * of.parts
+
+
+@dual
 def in_role(identity, role):
     """The id of an item's feature in a role; role 0 keeps the id."""
     return identity if role == 0 else mix(identity, role)
@@ -110,7 +118,8 @@ def add_items(table, stack, component, cached, of, first_item, sight, epoch):
         whole = sight.whole
         for j in range(whole.size):
             whole[j] = 0.0
-        for k in range((first_item + item) * of.parts, (first_item + item + 1) * of.parts):
+        low, high = types_of(of, first_item + item)
+        for k in range(low, high):
             place = type_place(table, stack, component, role, of.types[k], cached, of, sight)
             for j in range(whole.size):
                 whole[j] += sight.type_scores[place, j]

@@ -58,7 +58,7 @@ class Choice:
         entry = {"pass": float(number + 1)} | self.score(model)
         values = [value_of(e) for e in self.history]
         self.history.append(entry)
-        self.bar.say(f"dev {100 * value_of(entry):.2f}")
+        self.bar.say(f"dev cost {entry['cost']:.4f}" if "cost" in entry else f"dev {100 * value_of(entry):.2f}")
         if self.best is None or value_of(entry) > max(values):
             self.best = model
         if self.kept is not None and self.best is not None:
@@ -93,5 +93,7 @@ class Choice:
 
 
 def value_of(entry: dict[str, float]) -> float:
-    """The score that decides."""
+    """The score that decides; the more, the better."""
+    if "cost" in entry:
+        return -entry["cost"]
     return entry[next(name for name in DECISIVE if name in entry or name == DECISIVE[-1])]

@@ -28,6 +28,10 @@ def load_estimator(path: str | os.PathLike[str], *, threads: int = 1) -> Any:
         from lols.estimators.pipeline import Pipeline
 
         return Pipeline.from_file(path, header, tensors, threads=threads)
+    if name == "classifier":
+        from lols.estimators.classifier import CostSensitiveClassifier
+
+        return CostSensitiveClassifier.from_file(path, header, tensors, threads=threads)
     if name is None:
         raise ModelFileError(f"{path}: a model of a search space of your own; load it with lols.load(path, space)")
     raise ModelFileError(f"{path}: a model of '{name}', which this version of lols does not know; install a newer one")

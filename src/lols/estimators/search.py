@@ -26,7 +26,10 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator whose options are those of a `Trainer`, with defaults that suit sentences."""
 
     RATE: ClassVar[float]  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
+    UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
     algorithm: str | Algorithm
+    margin: str = "unit"
+    prune: int | str | None = None
     task_: Any
     model_: Model
 
@@ -47,7 +50,11 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
         update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
         rate = self.RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
         settings = LearnerSettings(
-            self.learner, update, rate=rate, slack=self.slack if margins and not chosen.restart else None
+            self.learner,
+            update,
+            rate=rate,
+            margin=self.margin if margins else "unit",
+            slack=self.slack if margins and not chosen.restart else None,
         )
         return Trainer(
             task.space,
@@ -72,7 +79,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
         began, compiling = time.perf_counter(), compile_seconds()
         examples = make_examples()
         trainer = self._trainer(task)
-        bar = trainer.bar(examples, self.progress, "training", "tokens")
+        bar = trainer.bar(examples, self.progress, "training", self.UNIT)
         choice = Choice(task.space, score, self.patience, bar, fitting.get("checkpoint"))
         choice.resume(fitting.get("checkpoint") if fitting.get("resume") else None)
         model = trainer.fit(examples, progress=bar, after_pass=choice if score is not None else None, **fitting)

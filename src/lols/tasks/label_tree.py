@@ -166,13 +166,13 @@ def make_space(tree: LabelTree, matrix: np.ndarray | None = None, skill: float =
 
 
 def _cheapest(tree: LabelTree, matrix: np.ndarray | None) -> Mapping[str, np.ndarray]:
-    """For every true label and child the cost of the cheapest leaf below it, so that no decision looks at all leaves."""
+    """For every true label and child the cost of the cheapest leaf below, so that no decision looks at all leaves."""
     shape = tree.children.shape
     at = np.zeros(shape, np.int64)
     at_leaf = np.zeros(tree.labels, np.int64)
     if matrix is None:
         return {"cheapest": np.zeros((0, 0), np.float64), "at": at, "at_leaf": at_leaf}
-    columns = []
+    columns: list[np.ndarray] = []
     for node, a in zip(*np.nonzero(tree.children != NOTHING), strict=True):
         at[node, a] = len(columns)
         if tree.children[node, a] < 0:
@@ -183,14 +183,13 @@ def _cheapest(tree: LabelTree, matrix: np.ndarray | None) -> Mapping[str, np.nda
 
 def make_examples(
     space: SearchSpace,
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    items: Items,
     leaves: np.ndarray | None = None,
     costs: np.ndarray | None = None,
 ) -> Examples:
-    """Rows in columns: where each begins, ids and values of its features; and the true leaf, or the cost of every leaf."""
-    start, ids, values = rows
-    count = start.size - 1
-    y = None
+    """Rows in columns: an item each; and the true leaf, or the cost of every leaf."""
+    count = items.first.size - 1
+    y: dict[str, Ragged | Scalar] | None = None
     if leaves is not None or costs is not None:
         vectors = np.zeros(0, np.float64) if costs is None else np.ascontiguousarray(costs, np.float64).ravel()
         stride = 0 if costs is None else costs.shape[1]
@@ -198,7 +197,5 @@ def make_examples(
             "label": Scalar(np.full(count, -1, np.int64) if leaves is None else leaves.astype(np.int64)),
             "costs": Ragged(vectors, np.arange(count + 1, dtype=np.int64) * stride),
         }
-    numbers = np.arange(count + 1, dtype=np.int64)
-    items = Items(numbers, numbers[:-1], start, ids, values, lasting=0)
     steps = np.full(count, int(space.sizes.steps), np.int64)  # type: ignore[arg-type]
     return Examples.from_columns(space, count, {}, y, items, states=np.full(count, 2, np.int64), steps=steps)

@@ -64,39 +64,30 @@ def nested(tree: Nested, labels: int) -> LabelTree:
     children: list[list[int]] = []
     spans: list[list[tuple[int, int]]] = []
     order: list[int] = []
-    deepest = 0
-    pending: list[tuple[Nested, int, int, int]] = [(tree if isinstance(tree, list | tuple) else [tree], -1, 0, 1)]
-    # Nodes are numbered in depth-first order; a node's span of leaves is known once all below it is done.
-    stack: list[tuple[Any, int]] = []
 
-    def open_node(parts: Sequence[Nested]) -> int:
+    def add(parts: Sequence[Nested]) -> tuple[int, int]:
+        """Add a node and all below it: its number, and how deep it is."""
         if not parts:
             raise ConfigurationError("a node of the tree of labels has nothing below it: leave it out")
+        node, deepest = len(children), 1
         children.append([])
         spans.append([])
-        return len(children) - 1
+        for part in parts:
+            first = len(order)
+            if isinstance(part, list | tuple):
+                child, depth = add(part)
+                deepest = max(deepest, depth + 1)
+            else:
+                child = -first - 1
+                order.append(int(part))
+            children[node].append(child)
+            spans[node].append((first, len(order)))
+        return node, deepest
 
-    root, _, _, _ = pending.pop()
-    stack.append((iter(root), open_node(root)))
-    opened = [0]
-    while stack:
-        deepest = max(deepest, len(stack))
-        parts, node = stack[-1]
-        part = next(parts, None)
-        if part is None:
-            stack.pop()
-            first = opened.pop()
-            if stack:
-                spans[stack[-1][1]].append((first, len(order)))
-        elif isinstance(part, list | tuple):
-            number = open_node(part)
-            children[node].append(number)
-            stack.append((iter(part), number))
-            opened.append(len(order))
-        else:
-            children[node].append(-len(order) - 1)
-            spans[node].append((len(order), len(order) + 1))
-            order.append(int(part))
+    try:
+        _, depth = add(tree if isinstance(tree, list | tuple) else [tree])
+    except RecursionError:
+        raise ConfigurationError("the tree of labels is too deep: nest it less") from None
     if sorted(order) != list(range(labels)):
         raise ConfigurationError(f"the tree of labels must have each of the {labels} labels as a leaf, once")
     arity = max(len(c) for c in children)
@@ -107,7 +98,7 @@ def nested(tree: Nested, labels: int) -> LabelTree:
         made[node, : len(row)] = row
         first[node, : len(row)] = [f for f, _ in spans[node]]
         last[node, : len(row)] = [n for _, n in spans[node]]
-    return LabelTree(made, first, last, np.array(order, np.int64), deepest)
+    return LabelTree(made, first, last, np.array(order, np.int64), depth)
 
 
 def flat(labels: int) -> LabelTree:

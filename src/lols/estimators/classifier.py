@@ -1,0 +1,396 @@
+"""The classifier: tables in, decisions out, at the least cost, with scikit-learn's habits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+
+from lols.algorithms import Algorithm
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.estimators.classifier_input import (
+    Table,
+    Targets,
+    as_columns,
+    as_sparse,
+    column_kinds,
+    make_tree,
+    missing_texts,
+    scan_table,
+    table_of,
+    targets_of,
+)
+from lols.estimators.classifier_scores import ClassScores, score_classes
+from lols.estimators.search import SearchEstimator
+from lols.io.model_file import read_tensors, write_tensors
+from lols.learners.learner import Learner
+from lols.model import Model, make_model
+from lols.stream import Stream
+from lols.tasks.label_tree_task import ClassificationTask, Encoder
+from lols.tasks.sparse_encoding import SparseEncoder
+from lols.tasks.table_encoding import Rows, TableEncoder
+
+__all__ = ["CostSensitiveClassifier"]
+
+TOGETHER = 1 << 15  # rows whose costs are computed at a time
+
+
+class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc]
+    """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
+
+    `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are
+    categories, all others numbers; both may have missing values.
+
+    Parameters
+    ----------
+    tree
+        How the classes are split, again and again: `"order"`, in half in their order, as in the paper; `"frequency"`,
+        so that both sides are met equally often; `"similarity"`, in half by where their rows lie; nested lists of
+        classes; or None for one decision among all of them (flat, "one against all").
+    classes
+        The classes in their order; by default those of `y`, sorted.
+    cost_matrix
+        What it costs to predict the class of a column where that of a row is true; in the order of `classes`.
+    label_map
+        The class of each label, where labels are finer than classes.
+    categorical, numerical, ignore
+        Names of columns that are categories, numbers, or not used, where that is not what they look like.
+    numeric
+        What a number's feature is: the bin that it falls into (`"bins"`), its scaled value (`"scaled"`), or `"both"`.
+    bins
+        How many bins a column of numbers has, about; by default from 4 to 32, the more rows, the more.
+    interactions
+        Pairs of columns whose values together are features, too.
+    missing
+        Texts that mean a missing value; by default empty ones, NA, N/A, NaN, nan, null, NULL, None and ?.
+    algorithm, roll_in, roll_out, beta, mix
+        The algorithm, and choices that override its own (see `lols.Algorithm`).
+    reference, skill
+        The teacher: `"optimal"` (towards the cheapest class), `"bad"` (always the first child), or `"suboptimal"`
+        (optimal with the probability `skill`, else bad).
+    learner, update, margin, rate, slack
+        How costs become weights (see `lols.LearnerSettings`).
+    passes, batch_size, shuffle, seed, threads
+        Passes over the data; how many rows see the same policy; whether each pass has its own order; one number behind
+        all randomness; threads, which do not change the result.
+    patience
+        With `dev` data: how many passes without improvement end the training; None for all passes.
+    progress
+        Whether to show a bar; None for terminals only.
+
+    Examples
+    --------
+    >>> from lols import CostSensitiveClassifier
+    >>> X = [[age, colour] for age in range(20, 60) for colour in ("red", "blue")]
+    >>> y = ["no" if age < 40 else "yes" if colour == "red" else "ask" for age, colour in X]
+    >>> model = CostSensitiveClassifier(passes=10).fit(X, y)
+    >>> model.predict([[30, "red"], [50, "red"], [55, "blue"]]).tolist()
+    ['no', 'yes', 'ask']
+
+    To take "ask" for "no" is cheap here, the other way round is not:
+
+    >>> costs = [[0, 5, 5], [1, 0, 1], [1, 1, 0]]  # true class by row: ask, no, yes
+    >>> CostSensitiveClassifier(cost_matrix=costs, tree=None).fit(X, y).classes_.tolist()
+    ['ask', 'no', 'yes']
+
+    """
+
+    RATE = 0.1
+    UNIT = "steps"
+    _stream: Stream | None
+    _learner: Learner | None
+    _model: Model | None
+
+    def __init__(
+        self,
+        *,
+        tree: Any = "order",
+        classes: Sequence[Any] | None = None,
+        cost_matrix: Any = None,
+        label_map: Mapping[str, str] | None = None,
+        categorical: Sequence[str] | None = None,
+        numerical: Sequence[str] | None = None,
+        ignore: Sequence[str] | None = None,
+        numeric: str = "bins",
+        bins: int | None = None,
+        interactions: Sequence[tuple[str, str]] = (),
+        missing: Sequence[str] | None = None,
+        algorithm: str | Algorithm = "lols",
+        roll_in: str | None = None,
+        roll_out: str | None = None,
+        beta: Any = None,
+        mix: str | None = None,
+        reference: str = "optimal",
+        skill: float = 0.5,
+        learner: str = "hinge",
+        update: str | None = None,
+        margin: str = "weighted",
+        rate: float | None = None,
+        slack: float | None = 0.0,
+        passes: int = 5,
+        batch_size: int = 256,
+        shuffle: bool = True,
+        seed: int = 0,
+        threads: int = 1,
+        patience: int | None = None,
+        progress: bool | None = None,
+    ):
+        self.tree = tree
+        self.classes = classes
+        self.cost_matrix = cost_matrix
+        self.label_map = label_map
+        self.categorical = categorical
+        self.numerical = numerical
+        self.ignore = ignore
+        self.numeric = numeric
+        self.bins = bins
+        self.interactions = interactions
+        self.missing = missing
+        self.algorithm = algorithm
+        self.roll_in = roll_in
+        self.roll_out = roll_out
+        self.beta = beta
+        self.mix = mix
+        self.reference = reference
+        self.skill = skill
+        self.learner = learner
+        self.update = update
+        self.margin = margin
+        self.rate = rate
+        self.slack = slack
+        self.passes = passes
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.threads = threads
+        self.patience = patience
+        self.progress = progress
+
+    # --- training ---
+
+    def fit(self, X: Any, y: Any = None, costs: Any = None, *, dev: Any = None) -> CostSensitiveClassifier:
+        """Train from scratch.
+
+        `y` are labels. `costs` is a matrix (rows true, columns predicted, in the order of the classes), or a vector of
+        costs for each row, for which `y` may be left out. With `dev` data, (X, y) or (X, y, costs), the pass that
+        costs least on them is kept.
+        """
+        table = table_of(self, X, reset=True)
+        targets = self._targets(table.rows, y, costs)
+        encoder = self._encoder(table)
+        held = None
+        if dev is not None:
+            other = table_of(self, dev[0], reset=False)
+            known = self._targets(other.rows, dev[1], dev[2] if len(dev) > 2 else None, targets)
+            held = encode(encoder, other), known
+        return self.fit_rows(encoder, encode(encoder, table), targets, dev=held)
+
+    def fit_rows(
+        self, encoder: Encoder, rows: Rows, targets: Targets, *, dev: tuple[Rows, Targets] | None = None, **fitting: Any
+    ) -> CostSensitiveClassifier:
+        """Train on rows that are encoded already."""
+        task = self.make_task(encoder, rows, targets)
+        score = None
+        if dev is not None:
+            held, known = dev
+            if held.rows == 0:
+                raise LolsError("there are no dev rows to choose on: give some, or no dev data")
+            examples = task.examples(held, known.labels, known.vectors)
+
+            def score(model: Model) -> dict[str, float]:
+                return {"cost": model.evaluate(examples)}
+
+        trainer = self._train(task, lambda: task.examples(rows, targets.labels, targets.vectors), score, **fitting)
+        self.classes_ = np.array(targets.classes)
+        self._stream, self._model, self._learner = None, None, trainer.learner
+        return self
+
+    def make_task(self, encoder: Encoder, rows: Rows, targets: Targets) -> ClassificationTask:
+        """The search space for these classes and columns."""
+        tree = make_tree(self.tree, targets, rows)
+        return ClassificationTask(targets.classes, tree, encoder, matrix=targets.matrix, skill=self.skill)
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, costs: Any = None) -> CostSensitiveClassifier:
+        """Learn from the next rows of a stream, in the given order.
+
+        The first call needs `classes` (or the parameter of that name), and settles what the columns are: bins and
+        categories are those of its rows. Give it enough of them.
+        """
+        first = not hasattr(self, "task_")
+        table = table_of(self, X, reset=first)
+        if first:
+            names = classes if classes is not None else self.classes
+            if names is None:
+                raise ConfigurationError("the first call of partial_fit needs classes: all that there can be")
+            targets = self._targets(table.rows, y, costs, Targets(list(names), None, None, None))
+            encoder = self._encoder(table)
+            task = self.make_task(encoder, encode(encoder, table), targets)
+            stream = Stream(self._trainer(task))
+        else:
+            task = self.task_
+            if self._stream is None and self._learner is None:
+                raise ConfigurationError("a loaded classifier cannot go on learning: its file holds the policy only")
+            stream = self._stream or Stream(self._trainer(task), self._learner)
+            targets = self._targets(table.rows, y, costs, Targets(task.classes, None, None, None))
+        stream.learn(task.examples(encode(task.encoder, table), targets.labels, targets.vectors))
+        self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
+        self.classes_ = np.array(task.classes)
+        return self
+
+    # --- prediction ---
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        numbers = self.predict_rows(self._rows(X))
+        return self.classes_[numbers]
+
+    def predict_rows(self, rows: Rows) -> np.ndarray:
+        """The numbers of the classes of rows that are encoded already."""
+        if rows.rows == 0:
+            return np.zeros(0, np.int64)
+        return self.task_.labels_of(self._fitted.run(self.task_.examples(rows)).states)
+
+    def predict_costs(self, X: Any) -> np.ndarray:
+        """How much more each class seems to cost than the one that is predicted: `[row, class]`, 0 for the prediction.
+
+        In a tree: what each step on the way costs more than the best step there, added up.
+        """
+        rows = self._rows(X)
+        pieces = [_part(rows, k, k + TOGETHER) for k in range(0, max(rows.rows, 1), TOGETHER)]
+        return np.concatenate([self.task_.class_costs(self._fitted.policy, p) for p in pieces]).astype(np.float64)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Minus the predicted costs, `[row, class]`; of two classes how much better the second one is."""
+        costs = self.predict_costs(X)
+        return costs[:, 0] - costs[:, 1] if costs.shape[1] == 2 else -costs
+
+    # --- scores ---
+
+    def evaluate(self, X: Any, y: Any, costs: Any = None) -> ClassScores:
+        """The average cost, the share of errors, and which classes were taken for which."""
+        rows = self._rows(X)
+        targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))
+        return score_classes(self.task_.classes, targets, self.predict_rows(rows))
+
+    # --- what is known after training ---
+
+    @property
+    def _fitted(self) -> Model:
+        if self._stream is not None and self._model is None:
+            self._model = self.model_ = self._stream.model()
+        return self.model_
+
+    @property
+    def unknown_(self) -> dict[str, int]:
+        """For each column the cells so far whose category training never showed: they were predicted without it."""
+        self._check_fitted()
+        encoder = self.task_.encoder
+        if not isinstance(encoder, TableEncoder):
+            return {}
+        pairs = zip(encoder.columns, encoder.unknown.tolist(), strict=True)
+        return {column.name: count for column, count in pairs if count}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: weights, tree, costs, columns and settings; nothing that is executed."""
+        write_tensors(path, "model", *self.contents())
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        self._check_fitted()
+        task, tensors = self.task_.describe()
+        task["options"] = self._options() | {"interactions": [list(pair) for pair in self.interactions]}
+        task["label_map"] = None if self.label_map is None else dict(self.label_map)
+        task["files"] = getattr(self, "files_", None)
+        task["features"] = int(self.n_features_in_)
+        task["names"] = [str(n) for n in getattr(self, "feature_names_in_", ())]
+        return self._fitted.contents(task, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> CostSensitiveClassifier:
+        """Read a model file."""
+        header, tensors = read_tensors(path, "model")
+        if not isinstance(header.get("task"), dict) or header["task"].get("name") != "classifier":
+            raise ModelFileError(f"{path}: not a classifier; `lols inspect` says what it is")
+        return cls.from_file(path, header, tensors, threads=threads)
+
+    @classmethod
+    def from_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+    ) -> CostSensitiveClassifier:
+        """The classifier that a file's header and arrays describe."""
+        try:
+            task = header["task"]
+            known = cls().get_params()
+            options = {k: v for k, v in dict(task["options"]).items() if k in known}
+            made = cls(**options | {"threads": threads})
+            own = {name.removeprefix("task."): array for name, array in tensors.items() if name.startswith("task.")}
+            made.task_ = ClassificationTask.from_description(task, own)
+            made.cost_matrix = made.task_.matrix
+            made.label_map = (
+                None if task["label_map"] is None else {str(k): str(v) for k, v in task["label_map"].items()}
+            )
+            made.classes_ = np.array(made.task_.classes)
+            made.n_features_in_ = int(task["features"])
+            if task["names"]:
+                made.feature_names_in_ = np.array([str(n) for n in task["names"]], dtype=object)
+            if task["files"] is not None:
+                made.files_ = dict(task["files"])
+            made._stream = made._learner = made._model = None
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
+            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
+        return made
+
+    # --- helpers ---
+
+    def _targets(self, rows: int, y: Any, costs: Any, known: Targets | None = None) -> Targets:
+        if known is None:
+            return targets_of(rows, y, costs, classes=self.classes, matrix=self.cost_matrix, label_map=self.label_map)
+        matrix = known.matrix if known.matrix is not None else self.cost_matrix
+        return targets_of(rows, y, costs, classes=known.classes, matrix=matrix, label_map=self.label_map)
+
+    def _encoder(self, table: Table) -> Encoder:
+        if table.matrix is not None:
+            return SparseEncoder.from_matrix(table.matrix)
+        kinds = column_kinds(list(table.columns), self.categorical, self.numerical, self.ignore)
+        missing = missing_texts(self.missing)
+        scans = scan_table(table.columns, kinds, missing)
+        return self.make_encoder(scans, table.rows)
+
+    def make_encoder(self, scans: Sequence[Any], rows: int) -> TableEncoder:
+        """The encoder for columns that were looked at."""
+        options = {"numeric": self.numeric, "interactions": [(str(a), str(b)) for a, b in self.interactions]}
+        if self.bins is not None and self.bins < 2:
+            raise ConfigurationError(f"bins is {self.bins}; it must be at least 2")
+        return TableEncoder.from_scans(scans, rows, self.bins, missing=missing_texts(self.missing), **options)
+
+    def _rows(self, X: Any) -> Rows:
+        self._check_fitted()
+        return encode(self.task_.encoder, table_of(self, X, reset=False))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+
+def encode(encoder: Encoder, table: Table) -> Rows:
+    """The rows of a table that came as a whole; sparse where training was, or not."""
+    if isinstance(encoder, SparseEncoder):
+        return encoder.encode(table.matrix if table.matrix is not None else as_sparse(table))
+    return encoder.encode(table.columns if table.matrix is None else as_columns(table), table.rows)
+
+
+def _part(rows: Rows, begin: int, end: int) -> Rows:
+    """Some of the rows."""
+    end = min(end, rows.rows)
+    bounds = rows.bounds[begin : end + 1]
+    types = rows.types[bounds[0] : bounds[-1]] if bounds.size else rows.types[:0]
+    if not rows.start.size:
+        return Rows(bounds - bounds[0], types, rows.start, rows.ids, rows.values)
+    start = rows.start[begin : end + 1]
+    own = slice(int(start[0]), int(start[-1]))
+    return Rows(bounds - bounds[0], types, start - start[0], rows.ids[own], rows.values[own])

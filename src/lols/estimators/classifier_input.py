@@ -1,0 +1,288 @@
+"""What a classifier is given: tables of any kind, labels, cost matrices and cost vectors, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from lols.errors import ConfigurationError, LolsError
+from lols.io.costs import check_matrix, mapped
+from lols.tasks.table_cells import MISSING, Cells, cells_of_array, cells_of_batch
+from lols.tasks.table_encoding import Rows
+from lols.tasks.table_scan import ColumnScan
+from lols.tasks.tree_of_labels import TREES, LabelTree, by_frequency, by_similarity, flat, halves, nested
+
+__all__ = [
+    "Table",
+    "Targets",
+    "as_columns",
+    "as_sparse",
+    "column_kinds",
+    "make_tree",
+    "missing_texts",
+    "scan_table",
+    "table_of",
+    "targets_of",
+]
+
+DIMENSIONS = 256
+
+
+class Table(NamedTuple):
+    """A table's columns, or a sparse matrix."""
+
+    rows: int
+    columns: dict[str, Cells]
+    matrix: Any = None
+
+
+class Targets(NamedTuple):
+    """What is right, and what a mistake costs."""
+
+    classes: list[Any]
+    labels: np.ndarray | None  # numbers of classes
+    matrix: np.ndarray | None
+    vectors: np.ndarray | None  # [row, class]
+
+
+def table_of(estimator: Any, X: Any, *, reset: bool) -> Table:
+    """Columns from a data frame, an Arrow table, an array, or nested lists; a sparse matrix as it is."""
+    from scipy import sparse
+
+    if _is_frame(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return _frame(X)
+    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": "allow-nan"}
+    array = validate_data(estimator, X, reset=reset, **checks)
+    if sparse.issparse(array):
+        made = sparse.csr_matrix(array)
+        if not made.has_canonical_format:
+            made = made.copy()
+            made.sum_duplicates()
+        return Table(made.shape[0], {}, made)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: give numbers or texts")
+    names = getattr(estimator, "feature_names_in_", None)
+    names = [f"x{k}" for k in range(array.shape[1])] if names is None else [str(name) for name in names]
+    return Table(array.shape[0], {name: cells_of_array(array[:, k]) for k, name in enumerate(names)})
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__") or type(X).__module__.startswith("pyarrow")
+
+
+def _frame(X: Any) -> Table:
+    if hasattr(X, "iloc"):  # pandas: its columns of mixed values have no Arrow form
+        made = {}
+        for k, name in enumerate(X.columns):
+            column = X.iloc[:, k]
+            plain = column.dtype.kind if isinstance(column.dtype, np.dtype) else "x"
+            if plain in "fiubmMO":
+                made[str(name)] = cells_of_array(column.to_numpy())
+            else:
+                import pyarrow as pa
+
+                made[str(name)] = cells_of_batch(pa.table({"c": pa.array(column, from_pandas=True)}), ["c"])["c"]
+        return Table(len(X), made)
+    from lols.io.tables import as_table
+
+    table = as_table(X)
+    return Table(table.num_rows, cells_of_batch(table, table.column_names))
+
+
+def as_sparse(table: Table) -> Any:
+    """The columns of a table as a sparse matrix."""
+    from scipy import sparse
+
+    columns = []
+    for name, cells in table.columns.items():
+        if cells.numbers is None:
+            raise LolsError(f"column '{name}' holds texts; training saw a sparse matrix, so give numbers")
+        columns.append(np.nan_to_num(cells.numbers, nan=0.0))
+    return sparse.csr_matrix(np.stack(columns, axis=1))
+
+
+def as_columns(table: Table) -> dict[str, Cells]:
+    """A sparse matrix as the columns of a table."""
+    return {f"x{k}": Cells(numbers=table.matrix[:, [k]].toarray().ravel()) for k in range(table.matrix.shape[1])}
+
+
+# --- columns ---
+
+
+def missing_texts(missing: Sequence[str] | None) -> tuple[str, ...]:
+    """The texts that mean a missing value."""
+    return MISSING if missing is None else tuple(missing)
+
+
+def column_kinds(
+    names: Sequence[str],
+    categorical: Sequence[str] | None,
+    numerical: Sequence[str] | None,
+    ignore: Sequence[str] | None,
+) -> dict[str, str | None]:
+    """For each column in use what it is said to hold; None to find out."""
+    kinds: dict[str, str | None] = dict.fromkeys(names)
+    for what, kind, chosen in (
+        ("categorical", "category", categorical),
+        ("numerical", "number", numerical),
+        ("ignore", "ignore", ignore),
+    ):
+        for name in chosen or ():
+            if name not in kinds:
+                shown = ", ".join(list(names)[:20]) + (", ..." if len(names) > 20 else "")
+                raise ConfigurationError(f"{what} names '{name}', which is no column; there are {shown}")
+            if kinds[name] not in (None, kind):
+                raise ConfigurationError(f"column '{name}' is said to be two things: name it once")
+            kinds[name] = kind
+    made = {name: kind for name, kind in kinds.items() if kind != "ignore"}
+    if not made:
+        raise ConfigurationError("all columns are ignored: leave one")
+    return made
+
+
+def scan_table(
+    columns: Mapping[str, Cells], kinds: Mapping[str, str | None], missing: Sequence[str]
+) -> list[ColumnScan]:
+    """Look at all cells of a table in memory."""
+    scans = [ColumnScan(name, kind, missing) for name, kind in kinds.items()]
+    for scan in scans:
+        wrong = scan.look(columns[scan.name])
+        if wrong >= 0:
+            raise scan.wrong(columns[scan.name], wrong, f"row {wrong}")
+    return scans
+
+
+# --- labels and costs ---
+
+
+def targets_of(
+    rows: int,
+    y: Any,
+    costs: Any,
+    *,
+    classes: Any = None,
+    matrix: Any = None,
+    label_map: Mapping[str, str] | None = None,
+) -> Targets:
+    """Labels as numbers, and costs, from what `fit` was given."""
+    if y is None and costs is None:
+        raise ValueError("requires y to be passed, but the target y is None: give labels, or costs of each row")
+    labels, names = None, None if classes is None else list(classes)
+    if y is not None:
+        y = _column(y, rows)
+        check_classification_targets(y)
+        if label_map is not None:
+            y = _mapped(y, label_map)
+        found = np.unique(y)
+        names = found.tolist() if names is None else names
+        numbers = {name: k for k, name in enumerate(names)}
+        strange = [value for value in found.tolist() if value not in numbers]
+        if strange:
+            row = int(np.argmax(y == strange[0]))
+            raise LolsError(
+                f"row {row}: label {strange[0]!r} is not among the classes: {', '.join(map(str, names[:20]))}"
+            )
+        labels = np.array([numbers[value] for value in found.tolist()], np.int64)[np.searchsorted(found, y)]
+    vectors = None
+    if costs is not None:
+        given = np.asarray(costs, np.float64)
+        if given.ndim != 2:
+            raise LolsError(f"costs has {given.ndim} dimensions: give a row for each example, or a matrix of classes")
+        if names is None:
+            names = list(range(given.shape[1]))
+        square = given.shape == (len(names), len(names))
+        if square and rows == len(names) and y is not None:
+            raise ConfigurationError("costs could be a matrix or one vector for each row: give a matrix as cost_matrix")
+        if square and y is not None:
+            matrix = given
+        else:
+            vectors = _vectors(given, rows, names)
+    assert names is not None
+    return Targets(names, labels, None if matrix is None else check_matrix(matrix, len(names)), vectors)
+
+
+def _column(y: Any, rows: int) -> np.ndarray:
+    from sklearn.utils import column_or_1d
+    from sklearn.utils.validation import check_consistent_length
+
+    made = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    check_consistent_length(np.empty(rows), made)
+    if made.dtype.kind == "O":
+        wrong = [k for k, value in enumerate(made.tolist()) if value is None or value != value]
+        if wrong:
+            raise LolsError(f"row {wrong[0]}: the label is missing; leave the row out")
+        kinds = {type(value) for value in made.tolist()}
+        made = made.astype(str) if kinds == {str} else made
+    if made.dtype.kind == "f" and not np.isfinite(made).all():
+        raise ValueError(f"Input y contains NaN or infinity, in row {int(np.argmax(~np.isfinite(made)))}.")
+    return made
+
+
+def _mapped(y: np.ndarray, label_map: Mapping[str, str]) -> np.ndarray:
+    found, numbers = np.unique(y.astype(str), return_inverse=True)
+    made = mapped(found.tolist(), label_map)
+    if None in made:
+        wrong = made.index(None)
+        raise LolsError(f"row {int(np.argmax(numbers == wrong))}: label '{found[wrong]}' is not in the label map")
+    return np.array(made)[numbers]
+
+
+def _vectors(given: np.ndarray, rows: int, names: Sequence[Any]) -> np.ndarray:
+    if given.shape != (rows, len(names)):
+        raise LolsError(
+            f"costs has the shape {given.shape}; with {rows} rows and {len(names)} classes it must be "
+            f"{(rows, len(names))}, or {(len(names), len(names))} for a matrix"
+        )
+    wrong = ~(np.isfinite(given) & (given >= 0.0))
+    if wrong.any():
+        row, column = (int(k) for k in np.argwhere(wrong)[0])
+        raise LolsError(f"row {row}, class {names[column]!r}: a cost of {given[row, column]}: give numbers from 0 on")
+    return given
+
+
+# --- trees ---
+
+
+def make_tree(wanted: Any, targets: Targets, rows: Rows) -> LabelTree:
+    """The tree of classes: by name, as nested lists of classes, or None for flat classification."""
+    count = len(targets.classes)
+    if wanted is None:
+        return flat(count)
+    if isinstance(wanted, list | tuple):
+        numbers = {name: k for k, name in enumerate(targets.classes)}
+
+        def numbered(part: Any) -> Any:
+            if isinstance(part, list | tuple):
+                return [numbered(p) for p in part]
+            if part not in numbers:
+                raise ConfigurationError(f"the tree names {part!r}, which is no class")
+            return numbers[part]
+
+        return nested(numbered(wanted), count)
+    if wanted == "order":
+        return halves(range(count))
+    if wanted not in TREES:
+        raise ConfigurationError(f"tree is {wanted!r}: choose {', '.join(TREES)}, nested lists of classes, or None")
+    labels = targets.labels if targets.labels is not None else np.argmin(targets.vectors, axis=1)  # type: ignore[arg-type]
+    if wanted == "frequency":
+        return by_frequency(np.bincount(labels, minlength=count))
+    return by_similarity(_centres(labels, count, rows))
+
+
+def _centres(labels: np.ndarray, count: int, rows: Rows) -> np.ndarray:
+    """The mean of each class in a few dimensions that features are hashed to."""
+    made = np.zeros(count * DIMENSIONS)
+    of_type = (
+        np.repeat(labels, np.diff(rows.bounds)) * DIMENSIONS
+        + (rows.types.astype(np.int64) * 2654435761 >> 7) % DIMENSIONS
+    )
+    made += np.bincount(of_type, minlength=made.size)
+    if rows.start.size:
+        own = np.repeat(labels, np.diff(rows.start)) * DIMENSIONS + (rows.ids >> 7) % DIMENSIONS
+        made += np.bincount(own, weights=rows.values, minlength=made.size)
+    return made.reshape(count, DIMENSIONS) / np.maximum(np.bincount(labels, minlength=count), 1)[:, np.newaxis]

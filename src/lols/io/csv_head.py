@@ -1,0 +1,183 @@
+"""What the first lines of a comma-separated file tell: the separator, and whether the first one is a line of names."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from lols.errors import LolsError
+
+__all__ = ["Head", "look", "opened", "reading", "reason"]
+
+GZIP = b"\x1f\x8b"  # how a gzip file begins
+BOM = b"\xef\xbb\xbf"  # how some programs begin UTF-8 text
+SEPARATORS = ",;\t|"
+LINES = 101  # how many lines are looked at
+SAMPLE, LONGEST = 1 << 20, 1 << 30
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+ABSENT = {"", "?", "-", "na", "n/a", "nan", "null", "none"}  # cells that tell nothing about a column
+
+
+class Head(NamedTuple):
+    """How a comma-separated file is laid out."""
+
+    path: str
+    separator: str
+    columns: int
+    names: list[str] | None  # the first line, if it has names
+    start: int  # where the rows begin, in uncompressed bytes
+    line: int  # the number of the line that begins there
+
+
+def look(
+    path: str, separator: str | None = None, header: bool | None = None, known: Sequence[str] | None = None
+) -> Head:
+    """Look at the first lines of a file; where the `known` names are all in the first line, it is one of names.
+
+    >>> import tempfile; path = tempfile.mkdtemp() + "/ages.csv"
+    >>> _ = open(path, "w").write("name;age\\nAda;36\\n")
+    >>> look(path)[1:]
+    (';', 2, ['name', 'age'], 9, 2)
+    """
+    if separator is not None and (len(separator) != 1 or not separator.isascii() or separator in '"\r\n\0'):
+        raise LolsError(f"separator: {separator!r} cannot be one; give one ASCII character, such as ',' or '\\t'")
+    with opened(path) as stream, reading(path):
+        sample = _sample(stream)
+    if sample.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise LolsError(f"{path}: is UTF-16; save it as UTF-8")
+    start = len(BOM) if sample.startswith(BOM) else 0
+    text = sample[start:].decode("utf-8", "surrogateescape")  # so that each character is so many bytes
+    if separator is None:
+        tab = path.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+        separator = "\t" if tab else _separator(text)
+    found = list(_records(text, separator))
+    if not found:
+        raise LolsError(f"{path}: is empty; give a table with a row of data")
+    cells = [record.cells for record in found]
+    if header is None:
+        again = known is not None and sorted(known) == sorted(cell.strip() for cell in cells[0])
+        header = again or _has_names(cells[0], cells[1:])
+    if not header:
+        return Head(path, separator, len(cells[0]), None, start, 1)
+    if len(found) == 1:
+        raise LolsError(f"{path}: has a line of column names and no row of data; add one, or say that it has no header")
+    names = [cell.strip() for cell in cells[0]]
+    before = text[: found[0].end].encode("utf-8", "surrogateescape")
+    return Head(path, separator, len(names), names, start + len(before), found[0].line + 1)
+
+
+class Record(NamedTuple):
+    """A row of a file, where it ends, and the line at which it does."""
+
+    cells: list[str]
+    end: int
+    line: int
+
+
+def _sample(stream: Any) -> bytes:
+    """The first lines."""
+    wanted, sample = SAMPLE, b""
+    while data := stream.read(wanted - len(sample)):
+        sample += data
+        if len(sample) == wanted:
+            if b"\n" in sample or b"\r" in sample or wanted >= LONGEST:
+                break
+            wanted *= 4
+    if len(sample) == wanted:
+        sample = sample[: max(sample.rfind(b"\n"), sample.rfind(b"\r")) + 1] or sample
+    return sample
+
+
+def _records(text: str, separator: str) -> Iterator[Record]:
+    """The first rows, without blank lines."""
+    end, count = 0, 0
+
+    def lines() -> Iterator[str]:
+        nonlocal end
+        for line in io.StringIO(text, newline=""):
+            end += len(line)
+            yield line
+
+    limit = csv.field_size_limit(LONGEST)
+    try:
+        reader = csv.reader(lines(), delimiter=separator)
+        for cells in reader:
+            if cells:
+                yield Record(cells, end, reader.line_num)
+                count += 1
+            if count == LINES:
+                return
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _separator(text: str) -> str:
+    """The character that gives the same number of columns in all lines, as many as possible; else in most of them."""
+    best, chosen = (False, 0), ","
+    for character in SEPARATORS:
+        counts = [len(record.cells) for record in _records(text, character)]
+        columns, lines = Counter(counts).most_common(1)[0] if counts else (0, 0)
+        if columns > 1 and 10 * lines >= 9 * len(counts):
+            found = (lines == len(counts), columns)
+            if found > best:
+                best, chosen = found, character
+    return chosen
+
+
+def _has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Whether a line is one of names: no number in it, and numbers below, or its cells nowhere below."""
+    # The first name may be missing: this is how tables are written whose rows have names, too.
+    if any(NUMBER.fullmatch(cell) for cell in first) or not all(cell.strip() for cell in first[1:]):
+        return False
+    if len({cell.strip() for cell in first}) < len(first) or (len(first) == 1 and not first[0].strip()):
+        return False
+    columns = [[row[k] for row in rows if k < len(row)] for k in range(len(first))]
+    for column in columns:
+        telling = [cell for cell in column if cell.strip().lower() not in ABSENT]
+        if telling and all(NUMBER.fullmatch(cell) for cell in telling):
+            return True
+    return not any(cell in column for cell, column in zip(first, columns, strict=True))
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def opened(path: str) -> Iterator[Any]:
+    """The bytes of a file, uncompressed."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stream: Any = stack.enter_context(open(path, "rb"))
+            zipped = stream.peek(len(GZIP)).startswith(GZIP)
+        except FileNotFoundError:
+            raise LolsError(f"{path}: there is no such file; correct the name") from None
+        except IsADirectoryError:
+            raise LolsError(f"{path}: is a folder; give a file in it") from None
+        except (OSError, ValueError) as error:
+            raise LolsError(f"{path}: cannot be opened ({reason(error)}); give a file that can be read") from error
+        if path.lower().endswith(".gz") and not zipped:
+            raise LolsError(f"{path}: is not compressed by gzip, as its name says; rename it")
+        yield stack.enter_context(gzip.GzipFile(fileobj=stream)) if zipped else stream
+
+
+@contextlib.contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Say in one line what is wrong with a file that cannot be read."""
+    try:
+        yield
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise LolsError(f"{path}: damaged gzip data ({reason(error)}); make or fetch the file again") from error
+    except OSError as error:
+        raise LolsError(f"{path}: cannot be read ({reason(error)}); give a file that can be read") from error
+
+
+def reason(error: Exception) -> str:
+    """What an error says, in one line."""
+    return " ".join(str(getattr(error, "strerror", None) or error).split())[:200]

@@ -1,0 +1,238 @@
+"""Kernels that find the cells of comma-separated files and number the distinct texts of each column.
+
+Separators are found 64 bytes at a time: a comparison of 64 bytes is one instruction or two, and its result is a word
+with a bit for each byte. A cell of up to 8 bytes is a word, too, and that word is what the column's table knows it by.
+No Python object is made for a cell, and nothing is allocated: where room is short, `scan` returns and is called again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from lols.engine.dual import dual
+from lols.io.conll_scan import KERNEL
+from lols.io.csv_bits import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
+
+__all__ = ["PADDING", "fill", "prepare", "scan"]
+
+FINE, ROOM, COLUMNS, ODD = range(4)  # what a scan ends with: all done, table full, wrong row, quotes or a lone \r
+CODE, AT, ROW, BLANK, USED, RARE, CELLS = range(7)  # the cells of a report
+BASE, SHIFT, SLOTS, COUNT, BYTES = range(5)  # what is known about a column's table
+WIDTH = 8  # of what is known: a cache line
+NEWLINE, RETURN, QUOTE = 10, 13, 34
+PADDING = BLOCK + WORD  # how many bytes there must be behind the last one
+FIRST = 64 - 6  # the shift of a table at first, when it has 64 slots
+ONE, FULL = np.uint64(1), np.uint64(BLOCK - 1)
+NONE, HALF, BYTE, LENGTH = np.uint64(0), np.uint64(32), np.uint64(8), np.uint64(0xFFFFFFFF)
+MULTIPLY, TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(1 << 63)
+MASKS = np.array([(1 << 8 * k) - 1 for k in range(WORD + 1)], np.uint64)
+
+
+# --- tables of distinct texts -----------------------------------------------------------------------------------------
+#
+# A table of S slots is S / 2 places (start and length of a text) and then S pairs of a key and the text's number plus
+# one. The keys of longer texts are hashes, and end in a zero byte: those of short ones do not, but for the empty text.
+
+
+@dual
+def need(slots):
+    """How many words a table takes."""
+    return 2 * slots + slots // 2
+
+
+@njit(**KERNEL)
+def prepare(shifts, tables, arena, report):
+    """Give each column an empty table of 2 ** (64 - shift) slots, one behind the other; the arena must have room."""
+    used = 0
+    for c in range(tables.shape[0]):
+        slots = 1 << (64 - shifts[c])
+        base = used + slots // 2
+        used += need(slots)
+        for k in range(base, used):
+            arena[k] = NONE
+        tables[c, BASE], tables[c, SHIFT], tables[c, SLOTS] = base, shifts[c], slots
+        tables[c, COUNT] = tables[c, BYTES] = 0
+    for k in range(report.size):
+        report[k] = 0
+    report[USED] = used
+
+
+@dual
+def long_key(buffer, start, length):
+    """A hash of a text of more than 8 bytes."""
+    code = np.uint64(length)
+    for k in range(start, start + length - WORD, WORD):
+        code = (code ^ word_at(buffer, k)) * MULTIPLY
+        code ^= code >> HALF
+    code = (code ^ word_at(buffer, start + length - WORD)) * MULTIPLY
+    code ^= code >> HALF
+    return (code << BYTE) | TOP
+
+
+@dual
+def same_text(buffer, place, start, length):
+    """Whether a text that was seen before is the one at a place."""
+    if np.int64(place & LENGTH) != length:
+        return False
+    before = np.int64(place >> HALF)
+    for k in range(0, length - WORD, WORD):
+        if word_at(buffer, before + k) != word_at(buffer, start + k):
+            return False
+    return length < WORD or word_at(buffer, before + length - WORD) == word_at(buffer, start + length - WORD)
+
+
+@dual
+def grow(tables, c, arena, report):
+    """Move a table to where there is room for four times as many slots; False if there is none."""
+    old, slots = tables[c, BASE], tables[c, SLOTS]
+    wider = 4 * slots
+    if report[USED] + need(wider) > arena.size:
+        return False
+    first = report[USED]
+    base = first + wider // 2
+    shift = tables[c, SHIFT] - 2
+    report[USED] += need(wider)
+    for k in range(tables[c, COUNT]):
+        arena[first + k] = arena[old - slots // 2 + k]
+    for k in range(base, base + 2 * wider):
+        arena[k] = NONE
+    for k in range(old, old + 2 * slots, 2):
+        if arena[k + 1] != NONE:
+            h = np.int64((arena[k] * MULTIPLY) >> np.uint64(shift))
+            while arena[base + 2 * h + 1] != NONE:
+                h = (h + 1) & (wider - 1)
+            arena[base + 2 * h] = arena[k]
+            arena[base + 2 * h + 1] = arena[k + 1]
+    tables[c, BASE], tables[c, SHIFT], tables[c, SLOTS] = base, shift, wider
+    return True
+
+
+@njit(**KERNEL)
+def number_of(buffer, start, length, tables, c, arena, report):
+    """The number of a text in its column, a new one if need be; -1 if there is no room for it."""
+    key = word_at(buffer, start) & MASKS[length] if length <= WORD else long_key(buffer, start, length)
+    while True:
+        base, slots = tables[c, BASE], tables[c, SLOTS]
+        h = np.int64((key * MULTIPLY) >> np.uint64(tables[c, SHIFT]))
+        slot = base + 2 * h
+        number = np.int64(arena[slot + 1])
+        while number > 0:
+            if arena[slot] == key and (
+                length <= WORD or same_text(buffer, arena[base - slots // 2 + number - 1], start, length)
+            ):
+                return number
+            h = (h + 1) & (slots - 1)
+            slot = base + 2 * h
+            number = np.int64(arena[slot + 1])
+        count = tables[c, COUNT]
+        if 2 * count < slots:
+            arena[base - slots // 2 + count] = (np.uint64(start) << HALF) | np.uint64(length)
+            arena[slot] = key
+            arena[slot + 1] = np.uint64(count + 1)
+            tables[c, COUNT] = count + 1
+            tables[c, BYTES] += length
+            return count + 1
+        if not grow(tables, c, arena, report):
+            return 0
+
+
+# --- cells ------------------------------------------------------------------------------------------------------------
+
+
+@njit(**KERNEL)
+def scan(buffer, size, separator, codes, tables, arena, report):
+    """Number the cells, from the row where the report says that we are to the end or to the first trouble.
+
+    Parameters
+    ----------
+    buffer, size
+        bytes, and how many of them count: the last of these is a newline, and `PADDING` more follow them
+    separator
+        the byte between two cells
+    codes
+        the result, int32 [columns, rows]: room for as many rows as there are newlines
+    tables, arena
+        the distinct texts of each column, as `prepare` makes them
+    report
+        where to begin, and what came of it: a code, where the row began at which it ended, the number of rows and of
+        blank lines, and whether there are bytes that are zero or not ASCII
+    """
+    last = codes.shape[0] - 1
+    row, opened = report[ROW], report[AT]
+    column, start = 0, opened
+    first, returned = ONE, NONE  # whether a cell begins with the block, and whether a \r came before it
+    rare = NONE
+    code = FINE
+    begin = opened
+    while begin < size and code == FINE:
+        lines = equal_bits(buffer, begin, NEWLINE)
+        marks = lines | equal_bits(buffer, begin, separator)
+        returns = equal_bits(buffer, begin, RETURN)
+        quotes = equal_bits(buffer, begin, QUOTE)
+        strange = rare_bits(buffer, begin)
+        if size - begin < BLOCK:
+            valid = (ONE << np.uint64(size - begin)) - ONE
+            marks &= valid
+            strange &= valid
+            quotes &= valid
+            returns &= valid
+        rare |= strange
+        # A quote inside a cell is a character like any other, and so is one behind a lone \r, but a lone \r is odd.
+        odd = quotes & ((marks << ONE) | first) | ((returns << ONE) | returned) & ~lines
+        if odd != NONE:
+            code = ODD
+            break
+        first, returned = marks >> FULL, returns >> FULL
+        while marks != NONE:
+            end = begin + lowest_bit(marks)
+            marks &= marks - ONE
+            over = buffer[end] == NEWLINE
+            length = end - start
+            if over:
+                if length > 0 and buffer[end - 1] == RETURN:
+                    length -= 1
+                if length == 0 and column == 0:
+                    report[BLANK] += 1
+                    start = opened = end + 1
+                    continue
+            if over != (column == last):
+                code = COLUMNS
+                break
+            # What nearly always happens is here: a short text that is the first one its table is asked for.
+            key = word_at(buffer, start) & MASKS[min(length, WORD)]
+            c = np.uint64(column)
+            slot = np.uint64(tables[c, BASE]) + (((key * MULTIPLY) >> np.uint64(tables[c, SHIFT])) << ONE)
+            number = np.int64(arena[slot + ONE])
+            if (arena[slot] != key) | (length > WORD) | (number == 0):
+                number = number_of(buffer, start, length, tables, column, arena, report)
+                if number == 0:
+                    code = ROOM
+                    break
+            codes[c, np.uint64(row)] = number - 1
+            column += 1
+            start = end + 1
+            if over:
+                row += 1
+                column = 0
+                opened = start
+        begin += BLOCK
+    report[CODE], report[AT], report[ROW] = code, opened, row
+    report[RARE] |= np.int64(rare != NONE)
+
+
+@njit(**KERNEL)
+def fill(buffer, tables, arena, offsets, texts):
+    """Put the distinct texts of the columns one behind the other, and where each begins within its column."""
+    at, written = 0, 0
+    for c in range(tables.shape[0]):
+        place = tables[c, BASE] - tables[c, SLOTS] // 2
+        begin = written
+        for k in range(tables[c, COUNT]):
+            offsets[at + k] = written - begin
+            start = np.int64(arena[place + k] >> HALF)
+            for j in range(np.int64(arena[place + k] & LENGTH)):
+                texts[written] = buffer[start + j]
+                written += 1
+        offsets[at + tables[c, COUNT]] = written - begin
+        at += tables[c, COUNT] + 1

@@ -1,0 +1,243 @@
+"""Tables in files, as streams of Arrow record batches: CSV, Parquet, Arrow and Feather, read in constant memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+
+from lols.errors import LolsError
+from lols.io.csv_file import read_batches
+from lols.io.csv_head import Head, look, opened, reading, reason
+from lols.io.csv_quoted import Mark, line_of
+
+__all__ = ["PIECE", "TableSource", "as_table", "open_table"]
+
+PIECE = 1 << 22
+PARQUET, ARROW = b"PAR1", b"ARROW1"  # how files of these kinds begin
+ROWS = 1 << 16  # in a batch of Parquet
+
+
+class TableSource:
+    """One or more files with the same columns, following each other as one table; made by `open_table`."""
+
+    def __init__(self, files: Sequence[_File], names: Sequence[str]):
+        self.names = list(names)
+        self._files = list(files)
+        self._begins: list[int] = []  # the row with which each file begins, as far as is known
+
+    def batches(self, piece: int = PIECE, threads: int = 1) -> Iterator[Any]:
+        """The rows in batches, from the first one on whenever it is called.
+
+        Parameters
+        ----------
+        piece
+            how many bytes of a CSV file make a batch, about
+        threads
+            how many pieces of a CSV file are worked on at once
+
+        Returns
+        -------
+        Iterator[pa.RecordBatch]
+            cells of CSV files are ``pa.dictionary(pa.int32(), pa.string())``, the texts as they stand: an empty cell
+            is an empty text; the other formats have the types that are in the file
+        """
+        self._begins = []
+        row = 0
+        for file in self._files:
+            self._begins.append(row)
+            for batch in file.batches(self.names, piece, threads):
+                yield batch
+                row += batch.num_rows
+
+    def place(self, row: int) -> str:
+        """Where a row is that `batches` has come to: file and line, or file and row."""
+        k = max(k for k, begin in enumerate(self._begins or [0]) if begin <= row)
+        return self._files[k].place(row - (self._begins or [0])[k])
+
+
+def open_table(
+    paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    header: bool | None = None,
+    names: Sequence[str] | None = None,
+    separator: str | None = None,
+) -> TableSource:
+    """Look at the files of a table; the first bytes of each tell its format.
+
+    Parameters
+    ----------
+    paths
+        a file or several: CSV (or compressed by gzip), Parquet, Arrow or Feather. If they have column names, the
+        columns of later files are put into the order of the first one
+    header
+        whether CSV files begin with a line of column names; None: if it looks like that
+    names
+        what to call the columns, whatever the files call them; else, where there is no header, column1, column2, ...
+    separator
+        the character between the cells of CSV files; None: a comma, semicolon, tab or bar, as it seems
+
+    >>> import tempfile; path = tempfile.mkdtemp() + "/ages.csv"
+    >>> _ = open(path, "w").write("name,age\\nAda,36\\nBob,\\n")
+    >>> table = open_table(path)
+    >>> table.names, [batch.to_pylist() for batch in table.batches()]
+    (['name', 'age'], [[{'name': 'Ada', 'age': '36'}, {'name': 'Bob', 'age': ''}]])
+    >>> table.place(1)[-6:]
+    'line 3'
+    """
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not given:
+        raise LolsError("no file; name at least one")
+    files: list[_File] = []
+    called: list[str] | None = None  # in the first file
+    for number, path in enumerate(os.fspath(path) for path in given):
+        # Later files follow the first one: with no header in it there is none.
+        wanted = False if number > 0 and header is None and called is None else header
+        file = _opened_file(path, wanted, separator, called)
+        if number == 0:
+            called = file.names
+        elif file.count != files[0].count and (called is None or file.names is None):
+            raise LolsError(
+                f"{path}: {file.count} columns, but {files[0].path} has {files[0].count}; make them the same"
+            )
+        file.arrange(called, files[0] if files else file)
+        files.append(file)
+    count = files[0].count
+    if names is not None and len(names) != count:
+        raise LolsError(f"{files[0].path}: {count} columns, but {len(names)} names are given; name each")
+    chosen = list(names) if names is not None else called or [f"column{k + 1}" for k in range(count)]
+    chosen = [name or f"column{k + 1}" for k, name in enumerate(chosen)]
+    for k, name in enumerate(chosen):
+        if name in chosen[:k]:
+            raise LolsError(f"{files[0].path}: two columns are called {name!r}; rename one, or give names")
+    return TableSource(files, chosen)
+
+
+def as_table(data: Any) -> Any:
+    """A table in memory as a ``pa.Table``: of pandas, polars, pyarrow, or a dictionary of columns.
+
+    >>> as_table({"a": [1, 2], "b": ["x", None]}).to_pylist()
+    [{'a': 1, 'b': 'x'}, {'a': 2, 'b': None}]
+    """
+    try:
+        if isinstance(data, pa.Table):
+            return data
+        if isinstance(data, pa.RecordBatch):
+            return pa.Table.from_batches([data])
+        if isinstance(data, Mapping):
+            return pa.table({str(name): column for name, column in data.items()})
+        if type(data).__module__.split(".")[0] == "pandas" and hasattr(data, "columns"):
+            return pa.Table.from_pandas(data, preserve_index=False)
+        if hasattr(data, "collect_schema") and hasattr(data, "collect"):  # polars, not yet computed
+            data = data.collect()
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise LolsError(f"the {type(data).__name__} cannot be made into a table: {reason(error)}") from error
+    kinds = "a pandas or polars data frame, a pyarrow table, or a dictionary of columns"
+    raise LolsError(f"a {type(data).__name__} is not a table; give {kinds}")
+
+
+# --- one file ---------------------------------------------------------------------------------------------------------
+
+
+class _File:
+    """A file, and which of its columns go where."""
+
+    def __init__(self, path: str, names: list[str] | None, count: int):
+        self.path, self.names, self.count = path, names, count
+        self.order = list(range(count))
+
+    def arrange(self, called: list[str] | None, first: _File) -> None:
+        """Put the columns into the order of the first file, if both have names."""
+        if called is None or self.names is None or called == self.names:
+            return
+        for ours, theirs, more, less in ((self.names, called, self, first), (called, self.names, first, self)):
+            for name in ours:
+                if name not in theirs:
+                    raise LolsError(
+                        f"{self.path}: column {name!r} is in {more.path}, but not in {less.path}; make them the same"
+                    )
+        for name in self.names:
+            if self.names.count(name) > 1:
+                raise LolsError(f"{self.path}: two columns are called {name!r}; rename one, or give names")
+        self.order = [self.names.index(name) for name in called]
+
+    def batches(self, names: list[str], piece: int, threads: int) -> Iterator[Any]:
+        """The rows, the columns in order."""
+        raise NotImplementedError
+
+    def place(self, row: int) -> str:
+        """A row in words."""
+        return f"{self.path}, row {row + 1}"
+
+
+class _Csv(_File):
+    def __init__(self, head: Head):
+        super().__init__(head.path, head.names, head.columns)
+        self.head = head
+        self.marks: list[Mark] = []
+
+    def batches(self, names: list[str], piece: int, threads: int) -> Iterator[Any]:
+        self.marks = []
+        return read_batches(self.head, self.order, names, piece, threads, self.marks.append)
+
+    def place(self, row: int) -> str:
+        mark = next((m for m in reversed(self.marks) if m.row <= row), None)
+        line = mark.line + row - mark.row if mark is not None and mark.plain else line_of(self.head, row)
+        return f"{self.path}, line {line}"
+
+
+class _Binary(_File):
+    """Parquet or Arrow."""
+
+    def __init__(self, path: str, parquet: bool):
+        self.parquet = parquet
+        with _arrow(path), self._reader(path) as reader:
+            schema = reader.schema_arrow if parquet else reader.schema
+            empty = parquet and reader.metadata.num_rows == 0
+        super().__init__(path, list(schema.names), len(schema.names))
+        if not self.count or empty:
+            raise LolsError(f"{path}: is empty; give a table with a row of data")
+
+    def _reader(self, path: str) -> Any:
+        return pyarrow.parquet.ParquetFile(path) if self.parquet else pyarrow.ipc.open_file(pa.memory_map(path))
+
+    def batches(self, names: list[str], piece: int, threads: int) -> Iterator[Any]:
+        rows = 0
+        with _arrow(self.path), self._reader(self.path) as reader:
+            if self.parquet:
+                found = reader.iter_batches(ROWS)
+            else:
+                found = (reader.get_batch(k) for k in range(reader.num_record_batches))
+            for batch in found:
+                rows += batch.num_rows
+                if not self.parquet:
+                    batch.validate(full=True)  # or else damaged offsets would lead anywhere
+                if batch.num_rows:
+                    yield pa.RecordBatch.from_arrays([batch.column(c) for c in self.order], names=names)
+        if rows == 0:
+            raise LolsError(f"{self.path}: is empty; give a table with a row of data")
+
+
+@contextlib.contextmanager
+def _arrow(path: str) -> Iterator[None]:
+    """Say in one line what Arrow finds wrong with a file."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise LolsError(f"{path}: damaged data ({reason(error)}); make or fetch the file again") from error
+
+
+def _opened_file(path: str, header: bool | None, separator: str | None, called: list[str] | None) -> _File:
+    """A file by the bytes with which it begins."""
+    with opened(path) as stream, reading(path):
+        magic = stream.read(len(ARROW))
+    if magic.startswith((PARQUET, ARROW)):
+        return _Binary(path, magic.startswith(PARQUET))
+    return _Csv(look(path, separator, header, called))

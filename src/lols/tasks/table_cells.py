@@ -1,0 +1,143 @@
+"""The cells of a table's column, as numbers or as numbered texts, whatever kind of table they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.errors import LolsError
+
+__all__ = ["MISSING", "Cells", "cells_of_array", "cells_of_batch", "numbers_of"]
+
+MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+
+
+class Cells(NamedTuple):
+    """A column of a piece of a table: numbers, or texts each of which is kept once."""
+
+    numbers: np.ndarray | None = None  # float64, NaN where there is none
+    codes: np.ndarray | None = None  # int32, which text; -1 where there is none
+    texts: Sequence[str] = ()
+    typed: bool = True  # False where texts are all there is, as in CSV: they may mean numbers
+
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        cells = self.numbers if self.numbers is not None else self.codes
+        return 0 if cells is None else int(cells.size)
+
+    def counts(self) -> np.ndarray:
+        """How often each text is there."""
+        assert self.codes is not None
+        return np.bincount(self.codes[self.codes >= 0] if self.typed else self.codes, minlength=len(self.texts))
+
+    def text(self, row: int) -> str:
+        """One cell as text; empty where there is none."""
+        if self.numbers is not None:
+            return "" if np.isnan(self.numbers[row]) else f"{self.numbers[row]:g}"
+        assert self.codes is not None
+        return str(self.texts[int(self.codes[row])]) if self.codes[row] >= 0 else ""
+
+
+def numbers_of(texts: Sequence[str], missing: Sequence[str] = MISSING) -> tuple[np.ndarray, int]:
+    """Texts as numbers, NaN where they say that there is none; and which text is no number, -1 if all are.
+
+    >>> numbers_of(["1.5", " 2e3", "?", "x"])
+    (array([1.5e+00, 2.0e+03,     nan,     nan]), 3)
+    """
+    if len(texts) > 256:
+        quick = _quick_numbers(texts, missing)
+        if quick is not None:
+            return quick, -1
+    made = np.full(len(texts), np.nan)
+    for k, text in enumerate(texts):
+        if text in missing:
+            continue
+        try:
+            made[k] = float(text)
+        except ValueError:
+            return made, k
+        if "_" in text:  # Python reads 1_000 as a number, and nobody else does
+            return made, k
+    return made, -1
+
+
+def _quick_numbers(texts: Sequence[str], missing: Sequence[str]) -> np.ndarray | None:
+    """The same without a Python number for each; None where a text needs a closer look."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = pa.array(texts, pa.string())
+    empty = pc.is_in(array, value_set=pa.array(list(missing), pa.string()))
+    try:
+        numbers = pc.cast(pc.if_else(empty, None, array), pa.float64())
+    except pa.ArrowInvalid:
+        return None
+    return np.array(numbers.to_numpy(zero_copy_only=False), np.float64)
+
+
+def cells_of_array(values: np.ndarray) -> Cells:
+    """The cells of a NumPy array: numbers as they are, all else as texts; None and NaN are missing."""
+    if values.dtype.kind in "fiub":
+        return Cells(numbers=values.astype(np.float64))
+    if values.dtype.kind in "mM":
+        made = values.astype("datetime64[s]" if values.dtype.kind == "M" else "timedelta64[s]")
+        return Cells(numbers=np.where(np.isnat(made), np.nan, made.astype(np.int64).astype(np.float64)))
+    known: dict[str, int] = {}
+    codes = np.empty(values.size, np.int32)
+    number = True
+    for row, value in enumerate(values.tolist()):
+        none = value is None or (isinstance(value, float) and np.isnan(value))
+        number = number and (none or isinstance(value, int | float))
+        codes[row] = -1 if none else known.setdefault(str(value), len(known))
+    if number:
+        return Cells(numbers=np.array([np.nan if v is None else float(v) for v in values.tolist()], np.float64))
+    return Cells(codes=codes, texts=list(known))
+
+
+def cells_of_batch(batch: Any, names: Sequence[str], typed: bool = True) -> dict[str, Cells]:
+    """The cells of the named columns of an Arrow table or record batch."""
+    return {name: _cells(name, batch.column(name), typed) for name in names}
+
+
+def _cells(name: str, column: Any, typed: bool) -> Cells:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # of no chunks, or too large for one
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+        column = column.cast(pa.string()).dictionary_encode()
+        kind = column.type
+    if pa.types.is_dictionary(kind):
+        if not _is_text(kind.value_type):
+            return _cells(name, column.cast(kind.value_type), typed)
+        codes = column.indices
+        codes = codes.fill_null(-1) if codes.null_count else codes
+        return Cells(
+            codes=codes.to_numpy(zero_copy_only=False).astype(np.int32, copy=False),
+            texts=column.dictionary.to_pylist(),
+            typed=typed,
+        )
+    if pa.types.is_temporal(kind):
+        unit = pa.timestamp("us") if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else None
+        column = column.cast(unit).cast(pa.int64()) if unit is not None else column.cast(pa.int64())
+    elif pa.types.is_null(kind):
+        return Cells(numbers=np.full(len(column), np.nan))
+    elif not any(
+        f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    ):
+        raise LolsError(f"column '{name}' holds {kind}; a column must hold numbers or texts: leave it out")
+    numbers = pc.cast(column, pa.float64(), safe=False)
+    return Cells(numbers=np.array(numbers.to_numpy(zero_copy_only=False), np.float64))
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view")

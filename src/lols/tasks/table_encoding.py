@@ -1,0 +1,346 @@
+"""From the cells of a table to features: categories one by one, numbers by bins or scaled, and products of columns.
+
+A column's values are numbered. The commonest value of a column of numbers is its background, which has no feature: in
+most tables most cells are background, and cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from lols.errors import ConfigurationError, LolsError
+from lols.examples import Items
+from lols.hashing import mix
+from lols.io.strings import Texts, texts_of
+from lols.tasks.table_cells import MISSING, Cells, numbers_of
+from lols.tasks.table_scan import ColumnScan, quantiles
+
+__all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined"]
+
+NUMERIC = ("bins", "scaled", "both")
+MOST_PRODUCTS = 1 << 20
+BIAS = 1  # types before those of the columns
+KEPT = 1 << 22  # places for what types contribute, over all nodes
+
+
+class Rows(NamedTuple):
+    """Rows as the types of feature that each has, and features of its own."""
+
+    bounds: np.ndarray  # [rows + 1]: where a row's types begin
+    types: np.ndarray  # int32
+    start: np.ndarray  # [rows + 1], or empty: where the features of its own begin
+    ids: np.ndarray
+    values: np.ndarray
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return int(self.bounds.size) - 1
+
+
+class ColumnCode(NamedTuple):
+    """How the values of a column are numbered: missing is 0, then bins or categories in their order."""
+
+    name: str
+    kind: str  # "number" or "category"
+    edges: np.ndarray  # of the bins: bin k holds what is below edge k, and not below the one before
+    texts: list[str]
+    background: int  # the number that has no feature, -1 if all have one
+    centre: float = 0.0
+    width: float = 1.0
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return 1 + (self.edges.size + 1 if self.kind == "number" else len(self.texts))
+
+
+class TableEncoder:
+    """Numbers the values of columns, and makes features of them.
+
+    Parameters
+    ----------
+    columns
+        How the values of each column are numbered.
+    numeric
+        What a number's feature is: its bin, its scaled value, or both.
+    interactions
+        Pairs of columns whose values together are features, too.
+    missing
+        Texts that say that there is no value.
+
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[ColumnCode],
+        numeric: str = "bins",
+        interactions: Sequence[tuple[str, str]] = (),
+        missing: Sequence[str] = MISSING,
+    ):
+        if numeric not in NUMERIC:
+            raise ConfigurationError(f"numeric is '{numeric}': choose {', '.join(NUMERIC)}")
+        self.columns, self.numeric, self.missing = list(columns), numeric, tuple(missing)
+        self.interactions = [(a, b) for a, b in interactions]
+        numbers = {c.name: k for k, c in enumerate(self.columns)}
+        self.pairs: list[tuple[int, int]] = []
+        for a, b in self.interactions:
+            for name in (a, b):
+                if name not in numbers:
+                    raise ConfigurationError(f"the interaction {a} * {b} names '{name}', which is no column in use")
+            if self.columns[numbers[a]].size * self.columns[numbers[b]].size > MOST_PRODUCTS:
+                raise ConfigurationError(
+                    f"the interaction {a} * {b} has more than a million pairs of values: use fewer bins"
+                )
+            self.pairs.append((numbers[a], numbers[b]))
+        self._known: dict[int, dict[str, int]] = {}
+        sizes = [c.size for c in self.columns] + [self.columns[a].size * self.columns[b].size for a, b in self.pairs]
+        self.first = BIAS + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        self.unknown = np.zeros(len(self.columns), np.int64)  # cells so far whose text training never showed
+
+    @classmethod
+    def from_scans(
+        cls, scans: Sequence[ColumnScan], rows: int, bins: int | None = None, **options: Any
+    ) -> TableEncoder:
+        """The encoder that suits what was found in a table."""
+        bins = bins or int(min(32, max(4, rows**0.5 / 4)))
+        return cls([_code(scan, bins) for scan in scans], **options)
+
+    @property
+    def types(self) -> int:
+        """How many types of feature there are."""
+        return int(self.first[-1])
+
+    # --- rows ---
+
+    def encode(self, table: Mapping[str, Cells], count: int) -> Rows:
+        """The rows of a piece of a table."""
+        local = [self._numbered(k, table[c.name]) for k, c in enumerate(self.columns)]
+        whole = np.empty((len(self.columns) + len(self.pairs), count), np.int32)
+        for k, (column, numbers) in enumerate(zip(self.columns, local, strict=True)):
+            if column.kind == "number" and self.numeric == "scaled":
+                whole[k] = np.where(numbers == 0, self.first[k], -1)  # a missing value is a feature all the same
+                continue
+            _place(numbers, column.background, int(self.first[k]), whole[k])
+        for k, (a, b) in enumerate(self.pairs, len(self.columns)):
+            first, second = self.columns[a], self.columns[b]
+            product = np.where((local[a] < 0) | (local[b] < 0), -1, local[a].astype(np.int64) * second.size + local[b])
+            background = first.background * second.size + second.background
+            _place(
+                product,
+                background if min(first.background, second.background) >= 0 else -1,
+                int(self.first[k]),
+                whole[k],
+            )
+        bounds, types = np.empty(count + 1, np.int64), np.empty(whole.size + count, np.int32)
+        filled = _compress(whole, bounds, types)
+        return Rows(bounds, types[:filled].copy(), *self._own(table, count))
+
+    def _own(self, table: Mapping[str, Cells], count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The scaled values of the columns of numbers."""
+        nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+        if self.numeric == "bins":
+            return nothing
+        numbered = [(k, c) for k, c in enumerate(self.columns) if c.kind == "number"]
+        values = np.zeros((count, len(numbered)), np.float32)
+        for j, (_, column) in enumerate(numbered):
+            values[:, j] = _scaled(_numbers(column, table[column.name], self.missing), column)
+        ids = np.array([mix(mix(k, 0x5CA1ED), 1) for k, _ in numbered], np.int64)
+        there = values != 0.0
+        start = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
+        return start, np.broadcast_to(ids, there.shape)[there], values[there]
+
+    def _numbered(self, k: int, cells: Cells) -> np.ndarray:
+        """The number of each cell's value; -1 for a category that training never showed."""
+        column = self.columns[k]
+        if column.kind == "number":
+            if cells.numbers is not None:
+                return _binned(cells.numbers, column.edges)
+            assert cells.codes is not None
+            each = _binned(_numbers_of_texts(column, cells, self.missing), column.edges)
+        else:
+            cells = _as_texts(cells)
+            assert cells.codes is not None
+            known = self._known.setdefault(k, {text: n for n, text in enumerate(column.texts, 1)})
+            each = np.array([0 if t in self.missing else known.get(t, -1) for t in cells.texts], np.int32)
+            if (each < 0).any():
+                self.unknown[k] += int(cells.counts()[each < 0].sum())
+        if each.size == 0:
+            return np.zeros(cells.size, np.int32)
+        taken: np.ndarray = each[cells.codes] if not cells.typed else np.where(cells.codes < 0, 0, each[cells.codes])
+        return taken
+
+    def items(self, rows: Rows, nodes: int) -> Items:
+        """The rows as items of a search space, one each."""
+        return items_of(rows, self.types, nodes)
+
+    # --- files ---
+
+    def describe(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Plain values and arrays, for model files."""
+        facts = [
+            {"name": c.name, "kind": c.kind, "background": c.background, "centre": c.centre, "width": c.width}
+            for c in self.columns
+        ]
+        texts = texts_of([text for c in self.columns for text in c.texts])
+        ends = np.cumsum([0] + [len(c.texts) for c in self.columns])
+        edges = np.cumsum([0] + [c.edges.size for c in self.columns])
+        tensors = {
+            "table.texts": np.array(texts.buffer),
+            "table.begin": texts.begin,
+            "table.end": texts.end,
+            "table.categories": ends.astype(np.int64),
+            "table.edges": np.concatenate([np.zeros(0), *(c.edges for c in self.columns)]),
+            "table.bins": edges.astype(np.int64),
+        }
+        made = {"columns": facts, "numeric": self.numeric, "missing": list(self.missing)}
+        return made | {"interactions": [list(pair) for pair in self.interactions]}, tensors
+
+    @classmethod
+    def from_description(cls, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> TableEncoder:
+        """The encoder that a model file describes."""
+        texts = Texts(tensors["table.texts"], tensors["table.begin"], tensors["table.end"]).strings()
+        ends, bins, edges = tensors["table.categories"], tensors["table.bins"], tensors["table.edges"]
+        count = len(facts["columns"])
+        if ends.shape != (count + 1,) or bins.shape != (count + 1,) or ends[-1] != len(texts) or bins[-1] != edges.size:
+            raise ValueError("the columns of the table do not fit")
+        columns = [
+            ColumnCode(
+                str(c["name"]),
+                str(c["kind"]),
+                edges[bins[k] : bins[k + 1]],
+                texts[int(ends[k]) : int(ends[k + 1])],
+                int(c["background"]),
+                float(c["centre"]),
+                float(c["width"]),
+            )
+            for k, c in enumerate(facts["columns"])
+        ]
+        pairs = [(str(a), str(b)) for a, b in facts["interactions"]]
+        return cls(columns, str(facts["numeric"]), pairs, [str(m) for m in facts["missing"]])
+
+
+def items_of(rows: Rows, kinds: int, nodes: int) -> Items:
+    """Rows as items: a feature for each of the `kinds` of type, and those of their own."""
+    ids = np.array([mix(k, 0x7AB1E) for k in range(kinds)], np.int64)
+    start, values, types, bounds = np.arange(kinds + 1), np.ones(kinds, np.float32), rows.types, rows.bounds
+    if rows.start.size:
+        start = np.concatenate([start, kinds + rows.start[1:]])
+        ids, values = np.concatenate([ids, rows.ids]), np.concatenate([values, rows.values])
+        types = np.insert(types, bounds[1:], kinds + np.arange(rows.rows, dtype=np.int32))
+        bounds = bounds + np.arange(rows.rows + 1)
+    # With many nodes few rows of a batch meet at one: keeping what types contribute there would not pay.
+    lasting = kinds if kinds * nodes <= KEPT else 0
+    return Items(np.arange(rows.rows + 1), types, start, ids, values, lasting=lasting, bounds=bounds)
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """Rows one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+
+    def shifted(name: str) -> np.ndarray:
+        arrays = [getattr(part, name) for part in parts]
+        if not arrays[0].size:
+            return np.zeros(0, np.int64)
+        ends = np.cumsum([0] + [int(a[-1]) for a in arrays])
+        return np.concatenate([[0], *(a[1:] + end for a, end in zip(arrays, ends[:-1], strict=True))]).astype(np.int64)
+
+    flat = [np.concatenate([getattr(part, name) for part in parts]) for name in ("types", "ids", "values")]
+    return Rows(shifted("bounds"), flat[0], shifted("start"), flat[1], flat[2])
+
+
+def _code(scan: ColumnScan, bins: int) -> ColumnCode:
+    if scan.kind == "category":
+        return ColumnCode(scan.name, "category", np.zeros(0), scan.categories(), -1)
+    values, weights = scan.values, scan.weights
+    finite = np.isfinite(values)
+    if not finite.any():
+        return ColumnCode(scan.name, "number", np.zeros(0), [], 0 if scan.empty else 1)
+    values, weights = values[finite], weights[finite]
+    if values.size <= bins:
+        edges = values[1:]
+    else:
+        # By weight, so that bins are met about equally often; and some by value, so that rare ranges are told apart.
+        spread = quantiles(values, np.ones(values.size), bins // 2)
+        edges = np.union1d(quantiles(values, weights, bins), spread)
+    sizes = np.bincount(_binned(values, edges), weights=weights, minlength=edges.size + 2)
+    sizes[0] = scan.empty
+    logs = np.sign(values) * np.log1p(np.abs(values))
+    centre = float(np.average(logs, weights=weights))
+    width = float(np.sqrt(np.average((logs - centre) ** 2, weights=weights)))
+    return ColumnCode(scan.name, "number", edges, [], int(sizes.argmax()), centre, width or 1.0)
+
+
+def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    made = np.searchsorted(edges, numbers, side="right").astype(np.int32) + np.int32(1)
+    made[np.isnan(numbers)] = 0
+    return made
+
+
+def _scaled(numbers: np.ndarray, column: ColumnCode) -> np.ndarray:
+    """Logarithms of the size, with their sign, by their distance from the mean; 0 where there is none."""
+    with np.errstate(invalid="ignore"):
+        logs = np.sign(numbers) * np.log1p(np.minimum(np.abs(numbers), 1e300))
+    made = np.clip((logs - column.centre) / column.width, -10.0, 10.0)
+    made[np.isnan(numbers)] = 0.0
+    return made
+
+
+def _numbers(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.ndarray:
+    if cells.numbers is not None:
+        return cells.numbers
+    assert cells.codes is not None
+    each = _numbers_of_texts(column, cells, missing)
+    return np.where(cells.codes < 0, np.nan, each[cells.codes]) if each.size else np.full(cells.size, np.nan)
+
+
+def _numbers_of_texts(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.ndarray:
+    assert cells.codes is not None
+    numbers, wrong = numbers_of(cells.texts, missing)
+    if wrong >= 0:
+        raise NoNumber(column.name, int(np.argmax(cells.codes == wrong)), str(cells.texts[wrong]))
+    return numbers
+
+
+class NoNumber(LolsError):
+    """A text where a number must be: says in which row of a piece."""
+
+    def __init__(self, column: str, row: int, text: str):
+        super().__init__(f"row {row}, column '{column}': '{text}' is no number, as the column's values are in training")
+        self.column, self.row, self.text = column, row, text
+
+
+def _as_texts(cells: Cells) -> Cells:
+    """Numbers as texts, for a column of categories."""
+    if cells.numbers is None:
+        return cells
+    values, codes = np.unique(cells.numbers, return_inverse=True)
+    codes = np.where(np.isnan(cells.numbers), -1, codes).astype(np.int32)
+    return Cells(codes=codes, texts=[f"{v:g}" for v in values.tolist()])
+
+
+def _place(numbers: np.ndarray, background: int, first: int, out: np.ndarray) -> None:
+    """Types in place of numbers; -1 for the background, and for what is not known."""
+    out[:] = numbers + first
+    out[(numbers == background) | (numbers < 0)] = -1
+
+
+@njit(cache=True, nogil=True)
+def _compress(whole, bounds, types):
+    """Row by row the types that there are, the bias first."""
+    n = 0
+    for row in range(whole.shape[1]):
+        bounds[row] = n
+        types[n] = 0
+        n += 1
+        for k in range(whole.shape[0]):
+            if whole[k, row] >= 0:
+                types[n] = whole[k, row]
+                n += 1
+    bounds[whole.shape[1]] = n
+    return n
