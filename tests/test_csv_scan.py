@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import numpy as np
@@ -109,10 +111,46 @@ def test_many_distinct_texts(seed: int, count: int) -> None:
 @pytest.mark.parametrize("before", [0, 1, 62, 63, 64, 65, 128])
 def test_what_is_odd_is_found_wherever_it_is(before: int) -> None:
     start = b"x" * before + b","
-    for odd in (b'"a"\n', b'a\n"b",c\n', b"\ra,b\n", b"\r\r\n", b'a\r"b"\n'):
+    for odd in (
+        b'"a""b"\n',
+        b'"a"b\n',
+        b'a\n"b","c\n',
+        b"\ra,b\n",
+        b"\r\r\n",
+        b'a\r"b"\n',
+        b'"a"\rb\n',
+        b'b"\n"a",b""c\n"\n',
+    ):
         assert scan(start + odd, 2).code == csv_scan.ODD
-    for fine in (b'x"a"b"\n', b"b\r\n", b'b "\r\n\r\n', b'b\n 2"",x\n'):
+    for fine in (b'"a"\r\n', b'"\ra,\r\n"\n"b","c"\n', b'x"a"b"\n', b"b\r\n", b'b "\r\n\r\n', b'b\n 2"",x\n'):
         assert scan(start + fine, 2).code == csv_scan.FINE
+
+
+@pytest.mark.uncompiled
+@given(
+    st.lists(st.tuples(*[st.text(st.sampled_from("ab,\n\r é"), max_size=40)] * 2), min_size=1, max_size=9), st.data()
+)
+def test_quoted_cells_are_read_at_full_speed(rows: list[tuple[str, str]], data: st.DataObject) -> None:
+    def write(cell: str) -> str:
+        bare = not set(cell) & set(",\n\r") and data.draw(st.booleans())
+        return cell if bare else f'"{cell}"'
+
+    scanned = scan("".join(",".join(map(write, row)) + "\n" for row in rows).encode(), 2)
+    assert (scanned.code, scanned.rows) == (csv_scan.FINE, len(rows))
+    assert columns_of(scanned.batch) == [numbered([row[c] for row in rows]) for c in range(2)]
+
+
+@pytest.mark.uncompiled
+@given(st.text(st.sampled_from('",\n\rax'), max_size=140))
+def test_whatever_is_read_is_what_the_csv_module_reads(text: str) -> None:
+    """Or it is left to the slow way."""
+    rows = [row for row in csv.reader(io.StringIO(text + "\n", newline="")) if row]
+    columns = len(rows[0]) if rows else 1
+    scanned = scan((text + "\n").encode(), columns)
+    if scanned.code == csv_scan.FINE:
+        assert [list(row.values()) for row in scanned.batch.to_pylist()] == rows
+    elif scanned.code == csv_scan.COLUMNS:
+        assert any(len(row) != columns for row in rows)
 
 
 @pytest.mark.uncompiled

@@ -96,17 +96,19 @@ def test_both_ways_of_reading_give_the_same(tmp_path: Path, piece: int) -> None:
     rows = [[f"{k % 3}", f"name {k}", "", "x" * (k % 20)] for k in range(40)]
     plain = "".join(",".join(row) + "\n" for row in rows)
     fast = open_table(write(tmp_path / "fast.csv", plain), header=False)
-    slow = open_table(write(tmp_path / "slow.csv", plain.replace("name 0", '"name 0"')), header=False)
-    late = open_table(write(tmp_path / "late.csv", plain.replace("name 39", '"name 39"')), header=False)
-    for table in (fast, slow, late):
+    some = plain.replace("name 12", '"name 12"').replace("name 0", '"name 0"')
+    half = open_table(write(tmp_path / "half.csv", some), header=False)
+    slow = open_table(write(tmp_path / "slow.csv", plain.replace("name 0", '"na"me 0')), header=False)
+    late = open_table(write(tmp_path / "late.csv", plain.replace("name 39", '"na"me 39')), header=False)
+    for table in (fast, half, slow, late):
         assert rows_of(table, piece=piece) == rows_of(table, piece=piece, threads=3) == rows
         assert [table.place(k).split()[-1] for k in (0, 7, 39)] == ["1", "8", "40"]
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("quote", ["", '"'])
-def test_cells_stay_as_they_stand(tmp_path: Path, quote: str) -> None:
-    text = f"\n a ,,NA\r\n\n\n{quote}1.50{quote},null, \n\r\n?,\té,nan"
+@pytest.mark.parametrize(("begin", "end"), [("", ""), ('"', '"'), ('""', "")])
+def test_cells_stay_as_they_stand(tmp_path: Path, begin: str, end: str) -> None:
+    text = f"\n a ,,NA\r\n\n\n{begin}1.50{end},null, \n\r\n?,\té,nan"
     table = open_table(write(tmp_path / "t.txt", text), header=False, separator=",")
     assert rows_of(table, piece=3) == [[" a ", "", "NA"], ["1.50", "null", " "], ["?", "\té", "nan"]]
     assert [table.place(k).split()[-1] for k in range(3)] == ["2", "5", "7"]
@@ -207,7 +209,7 @@ def test_files_follow_each_other(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     wrong = "3 columns instead of 2: 'e,f,g'; correct the row, or name the separator"
-    for quote in ("", '"'):
+    for quote in ("", '"', '""'):
         text = f"a,{quote}b{quote}\n\nc,d\ne,f,g\n"
         assert fails(write(path, text), separator=",", header=False) == f"{path}, line 4: {wrong}"
         for bad, what in ((b"\0", "a zero byte"), (b"\xff", "byte 0xff is not UTF-8")):

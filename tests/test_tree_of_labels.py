@@ -214,6 +214,11 @@ def test_frequent_labels_lie_near_the_root(counts: list[int]) -> None:
     weights = np.maximum(np.array(counts, np.float64), 0.5)
     chances, steps = weights / weights.sum(), depths(tree.nested())
     taken = np.array([steps[label] for label in range(len(counts))])
+    for part in nodes(tree.nested()):
+        sums = np.cumsum(weights[leaves(part)])
+        if len(part) == 2:  # no cut leaves the two sides more alike
+            left = sums[len(leaves(part[0])) - 1]
+            assert abs(2 * left - sums[-1]) == np.abs(2 * sums[:-1] - sums[-1]).min()
     # Fano's code: at most one bit more than the entropy. And no part that is split again has more than two thirds of
     # the whole: if its larger side had more, moving one label to the other side would make them more alike.
     assert (chances * taken).sum() <= (chances * -np.log2(chances)).sum() + 1 + 1e-9

@@ -50,7 +50,11 @@ def test_random_spaces_need_no_trick(name: str, roll_out: str, data: st.DataObje
         "roll_out": roll_out,
         "roll_in": data.draw(st.sampled_from(["learned", "reference", "mixture"])),
         "ties": data.draw(st.sampled_from(["first", "random"])),
-        "learner": data.draw(st.sampled_from(["hinge", "csoaa", lols.LearnerSettings(slack=0.0)])),
+        "learner": data.draw(
+            st.sampled_from(
+                ["hinge", "csoaa", lols.LearnerSettings(slack=0.0), lols.LearnerSettings(slack=0.0, margin="weighted")]
+            )
+        ),
         "seed": data.draw(st.integers(0, 9)),
         "passes": 3,
     }

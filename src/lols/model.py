@@ -23,6 +23,8 @@ from lols.space import Reference, SearchSpace
 
 __all__ = ["Follower", "Model", "load"]
 
+NOTED = 1 << 12  # numbers of a setting that a model file tells of
+
 
 @dataclass
 class Model:
@@ -114,7 +116,7 @@ class Model:
             "space": {
                 "name": self.space.name,
                 "digest": bind("Space", self.space.functions()).digest,
-                "settings": {k: np.asarray(v).tolist() for k, v in self.space.settings.items()},
+                "settings": {k: np.asarray(v).tolist() for k, v in self.space.settings.items() if np.size(v) <= NOTED},
                 "actions": self.space.sizes.actions,
             },
             "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},

@@ -207,10 +207,13 @@ def toss(plan, learned, beta, shared_stream, own_stream):
 
 @dual
 def evaluate(
-    space, reference, x, y, s, t, limit, legal, policy, plan, of, first_item, item_count, round_key, comparing, scratch,
-    batch, b,
+    space, reference, x, y, s, t, limit, legal, policy, plan, of, first_item, item_count, round_key, comparing, bound,
+    scratch, batch, b,
 ):  # fmt: skip
-    """Fill `scratch.values` with the cost of every chosen action at the roll-in's state at time t."""
+    """Fill `scratch.values` with the cost of every chosen action at the roll-in's state at time t.
+
+    With `bound`, what surely costs more than the action that was taken has some such cost, and True is given.
+    """
     base, where = scratch.base, scratch.where
     beta = batch.beta[b] if plan.roll_out == MIXTURE else 0.0
     learned = 0 if policy.chances.size == 1 else DRAWN_POLICY
@@ -228,15 +231,16 @@ def evaluate(
     apart = plan.roll_out == MIXTURE and plan.mix == ROLLOUT
     teacher_alone = shared == TEACHER_POLICY and not expected and not apart
     if closed and teacher_alone and not comparing:
-        return
+        return False
     if plan.prune > 0 and not teacher_alone:  # whether the teacher's costs are known in closed form or not
         stream = mix(mix(round_key, SAMPLE_ACTION), t)
         prune(
             space, reference, x, y, s, legal, plan.prune, base.action[t], scratch.predicted[t], stream, scratch.here,
             scratch.opinion, where,
         )  # fmt: skip
-    bounded = plan.bound and has(space, "cost") and not expected and not apart
+    bounded = bound and has(space, "cost") and not expected and not apart
     bounded = bounded and not comparing and repeats(plan, policy.chances.size, shared)
+    cut = False
     for a in range(legal.size):
         if not legal[a] or where[0] != 0:
             continue
@@ -255,6 +259,7 @@ def evaluate(
                 value = base.value[t]
             elif bounded and a != base.action[t] and cost(space, x, y, s, a) > base.value[t]:
                 value = cost(space, x, y, s, a)  # whatever follows, it costs more than the action that was taken
+                cut = True
             else:
                 share = beta if plan.mix == STEP else 0.0
                 value = deviate(
@@ -271,6 +276,7 @@ def evaluate(
             scratch.values[a] = beta * by_teacher + (1.0 - beta) * by_learner
         else:
             scratch.values[a] = by_teacher if who == TEACHER_POLICY else by_learner
+    return cut
 
 
 @dual
@@ -428,15 +434,23 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
                         scratch.opinion,
                         where,
                     )
+                cut = False
                 if plan.roll_out != NONE:
-                    evaluate(
+                    cut = evaluate(
                         space, reference, x, y, s, t, limit, legal, policy, plan, data.items, first_item, item_count,
-                        round_key, need == compared, scratch, batch, b,
+                        round_key, need == compared, plan.bound, scratch, batch, b,
                     )  # fmt: skip
-                need -= 1
                 relative_costs(legal, scratch.values, scratch.value_bits, slots.costs, slot, where)
                 seen, bits = scratch.predicted[t], scratch.predicted_bits[t]
-                if passed_over(plan, slots.costs[slot], seen, bits, scratch.sight):
+                over = passed_over(plan, slots.costs[slot], seen, bits, scratch.sight)
+                if cut and plan.exact and not over:
+                    evaluate(
+                        space, reference, x, y, s, t, limit, legal, policy, plan, data.items, first_item, item_count,
+                        round_key, need == compared, False, scratch, batch, b,
+                    )  # fmt: skip
+                    relative_costs(legal, scratch.values, scratch.value_bits, slots.costs, slot, where)
+                need -= 1
+                if over:
                     slots.weight[slot] = 0.0
                 else:
                     gather(space, x, s, item_count, scratch.sight, where)

@@ -78,6 +78,7 @@ class Plan(NamedTuple):
     cache_items: bool
     live: int  # cells that a deviation copies; 0 for all
     bound: bool  # a deviation that already costs more than is known to be possible need not be rolled out
+    exact: bool  # unless the state is learned from, where it matters how much it costs
     margin: float  # the hinge's, -1 if it is as wide as the difference in cost; states that have it may be passed over
     slack: float  # how much wider the margin of a state that is passed over must be; infinite for none
 
@@ -90,7 +91,7 @@ def following(seed: int, random_ties: bool) -> Plan:
         "mix": STATE,
         "slack": np.inf,
     }
-    flags = ("random_teacher", "set_valued", "imitate", "compare", "merge", "reuse", "closed_form", "bound")
+    flags = ("random_teacher", "set_valued", "imitate", "compare", "merge", "reuse", "closed_form", "bound", "exact")
     chosen = dict.fromkeys(flags, False) | {"cache_items": True, "margin": 1.0}
     return Plan(**(nothing | chosen | {"seed": seed, "random_ties": random_ties}))
 

@@ -100,6 +100,7 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
 
     RATE = 0.1
     UNIT = "steps"
+    NEIGHBOURS = 8
     _stream: Stream | None
     _learner: Learner | None
     _model: Model | None

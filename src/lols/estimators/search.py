@@ -27,6 +27,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
 
     RATE: ClassVar[float]  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
     UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
+    NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
     algorithm: str | Algorithm
     margin: str = "unit"
     prune: int | str | None = None
@@ -66,6 +67,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
             threads=self.threads,
             shuffle=self.shuffle,
+            neighbours=self.NEIGHBOURS,
         )
 
     def _train(

@@ -1,7 +1,7 @@
 """Comma-separated files as record batches: read in pieces, and each piece scanned by the kernels of `csv_scan`.
 
-From the first piece on that has a quoted cell (or a lone carriage return), the file goes through Arrow's own reader:
-slower, but with the same result.
+From the first piece on that has quotes in quotes, a lone carriage return, or a cut inside a quoted cell, the file goes
+through Arrow's own reader: slower, but with the same result.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from lols.errors import LolsError
 
-__all__ = ["Head", "look", "opened", "reading", "reason"]
+__all__ = ["Head", "look", "opened", "reading", "reason", "records"]
 
 GZIP = b"\x1f\x8b"  # how a gzip file begins
 BOM = b"\xef\xbb\xbf"  # how some programs begin UTF-8 text
@@ -57,7 +57,7 @@ def look(
     if separator is None:
         tab = path.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
         separator = "\t" if tab else _separator(text)
-    found = list(_records(text, separator))
+    found = list(records(text, separator))
     if not found:
         raise LolsError(f"{path}: is empty; give a table with a row of data")
     cells = [record.cells for record in found]
@@ -95,7 +95,7 @@ def _sample(stream: Any) -> bytes:
     return sample
 
 
-def _records(text: str, separator: str) -> Iterator[Record]:
+def records(text: str, separator: str) -> Iterator[Record]:
     """The first rows, without blank lines."""
     end, count = 0, 0
 
@@ -122,7 +122,7 @@ def _separator(text: str) -> str:
     """The character that gives the same number of columns in all lines, as many as possible; else in most of them."""
     best, chosen = (False, 0), ","
     for character in SEPARATORS:
-        counts = [len(record.cells) for record in _records(text, character)]
+        counts = [len(record.cells) for record in records(text, character)]
         columns, lines = Counter(counts).most_common(1)[0] if counts else (0, 0)
         if columns > 1 and 10 * lines >= 9 * len(counts):
             found = (lines == len(counts), columns)

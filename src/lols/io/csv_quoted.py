@@ -1,4 +1,4 @@
-"""The slow way to read comma-separated files, for what the kernels leave aside: quoted cells, and complaints."""
+"""The slow way to read comma-separated files, for what the kernels leave aside: quotes in quotes, and complaints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow.csv
 
 from lols.errors import LolsError
 from lols.io.conll_scan import check, newlines
-from lols.io.csv_head import LONGEST, Head, opened, reading, reason
+from lols.io.csv_head import LONGEST, Head, opened, reading, reason, records
 
 __all__ = ["BYTE", "LEAST", "TEXT", "Mark", "Piece", "complaint", "line_of", "quoted"]
 
@@ -69,8 +69,9 @@ def complaint(head: Head, content: np.ndarray, code: int, place: int, line: int)
     if code == BYTE:
         what = "a zero byte" if content[place] == 0 else f"byte 0x{content[place]:02x} is not UTF-8"
         return LolsError(f"{where}: {what}; save the table as UTF-8 text")
-    text = content[place:].tobytes().split(b"\n", 1)[0].decode("utf-8", "replace").rstrip("\r")
-    return _wrong_count(head, line, text.count(head.separator) + 1, text)
+    text = content[place : place + LEAST].tobytes().decode("utf-8", "replace")
+    cells = next(records(text, head.separator)).cells
+    return _wrong_count(head, line, len(cells), text.split("\n", 1)[0].rstrip("\r"))
 
 
 def _wrong_count(head: Head, line: int, found: int, text: str) -> LolsError:

@@ -16,7 +16,9 @@ from lols.io.csv_bits import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, wor
 
 __all__ = ["PADDING", "fill", "prepare", "scan"]
 
-FINE, ROOM, COLUMNS, ODD = range(4)  # what a scan ends with: all done, table full, wrong row, quotes or a lone \r
+FINE, ROOM, COLUMNS, ODD = range(
+    4
+)  # what a scan ends with: all done, table full, wrong row, quotes in quotes or a lone \r
 CODE, AT, ROW, BLANK, USED, RARE, CELLS = range(7)  # the cells of a report
 BASE, SHIFT, SLOTS, COUNT, BYTES = range(5)  # what is known about a column's table
 WIDTH = 8  # of what is known: a cache line
@@ -84,14 +86,14 @@ def same_text(buffer, place, start, length):
 
 @dual
 def grow(tables, c, arena, report):
-    """Move a table to where there is room for four times as many slots; False if there is none."""
+    """Move a table to where there is room for twice as many slots; False if there is none."""
     old, slots = tables[c, BASE], tables[c, SLOTS]
-    wider = 4 * slots
+    wider = 2 * slots
     if report[USED] + need(wider) > arena.size:
         return False
     first = report[USED]
     base = first + wider // 2
-    shift = tables[c, SHIFT] - 2
+    shift = tables[c, SHIFT] - 1
     report[USED] += need(wider)
     for k in range(tables[c, COUNT]):
         arena[first + k] = arena[old - slots // 2 + k]
@@ -140,6 +142,14 @@ def number_of(buffer, start, length, tables, c, arena, report):
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 
+@dual
+def within(quotes, open):
+    """The bytes inside quotes, the opening ones with them; `open` is all ones if the block begins inside."""
+    for k in range(6):
+        quotes ^= quotes << np.uint64(1 << k)
+    return quotes ^ open
+
+
 @njit(**KERNEL)
 def scan(buffer, size, separator, codes, tables, arena, report):
     """Number the cells, from the row where the report says that we are to the end or to the first trouble.
@@ -161,7 +171,9 @@ def scan(buffer, size, separator, codes, tables, arena, report):
     last = codes.shape[0] - 1
     row, opened = report[ROW], report[AT]
     column, start = 0, opened
-    first, returned = ONE, NONE  # whether a cell begins with the block, and whether a \r came before it
+    first, returned, closed = ONE, NONE, NONE  # whether a cell begins with the block, or comes after a \r or a quote
+    open = NONE  # all ones if the block begins inside quotes
+    quoted = False  # whether there are quoted cells
     rare = NONE
     code = FINE
     begin = opened
@@ -178,11 +190,24 @@ def scan(buffer, size, separator, codes, tables, arena, report):
             quotes &= valid
             returns &= valid
         rare |= strange
-        # A quote inside a cell is a character like any other, and so is one behind a lone \r, but a lone \r is odd.
-        odd = quotes & ((marks << ONE) | first) | ((returns << ONE) | returned) & ~lines
+        # A quote inside a cell is a character like any other. Where cells are in quotes, there must be no other quotes.
+        odd = NONE
+        if (open | (quotes & ((marks << ONE) | first))) != NONE:
+            quoted = True
+            inside = within(quotes, open)
+            marks &= ~inside
+            returns &= ~inside
+            odd = quotes & inside & ~((marks << ONE) | first)
+            open = NONE - (inside >> FULL)
+            quotes &= ~inside
+        else:
+            quotes = NONE
+        odd |= ((quotes << ONE) | closed) & ~(marks | returns)
+        odd |= ((returns << ONE) | returned) & ~lines
         if odd != NONE:
             code = ODD
             break
+        closed = quotes >> FULL
         first, returned = marks >> FULL, returns >> FULL
         while marks != NONE:
             end = begin + lowest_bit(marks)
@@ -199,6 +224,9 @@ def scan(buffer, size, separator, codes, tables, arena, report):
             if over != (column == last):
                 code = COLUMNS
                 break
+            if quoted and length > 1 and buffer[start] == QUOTE:
+                start += 1
+                length -= 2
             # What nearly always happens is here: a short text that is the first one its table is asked for.
             key = word_at(buffer, start) & MASKS[min(length, WORD)]
             c = np.uint64(column)
@@ -217,6 +245,8 @@ def scan(buffer, size, separator, codes, tables, arena, report):
                 column = 0
                 opened = start
         begin += BLOCK
+    if code == FINE and open != NONE:
+        code = ODD
     report[CODE], report[AT], report[ROW] = code, opened, row
     report[RARE] |= np.int64(rare != NONE)
 

@@ -98,10 +98,15 @@ def encode(obj: Any) -> Example:
 
 
 def best_costs(x, y, s, out):
-    """The cheapest leaf below each child: what the best teacher reaches from there."""
+    """What is still to pay for the cheapest leaf below each child: to the last bit what rolling out would cost."""
+    here = np.inf
     for a in range(out.size):
         if x.children[s[NODE], a] != NOTHING:
             out[a] = least(x, y, s[NODE], a)
+            here = min(here, out[a])
+    if s[NODE] != 0:
+        for a in range(out.size):
+            out[a] -= here
 
 
 def best(x, y, s):
@@ -178,7 +183,7 @@ def _cheapest(tree: LabelTree, matrix: np.ndarray | None) -> Mapping[str, np.nda
         if tree.children[node, a] < 0:
             at_leaf[-tree.children[node, a] - 1] = len(columns)
         columns.append(matrix[:, tree.first[node, a] : tree.last[node, a]].min(axis=1))
-    return {"cheapest": np.ascontiguousarray(np.stack(columns, axis=1)), "at": at, "at_leaf": at_leaf}
+    return {"cheapest": np.ascontiguousarray(np.stack(columns, axis=1), np.float64), "at": at, "at_leaf": at_leaf}
 
 
 def make_examples(

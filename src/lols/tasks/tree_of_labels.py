@@ -45,13 +45,10 @@ class LabelTree(NamedTuple):
 
     def nested(self) -> Nested:
         """The tree as lists of lists of labels' numbers."""
-
-        def below(node: int) -> list[Nested]:
-            return [
-                int(self.order[-c - 1]) if c < 0 else below(c) for c in self.children[node].tolist() if c != NOTHING
-            ]
-
-        return below(0)
+        made: list[list[Nested]] = [[] for _ in self.children]  # children have higher numbers: filled in place
+        for parts, row in zip(made, self.children.tolist(), strict=True):
+            parts.extend(int(self.order[-c - 1]) if c < 0 else made[c] for c in row if c != NOTHING)
+        return made[0]
 
 
 def nested(tree: Nested, labels: int) -> LabelTree:
@@ -77,6 +74,8 @@ def nested(tree: Nested, labels: int) -> LabelTree:
             if isinstance(part, list | tuple):
                 child, depth = add(part)
                 deepest = max(deepest, depth + 1)
+            elif not isinstance(part, int | np.integer):
+                raise ConfigurationError(f"{part!r} in the tree of labels is neither a list nor the number of a label")
             else:
                 child = -first - 1
                 order.append(int(part))
@@ -148,7 +147,7 @@ def by_similarity(centres: np.ndarray) -> LabelTree:
 
     def sides(part: list[int]) -> Nested:
         if len(part) <= 2:
-            return [sides([label]) for label in part] if len(part) == 2 else part[0]
+            return [sides([label]) for label in part] if len(part) == 2 else part[0] if part else []
         among = centres[part] - centres[part].mean(axis=0)
         direction = np.linalg.svd(among, full_matrices=False)[2][0]
         direction = direction * np.sign(direction[np.argmax(np.abs(direction))])
@@ -160,7 +159,7 @@ def by_similarity(centres: np.ndarray) -> LabelTree:
 
 
 def _split(order: list[int], middle: Any) -> Nested:
-    if len(order) == 1:
-        return order[0]
+    if len(order) <= 1:
+        return order[0] if order else []
     at = middle(order)
     return [_split(order[:at], middle), _split(order[at:], middle)]
