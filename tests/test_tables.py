@@ -115,6 +115,15 @@ def test_cells_stay_as_they_stand(tmp_path: Path, begin: str, end: str) -> None:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.parametrize("piece", [1, 7, 1 << 20])
+def test_quoted_cells_may_have_lines(tmp_path: Path, piece: int) -> None:
+    path = write(tmp_path / "t.csv", 'a,b\n1,"x\n\ny"\n2,"""\n"""\n')
+    table = open_table(path)
+    assert rows_of(table, piece=piece) == [["1", "x\n\ny"], ["2", '"\n"']]
+    assert [table.place(k) for k in range(2)] == [f"{path}, line 2", f"{path}, line 5"]
+
+
+@pytest.mark.uncompiled
 def test_old_line_ends_and_open_quotes(tmp_path: Path) -> None:
     old = open_table(write(tmp_path / "old.csv", "a,1\rb,2\r" * 20))
     assert rows_of(old, piece=16) == [["a", "1"], ["b", "2"]] * 20
@@ -130,7 +139,7 @@ def test_a_batch_may_be_kept_while_the_next_ones_are_read(tmp_path: Path) -> Non
     kept = list(open_table(path).batches(piece=50, threads=2))
     assert len(kept) > 50
     assert [list(row.values()) for batch in kept for row in batch.to_pylist()] == rows
-    begun = open_table(path).batches(piece=50, threads=2)
+    begun: Any = open_table(path).batches(piece=50, threads=2)
     next(begun)
     begun.close()
 
@@ -231,7 +240,7 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
 
 # --- other formats and tables in memory -------------------------------------------------------------------------------
 
-DATA = {"a": [1, 2, None, 4], "b": ["x", None, "z", "x"], "c": [0.5, 1.5, 2.5, None]}
+DATA: dict[str, list[Any]] = {"a": [1, 2, None, 4], "b": ["x", None, "z", "x"], "c": [0.5, 1.5, 2.5, None]}
 
 
 @pytest.mark.parametrize("kind", ["parquet", "feather", "arrow"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from lols.estimators.classifier_input import (
     Targets,
     as_columns,
     as_sparse,
+    centres_of,
     column_kinds,
     make_tree,
     missing_texts,
@@ -211,7 +213,8 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
 
     def make_task(self, encoder: Encoder, rows: Rows, targets: Targets) -> ClassificationTask:
         """The search space for these classes and columns."""
-        tree = make_tree(self.tree, targets, rows)
+        centres = partial(centres_of, rows, targets.cheapest, len(targets.classes))
+        tree = make_tree(self.tree, targets.classes, targets.counts(), centres)
         return ClassificationTask(targets.classes, tree, encoder, matrix=targets.matrix, skill=self.skill)
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, costs: Any = None) -> CostSensitiveClassifier:

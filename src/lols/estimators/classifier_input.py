@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import check_matrix, mapped
-from lols.tasks.table_cells import MISSING, Cells, cells_of_array, cells_of_batch
+from lols.tasks.table_cells import MISSING, Cells, NoNumber, cells_of_array, cells_of_batch
 from lols.tasks.table_encoding import Rows
 from lols.tasks.table_scan import ColumnScan
 from lols.tasks.tree_of_labels import TREES, LabelTree, by_frequency, by_similarity, flat, halves, nested
@@ -21,6 +21,7 @@ __all__ = [
     "Targets",
     "as_columns",
     "as_sparse",
+    "centres_of",
     "column_kinds",
     "make_tree",
     "missing_texts",
@@ -47,6 +48,18 @@ class Targets(NamedTuple):
     labels: np.ndarray | None  # numbers of classes
     matrix: np.ndarray | None
     vectors: np.ndarray | None  # [row, class]
+
+    @property
+    def cheapest(self) -> np.ndarray:
+        """The number of the class that is right."""
+        if self.labels is not None:
+            return self.labels
+        assert self.vectors is not None
+        return np.argmin(self.vectors, axis=1)
+
+    def counts(self) -> np.ndarray:
+        """How often each class is right."""
+        return np.bincount(self.cheapest, minlength=len(self.classes))
 
 
 def table_of(estimator: Any, X: Any, *, reset: bool) -> Table:
@@ -151,9 +164,11 @@ def scan_table(
     """Look at all cells of a table in memory."""
     scans = [ColumnScan(name, kind, missing) for name, kind in kinds.items()]
     for scan in scans:
-        wrong = scan.look(columns[scan.name])
-        if wrong >= 0:
-            raise scan.wrong(columns[scan.name], wrong, f"row {wrong}")
+        scan.look(columns[scan.name])
+        try:
+            scan.finish()
+        except NoNumber as error:
+            raise error.at(columns[scan.name], lambda row: f"row {row}") from None
     return scans
 
 
@@ -248,13 +263,12 @@ def _vectors(given: np.ndarray, rows: int, names: Sequence[Any]) -> np.ndarray:
 # --- trees ---
 
 
-def make_tree(wanted: Any, targets: Targets, rows: Rows) -> LabelTree:
+def make_tree(wanted: Any, classes: Sequence[Any], counts: np.ndarray, centres: Callable[[], np.ndarray]) -> LabelTree:
     """The tree of classes: by name, as nested lists of classes, or None for flat classification."""
-    count = len(targets.classes)
     if wanted is None:
-        return flat(count)
+        return flat(len(classes))
     if isinstance(wanted, list | tuple):
-        numbers = {name: k for k, name in enumerate(targets.classes)}
+        numbers = {name: k for k, name in enumerate(classes)}
 
         def numbered(part: Any) -> Any:
             if isinstance(part, list | tuple):
@@ -263,18 +277,17 @@ def make_tree(wanted: Any, targets: Targets, rows: Rows) -> LabelTree:
                 raise ConfigurationError(f"the tree names {part!r}, which is no class")
             return numbers[part]
 
-        return nested(numbered(wanted), count)
+        return nested(numbered(wanted), len(classes))
     if wanted == "order":
-        return halves(range(count))
-    if wanted not in TREES:
-        raise ConfigurationError(f"tree is {wanted!r}: choose {', '.join(TREES)}, nested lists of classes, or None")
-    labels = targets.labels if targets.labels is not None else np.argmin(targets.vectors, axis=1)  # type: ignore[arg-type]
+        return halves(range(len(classes)))
     if wanted == "frequency":
-        return by_frequency(np.bincount(labels, minlength=count))
-    return by_similarity(_centres(labels, count, rows))
+        return by_frequency(counts)
+    if wanted == "similarity":
+        return by_similarity(centres())
+    raise ConfigurationError(f"tree is {wanted!r}: choose {', '.join(TREES)}, nested lists of classes, or None")
 
 
-def _centres(labels: np.ndarray, count: int, rows: Rows) -> np.ndarray:
+def centres_of(rows: Rows, labels: np.ndarray, count: int) -> np.ndarray:
     """The mean of each class in a few dimensions that features are hashed to."""
     made = np.zeros(count * DIMENSIONS)
     of_type = (

@@ -50,11 +50,7 @@ def score_classes(classes: list[Any], targets: Targets, predicted: np.ndarray) -
     if predicted.size == 0:
         raise LolsError("there are no rows to evaluate on")
     count = len(classes)
-    if targets.labels is not None:
-        labels = targets.labels
-    else:
-        assert targets.vectors is not None
-        labels = np.argmin(targets.vectors, axis=1)
+    labels = targets.cheapest
     if targets.vectors is not None:
         cost = float(targets.vectors[np.arange(predicted.size), predicted].mean())
     elif targets.matrix is not None:

@@ -93,19 +93,26 @@ class _Lines(io.RawIOBase):
         return True
 
     def read(self, size: int = -1) -> bytes:
-        """Up to so many bytes."""
-        if not self.view:
-            piece = next(self.pieces, None)
-            if piece is None:
-                return b""
-            content = piece.content()
-            if (place := int(check(content, content.view(np.int8)))) >= 0:
-                raise complaint(self.head, content, BYTE, place, self.line)
-            self.line += int(newlines(content))
-            self.view = memoryview(content.tobytes())
-        size = size if size >= 0 else len(self.view)
-        data, self.view = self.view[:size], self.view[size:]
-        return bytes(data)
+        """So many bytes, or all; fewer at the end only, since Arrow takes what it gets for a block."""
+        parts: list[bytes] = []
+        while size != 0 and (self.view or self._next()):
+            taken = len(self.view) if size < 0 else min(size, len(self.view))
+            parts.append(bytes(self.view[:taken]))
+            self.view = self.view[taken:]
+            size -= taken if size > 0 else 0
+        return b"".join(parts)
+
+    def _next(self) -> bool:
+        """Take the next piece, if there is one."""
+        piece = next(self.pieces, None)
+        if piece is None:
+            return False
+        content = piece.content()
+        if (place := int(check(content, content.view(np.int8)))) >= 0:
+            raise complaint(self.head, content, BYTE, place, self.line)
+        self.line += int(newlines(content))
+        self.view = memoryview(content.tobytes())
+        return True
 
 
 def quoted(

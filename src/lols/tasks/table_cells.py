@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lols.errors import LolsError
 
-__all__ = ["MISSING", "Cells", "cells_of_array", "cells_of_batch", "numbers_of"]
+__all__ = ["MISSING", "Cells", "NoNumber", "as_texts", "cells_of_array", "cells_of_batch", "numbers_of"]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 
@@ -39,6 +39,32 @@ class Cells(NamedTuple):
             return "" if np.isnan(self.numbers[row]) else f"{self.numbers[row]:g}"
         assert self.codes is not None
         return str(self.texts[int(self.codes[row])]) if self.codes[row] >= 0 else ""
+
+
+class NoNumber(LolsError):
+    """A text where a number must be; whoever knows the rows can say in which one it is."""
+
+    def __init__(self, column: str, text: str, place: str = ""):
+        super().__init__(
+            f"{place + ', ' if place else ''}column '{column}': '{text}' is no number; name the column as categorical, "
+            "or the text as one that means a missing value"
+        )
+        self.column, self.text = column, text
+
+    def at(self, cells: Cells, place: Callable[[int], str]) -> NoNumber:
+        """The same with the place of the first row that has the text."""
+        assert cells.codes is not None
+        row = int(np.argmax(cells.codes == list(cells.texts).index(self.text)))
+        return NoNumber(self.column, self.text, place(row))
+
+
+def as_texts(cells: Cells) -> Cells:
+    """Numbers as texts, for a column of categories."""
+    if cells.numbers is None:
+        return cells
+    values, codes = np.unique(cells.numbers, return_inverse=True)
+    codes = np.where(np.isnan(cells.numbers), -1, codes).astype(np.int32)
+    return Cells(codes=codes, texts=[f"{v:g}" for v in values.tolist()])
 
 
 def numbers_of(texts: Sequence[str], missing: Sequence[str] = MISSING) -> tuple[np.ndarray, int]:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError
 from lols.examples import Items
 from lols.hashing import mix
 from lols.io.strings import Texts, texts_of
-from lols.tasks.table_cells import MISSING, Cells, numbers_of
+from lols.tasks.table_cells import MISSING, Cells, NoNumber, as_texts, numbers_of
 from lols.tasks.table_scan import ColumnScan, quantiles
 
 __all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined"]
@@ -163,7 +163,7 @@ class TableEncoder:
             assert cells.codes is not None
             each = _binned(_numbers_of_texts(column, cells, self.missing), column.edges)
         else:
-            cells = _as_texts(cells)
+            cells = as_texts(cells)
             assert cells.codes is not None
             known = self._known.setdefault(k, {text: n for n, text in enumerate(column.texts, 1)})
             each = np.array([0 if t in self.missing else known.get(t, -1) for t in cells.texts], np.int32)
@@ -303,25 +303,8 @@ def _numbers_of_texts(column: ColumnCode, cells: Cells, missing: Sequence[str]) 
     assert cells.codes is not None
     numbers, wrong = numbers_of(cells.texts, missing)
     if wrong >= 0:
-        raise NoNumber(column.name, int(np.argmax(cells.codes == wrong)), str(cells.texts[wrong]))
+        raise NoNumber(column.name, str(cells.texts[wrong]))
     return numbers
-
-
-class NoNumber(LolsError):
-    """A text where a number must be: says in which row of a piece."""
-
-    def __init__(self, column: str, row: int, text: str):
-        super().__init__(f"row {row}, column '{column}': '{text}' is no number, as the column's values are in training")
-        self.column, self.row, self.text = column, row, text
-
-
-def _as_texts(cells: Cells) -> Cells:
-    """Numbers as texts, for a column of categories."""
-    if cells.numbers is None:
-        return cells
-    values, codes = np.unique(cells.numbers, return_inverse=True)
-    codes = np.where(np.isnan(cells.numbers), -1, codes).astype(np.int32)
-    return Cells(codes=codes, texts=[f"{v:g}" for v in values.tolist()])
 
 
 def _place(numbers: np.ndarray, background: int, first: int, out: np.ndarray) -> None:

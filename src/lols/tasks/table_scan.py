@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lols.errors import LolsError
-from lols.tasks.table_cells import MISSING, Cells, numbers_of
+from lols.tasks.table_cells import MISSING, Cells, NoNumber, as_texts, numbers_of
 
 __all__ = ["CATEGORIES", "ColumnScan", "quantiles"]
 
 CATEGORIES = 1 << 16  # of a column that are told apart
 POINTS = 1 << 13  # of the summary of a column of numbers
+FEW = 1 << 13  # texts that are kept until it is clear whether they are numbers
 
 
 class ColumnScan:
@@ -30,56 +30,56 @@ class ColumnScan:
     """
 
     def __init__(self, name: str, kind: str | None = None, missing: Sequence[str] = MISSING):
-        self.name, self.wanted, self.missing = name, kind, frozenset(missing)
+        self.name, self.wanted, self.missing = name, kind, tuple(missing)
         self.texts: dict[str, int] = {}  # every text with its count, as long as they are few
         self.numeric = kind != "category"
-        self.forgotten = False  # texts of numbers that are too many to be kept
+        self.settled = kind is not None  # no longer open what the column holds
         self.values, self.weights = np.zeros(0), np.zeros(0)
         self.empty = 0
-        self.dropped = 0  # categories beyond the most
+        self.dropped = 0  # cells of categories beyond the most
 
     @property
     def kind(self) -> str:
         """What the column is taken to hold."""
         return "number" if self.numeric else "category"
 
-    def look(self, cells: Cells) -> int:
-        """Look at more cells; the first row that cannot be, or -1."""
-        if cells.numbers is not None:
-            if self.numeric:
-                self._note(cells.numbers, np.ones(cells.size))
-                return -1
-            values, counts = np.unique(cells.numbers[~np.isnan(cells.numbers)], return_counts=True)
-            self.empty += int(np.isnan(cells.numbers).sum())
-            self._count([f"{v:g}" for v in values.tolist()], counts)
-            return -1
-        assert cells.codes is not None
+    def look(self, cells: Cells) -> None:
+        """Look at more cells."""
+        if cells.numbers is not None and self.numeric:
+            self._note(cells.numbers, np.ones(cells.size))
+            return
+        cells = as_texts(cells)
         counts = cells.counts()
         self.empty += cells.size - int(counts.sum())
-        if self.numeric and (not cells.typed or self.wanted == "number"):
-            numbers, wrong = numbers_of(cells.texts, tuple(self.missing))
-            if wrong < 0:
-                self._note(numbers, counts)
-                if self.wanted is None and not self.forgotten:
-                    self._count(cells.texts, counts)
-                    if len(self.texts) > CATEGORIES // 8:
-                        self.texts, self.forgotten = {}, True
-                return -1
-            if self.wanted == "number" or self.forgotten:
-                return int(np.argmax(cells.codes == wrong))
-        self.numeric = False
-        self._count(cells.texts, counts)
-        return -1
-
-    def _count(self, texts: Sequence[str], counts: np.ndarray) -> None:
-        known = self.texts
-        for text, count in zip(texts, counts.tolist(), strict=True):
-            if text in self.missing:
-                self.empty += 0 if self.numeric else count
-            elif text in known or len(known) < CATEGORIES:
+        if cells.typed and not self.settled:
+            self.numeric, self.settled = False, True
+        known, most = self.texts, CATEGORIES
+        for text, count in zip(cells.texts, counts.tolist(), strict=True):
+            if text in known or len(known) < most or self.numeric:
                 known[text] = known.get(text, 0) + count
             else:
-                self.dropped += 1
+                self.dropped += count
+        if self.numeric and len(known) > FEW:
+            self._as_numbers()
+
+    def finish(self) -> None:
+        """All cells were looked at."""
+        if self.numeric:
+            self._as_numbers()
+        self.empty += sum(self.texts.pop(text, 0) for text in self.missing)
+
+    def _as_numbers(self) -> None:
+        """Take the texts so far for numbers, if that is what they are."""
+        numbers, wrong = numbers_of(list(self.texts), self.missing)
+        if wrong >= 0:
+            if self.settled:
+                raise NoNumber(self.name, list(self.texts)[wrong])
+            self.numeric, self.settled = False, True
+            return
+        self._note(numbers, np.array(list(self.texts.values()), np.float64))
+        if len(self.texts) > FEW:  # too many to be categories after all
+            self.settled = True
+        self.texts = {}
 
     def _note(self, numbers: np.ndarray, counts: np.ndarray) -> None:
         """Add values to the summary: exact while they are few, else points of equal weight."""
@@ -87,24 +87,19 @@ class ColumnScan:
         self.empty += int(counts[none].sum())
         values = np.concatenate([self.values, numbers[~none]])
         weights = np.concatenate([self.weights, counts[~none]])
+        if not values.size:
+            return
         order = np.argsort(values, kind="stable")
         values, weights = values[order], weights[order]
-        first = np.concatenate([[True], values[1:] != values[:-1]]) if values.size else np.zeros(0, bool)
-        values, weights = values[first], np.add.reduceat(weights, np.flatnonzero(first)) if values.size else weights
+        first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+        values, weights = values[first], np.add.reduceat(weights, first)
         if values.size > POINTS:
             ends = np.cumsum(weights)
-            at = np.unique(np.searchsorted(ends, np.linspace(0.0, ends[-1], POINTS // 2)))
+            at = np.searchsorted(ends, np.linspace(0.0, ends[-1], POINTS // 2))
             at = np.unique(np.concatenate([[0], at[at < values.size], [values.size - 1]]))
             weights = np.diff(np.concatenate([[0.0], ends[at]]))
             values = values[at]
         self.values, self.weights = values, weights
-
-    def wrong(self, cells: Cells, row: int, place: str) -> LolsError:
-        """What to say of a row that `look` complained about."""
-        return LolsError(
-            f"{place}, column '{self.name}': '{cells.text(row)}' is no number; name the column as categorical, or "
-            "name the texts that mean a missing value"
-        )
 
     def categories(self) -> list[str]:
         """The texts, the most frequent first."""
