@@ -12,6 +12,8 @@ from sklearn.base import ClassifierMixin
 
 from lols.algorithms import Algorithm
 from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.estimators.choice import Choice
+from lols.estimators.classifier_files import MEMORY, TableFiles, fit_files
 from lols.estimators.classifier_input import (
     Table,
     Targets,
@@ -244,6 +246,36 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
         self.classes_ = np.array(task.classes)
         return self
 
+    def fit_files(
+        self,
+        paths: Sequence[str] | str,
+        *,
+        label: str | None = None,
+        header: bool | None = None,
+        separator: str | None = None,
+        dev: str | None = None,
+        memory: int = MEMORY,
+        **fitting: Any,
+    ) -> CostSensitiveClassifier:
+        """Train on tables in files (CSV, Parquet, Arrow), which may be larger than memory.
+
+        `label` is the column of the labels, by default the last one. Where the cells take more than `memory` bytes,
+        the files are read again in every pass, piece by piece.
+        """
+        layout = TableFiles(label, header, separator)
+        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        self.table_ = fit_files(self, [str(p) for p in given], layout, dev=dev, memory=memory, **fitting)
+        return self
+
+    def set_fitted(self, task: ClassificationTask, stream: Stream, choice: Choice, losses: list[float]) -> None:
+        """Take over what training out of core has come to."""
+        self.task_, self._learner, self._model = task, stream.learner, None
+        self.model_ = choice.best or stream.model()
+        self._stream = None
+        self.model_.about |= {"best_pass": choice.best_pass, "passes": len(losses)}
+        self.model_.report |= {"progressive_loss": losses, "dev": choice.history}
+        self.classes_ = np.array(task.classes)
+
     # --- prediction ---
 
     def predict(self, X: Any) -> np.ndarray:
@@ -341,7 +373,7 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
             if task["names"]:
                 made.feature_names_in_ = np.array([str(n) for n in task["names"]], dtype=object)
             if task["files"] is not None:
-                made.files_ = dict(task["files"])
+                made.files_ = TableFiles.from_description(task["files"]).describe()
             made._stream = made._learner = made._model = None
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
@@ -373,7 +405,10 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
 
     def _rows(self, X: Any) -> Rows:
         self._check_fitted()
-        return encode(self.task_.encoder, table_of(self, X, reset=False))
+        rows = encode(self.task_.encoder, table_of(self, X, reset=False))
+        if rows.unknown.size:
+            self.task_.encoder.unknown += rows.unknown
+        return rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from lols.errors import LolsError
 from lols.estimators.classifier_input import Targets
 
-__all__ = ["ClassScores", "score_classes"]
+__all__ = ["ClassScores", "score_classes", "scores_of_confusion"]
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,19 @@ class ClassScores:
 
 def score_classes(classes: list[Any], targets: Targets, predicted: np.ndarray) -> ClassScores:
     """Compare predictions, as numbers of classes, with what is right."""
-    if predicted.size == 0:
-        raise LolsError("there are no rows to evaluate on")
-    count = len(classes)
-    labels = targets.cheapest
-    if targets.vectors is not None:
-        cost = float(targets.vectors[np.arange(predicted.size), predicted].mean())
-    elif targets.matrix is not None:
-        cost = float(targets.matrix[labels, predicted].mean())
-    else:
-        cost = float((labels != predicted).mean())
+    count, labels = len(classes), targets.cheapest
     confusion = np.bincount(labels * count + predicted, minlength=count * count).reshape(count, count)
-    return ClassScores(int(predicted.size), cost, float((labels != predicted).mean()), classes, confusion)
+    scores = scores_of_confusion(classes, confusion, targets.matrix)
+    if targets.vectors is not None:
+        scores = replace(scores, cost=float(targets.vectors[np.arange(predicted.size), predicted].mean()))
+    return scores
+
+
+def scores_of_confusion(classes: list[Any], confusion: np.ndarray, matrix: np.ndarray | None) -> ClassScores:
+    """The scores that follow from which class was taken for which how often, with costs by matrix or 1 a mistake."""
+    rows = int(confusion.sum())
+    if rows == 0:
+        raise LolsError("there are no rows to evaluate on")
+    costs = 1.0 - np.eye(len(classes)) if matrix is None else matrix
+    error = 1.0 - float(np.trace(confusion)) / rows
+    return ClassScores(rows, float((confusion * costs).sum() / rows), error, classes, confusion)

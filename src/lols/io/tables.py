@@ -28,6 +28,8 @@ class TableSource:
 
     def __init__(self, files: Sequence[_File], names: Sequence[str]):
         self.names = list(names)
+        self.paths = [file.path for file in files]
+        self.typed = not any(isinstance(file, _Csv) for file in files)  # in CSV all that there is are texts
         self._files = list(files)
         self._begins: list[int] = []  # the row with which each file begins, as far as is known
 

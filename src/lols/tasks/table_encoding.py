@@ -27,6 +27,9 @@ BIAS = 1  # types before those of the columns
 KEPT = 1 << 22  # places for what types contribute, over all nodes
 
 
+NOTHING_UNKNOWN = np.zeros(0, np.int64)
+
+
 class Rows(NamedTuple):
     """Rows as the types of feature that each has, and features of its own."""
 
@@ -35,6 +38,7 @@ class Rows(NamedTuple):
     start: np.ndarray  # [rows + 1], or empty: where the features of its own begin
     ids: np.ndarray
     values: np.ndarray
+    unknown: np.ndarray = NOTHING_UNKNOWN  # for each column the cells whose text training never showed
 
     @property
     def rows(self) -> int:
@@ -100,7 +104,7 @@ class TableEncoder:
         self._known: dict[int, dict[str, int]] = {}
         sizes = [c.size for c in self.columns] + [self.columns[a].size * self.columns[b].size for a, b in self.pairs]
         self.first = BIAS + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.unknown = np.zeros(len(self.columns), np.int64)  # cells so far whose text training never showed
+        self.unknown = np.zeros(len(self.columns), np.int64)  # cells predicted so far whose text training never showed
 
     @classmethod
     def from_scans(
@@ -119,7 +123,8 @@ class TableEncoder:
 
     def encode(self, table: Mapping[str, Cells], count: int) -> Rows:
         """The rows of a piece of a table."""
-        local = [self._numbered(k, table[c.name]) for k, c in enumerate(self.columns)]
+        unknown = np.zeros(len(self.columns), np.int64)
+        local = [self._numbered(k, table[c.name], unknown) for k, c in enumerate(self.columns)]
         whole = np.empty((len(self.columns) + len(self.pairs), count), np.int32)
         for k, (column, numbers) in enumerate(zip(self.columns, local, strict=True)):
             if column.kind == "number" and self.numeric == "scaled":
@@ -138,7 +143,7 @@ class TableEncoder:
             )
         bounds, types = np.empty(count + 1, np.int64), np.empty(whole.size + count, np.int32)
         filled = _compress(whole, bounds, types)
-        return Rows(bounds, types[:filled].copy(), *self._own(table, count))
+        return Rows(bounds, types[:filled].copy(), *self._own(table, count), unknown)
 
     def _own(self, table: Mapping[str, Cells], count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scaled values of the columns of numbers."""
@@ -154,7 +159,7 @@ class TableEncoder:
         start = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
         return start, np.broadcast_to(ids, there.shape)[there], values[there]
 
-    def _numbered(self, k: int, cells: Cells) -> np.ndarray:
+    def _numbered(self, k: int, cells: Cells, unknown: np.ndarray) -> np.ndarray:
         """The number of each cell's value; -1 for a category that training never showed."""
         column = self.columns[k]
         if column.kind == "number":
@@ -168,7 +173,7 @@ class TableEncoder:
             known = self._known.setdefault(k, {text: n for n, text in enumerate(column.texts, 1)})
             each = np.array([0 if t in self.missing else known.get(t, -1) for t in cells.texts], np.int32)
             if (each < 0).any():
-                self.unknown[k] += int(cells.counts()[each < 0].sum())
+                unknown[k] = int(cells.counts()[each < 0].sum())
         if each.size == 0:
             return np.zeros(cells.size, np.int32)
         taken: np.ndarray = each[cells.codes] if not cells.typed else np.where(cells.codes < 0, 0, each[cells.codes])

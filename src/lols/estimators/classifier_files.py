@@ -1,0 +1,351 @@
+"""From files of rows to a classifier and back: looked at once, then held in memory, or read again in every pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.estimators.choice import Choice
+from lols.estimators.classifier_input import (
+    Targets,
+    centres_of,
+    column_kinds,
+    make_tree,
+    missing_texts,
+)
+from lols.estimators.classifier_scores import ClassScores, scores_of_confusion
+from lols.estimators.pieces import in_order
+from lols.hashing import mix
+from lols.io.costs import bare, check_matrix, mapped
+from lols.io.tables import TableSource, open_table
+from lols.progress import Progress
+from lols.stream import Stream
+from lols.tasks.label_tree_task import ClassificationTask
+from lols.tasks.table_cells import Cells, NoNumber, as_texts, cells_of_batch
+from lols.tasks.table_encoding import Rows, TableEncoder, joined
+from lols.tasks.table_scan import ColumnScan
+from lols.trainer import shuffled
+
+__all__ = ["MEMORY", "TableFiles", "evaluate_files", "fit_files", "open_files", "predict_batches"]
+
+MEMORY = 1 << 30  # bytes of cells that are held
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """How tables are laid out: goes into the model file, so that others like them are read the same way."""
+
+    label: str | None = None  # the column of the labels; None for the last one
+    header: bool | None = None
+    separator: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self)
+
+    @classmethod
+    def from_description(cls, facts: Mapping[str, Any]) -> TableFiles:
+        """The layout that a model file describes."""
+        label, header, separator = facts["label"], facts["header"], facts["separator"]
+        for value, kind in ((label, str), (header, bool), (separator, str)):
+            if value is not None and not isinstance(value, kind):
+                raise ValueError("the layout of the files is damaged")
+        return cls(label, header, separator)
+
+
+class Piece(NamedTuple):
+    """Some rows of a table: the cells of the columns in use, and the classes."""
+
+    first: int  # the row that it begins with
+    rows: int
+    columns: dict[str, Cells]
+    labels: np.ndarray | None
+
+
+def open_files(paths: Sequence[str], layout: TableFiles) -> TableSource:
+    """Look at files of rows."""
+    return open_table(paths, header=layout.header, separator=layout.separator)
+
+
+# --- training ---
+
+
+class _Labels:
+    """Numbers the classes of labels as they come; where they are known beforehand, all others are mistakes."""
+
+    def __init__(self, column: str, classes: Sequence[str] | None, label_map: Mapping[str, str] | None):
+        self.column, self.label_map, self.known = column, label_map, classes is not None
+        self.numbers: dict[str, int] = {name: k for k, name in enumerate(classes or ())}
+
+    def number(self, cells: Cells, first: int, source: TableSource) -> np.ndarray:
+        cells = as_texts(cells)
+        assert cells.codes is not None
+        each = np.zeros(len(cells.texts), np.int64)
+        for k, (text, name) in enumerate(zip(cells.texts, mapped(cells.texts, self.label_map), strict=True)):
+            if self.known and name is not None and name not in self.numbers:
+                name = bare(name)
+            if not bare(text) or name is None or (self.known and name not in self.numbers):
+                row = first + int(np.argmax(cells.codes == k))
+                raise LolsError(f"{source.place(row)}, column '{self.column}': {self._reason(text, name)}")
+            each[k] = self.numbers.setdefault(name, len(self.numbers))
+        if (cells.codes < 0).any():
+            row = first + int(np.argmax(cells.codes < 0))
+            raise LolsError(f"{source.place(row)}, column '{self.column}': {self._reason('', None)}")
+        return each[cells.codes]
+
+    def _reason(self, text: str, name: str | None) -> str:
+        if not bare(text):
+            return "the label is missing; fill it in, or leave the row out"
+        if name is None:
+            return f"label '{text}' is not in the label map; add a line {bare(text)},CLASS"
+        shown = ", ".join(list(self.numbers)[:12]) + (", ..." if len(self.numbers) > 12 else "")
+        return f"label '{name}' is none of the classes {shown}; a label map says which class it belongs to"
+
+
+def fit_files(
+    estimator: Any,
+    paths: Sequence[str],
+    layout: TableFiles,
+    *,
+    dev: str | None = None,
+    memory: int = MEMORY,
+    seconds: dict[str, float] | None = None,
+    **fitting: Any,
+) -> dict[str, Any]:
+    """Train a classifier on files, and say what was in them.
+
+    Tables whose cells take more than `memory` bytes are read again in every pass, piece by piece; each piece is
+    shuffled in itself.
+    """
+    source = open_files(paths, layout)
+    label = layout.label or source.names[-1]
+    if label not in source.names:
+        shown = ", ".join(source.names[:20]) + (", ..." if len(source.names) > 20 else "")
+        raise LolsError(f"{source.paths[0]}: there is no column '{label}'; the columns are {shown}")
+    names = [name for name in source.names if name != label]
+    if not names:
+        raise LolsError(f"{source.paths[0]}: there is no column beside the labels")
+    kinds = column_kinds(names, estimator.categorical, estimator.numerical, estimator.ignore)
+    reader = _Reader(estimator, source, label, list(kinds))
+    scans = [ColumnScan(name, kind, missing_texts(estimator.missing)) for name, kind in kinds.items()]
+    held, rows = reader.scan(scans, memory)
+    encoder = estimator.make_encoder(scans, rows)
+    classes, renumber = reader.classes()
+    matrix = None if estimator.cost_matrix is None else check_matrix(estimator.cost_matrix, len(classes))
+    estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
+    estimator.files_ = TableFiles(label, layout.header, layout.separator).describe()
+    counts = reader.counts[renumber.argsort()] if renumber.size else reader.counts
+    known = Targets(classes, None, matrix, None)
+    held_out = None if dev is None else _dev(estimator, encoder, dev, layout, label, known)
+    if held is not None:
+        parts = list(in_order(lambda piece: encoder.encode(piece.columns, piece.rows), held, estimator.threads))
+        labels = renumber[np.concatenate([piece.labels for piece in held])]
+        held.clear()
+        estimator.fit_rows(encoder, joined(parts), Targets(classes, labels, matrix, None), dev=held_out, **fitting)
+    else:
+        _stream(estimator, reader, encoder, known, counts, renumber, held_out)
+    return {
+        "rows": rows,
+        "columns": len(kinds),
+        "numbers": sum(scan.kind == "number" for scan in scans),
+        "categories": sum(scan.kind == "category" for scan in scans),
+        "missing_cells": sum(scan.empty for scan in scans),
+        "dropped_cells": sum(scan.dropped for scan in scans),
+        "classes": {str(name): int(count) for name, count in zip(classes, counts, strict=True)},
+        "in_memory": held is not None,
+    }
+
+
+class _Reader:
+    """Reads pieces of the columns in use."""
+
+    def __init__(self, estimator: Any, source: TableSource, label: str | None, names: list[str]):
+        self.source, self.label, self.names, self.threads = source, label, names, estimator.threads
+        self.labels = _Labels(label or "", estimator.classes, estimator.label_map)
+        self.counts = np.zeros(0, np.int64)
+
+    def pieces(self) -> Iterator[Piece]:
+        first = 0
+        wanted = self.names + ([self.label] if self.label is not None else [])
+        for batch in self.source.batches(threads=self.threads):
+            columns = cells_of_batch(batch, wanted, self.source.typed)
+            labels = None if self.label is None else self.labels.number(columns.pop(self.label), first, self.source)
+            yield Piece(first, batch.num_rows, columns, labels)
+            first += batch.num_rows
+
+    def scan(self, scans: Sequence[ColumnScan], memory: int) -> tuple[list[Piece] | None, int]:
+        """Look at all rows; the pieces, if they are small enough to be held, and how many rows there are."""
+        held: list[Piece] | None = []
+        size, rows = 0, 0
+        try:
+            for piece in self.pieces():
+                for scan in scans:
+                    scan.look(piece.columns[scan.name])
+                assert piece.labels is not None
+                counts = np.bincount(piece.labels, minlength=len(self.labels.numbers))
+                counts[: self.counts.size] += self.counts
+                self.counts = counts
+                rows += piece.rows
+                size += sum(c.numbers.nbytes if c.numbers is not None else 4 * c.size for c in piece.columns.values())
+                if held is not None and size > memory:
+                    held = None
+                if held is not None:
+                    held.append(piece)
+            for scan in scans:
+                scan.finish()
+        except NoNumber as error:
+            raise self.found(error) from None
+        return held, rows
+
+    def found(self, error: NoNumber) -> NoNumber:
+        """The same error with its place, for which the files are read once more."""
+        for piece in self.pieces():
+            cells = piece.columns[error.column]
+            if error.text in list(cells.texts):
+                return error.at(cells, lambda row, first=piece.first: self.source.place(first + row))  # type: ignore[misc]
+        return error
+
+    def classes(self) -> tuple[list[str], np.ndarray]:
+        """The classes in their order, and the number that each got before that was known."""
+        names = list(self.labels.numbers)
+        if self.labels.known:
+            return names, np.arange(len(names))
+        order = sorted(names)
+        return order, np.array([order.index(name) for name in names])
+
+
+def _dev(
+    estimator: Any, encoder: TableEncoder, path: str, layout: TableFiles, label: str, known: Targets
+) -> tuple[Rows, Targets]:
+    source = open_files([path], layout)
+    check_columns(source, [column.name for column in encoder.columns], label)
+    reader = _Reader(estimator, source, label, [column.name for column in encoder.columns])
+    reader.labels = _Labels(label, known.classes, estimator.label_map)
+    parts: list[Rows] = []
+    labels: list[Any] = []
+    for piece in reader.pieces():
+        parts.append(encoded(encoder, piece, source))
+        labels.append(piece.labels)
+    return joined(parts), known._replace(labels=np.concatenate(labels))
+
+
+def _stream(
+    estimator: Any,
+    reader: _Reader,
+    encoder: TableEncoder,
+    known: Targets,
+    counts: np.ndarray,
+    renumber: np.ndarray,
+    held_out: tuple[Rows, Targets] | None,
+) -> None:
+    """Train on pieces that are read again in every pass."""
+    task: ClassificationTask | None = None
+    stream: Stream | None = None
+    choice: Choice | None = None
+    losses = []
+    with Progress(estimator.progress, estimator.passes * int(counts.sum()), "training", "rows") as bar:
+        done = 0
+        for number in range(estimator.passes):
+            before = np.zeros(2) if stream is None else stream.sums.copy()
+            for piece in reader.pieces():
+                rows = encoder.encode(piece.columns, piece.rows)
+                labels = renumber[piece.labels]
+                if stream is None or task is None:
+                    centres = partial(centres_of, rows, labels, len(known.classes))
+                    tree = make_tree(estimator.tree, known.classes, counts, centres)
+                    task = ClassificationTask(known.classes, tree, encoder, matrix=known.matrix, skill=estimator.skill)
+                    stream = Stream(estimator._trainer(task))
+                    choice = Choice(task.space, _scorer(task, held_out), estimator.patience, bar)
+                key = mix(mix(mix(estimator.seed, 0x0DE2), number), piece.first)
+                order = shuffled(piece.rows, key, estimator.NEIGHBOURS) if estimator.shuffle else None
+                stream.learn(task.examples(rows, labels), order)
+                done += piece.rows
+                bar.advance(done, loss=float(stream.sums[0] / max(stream.sums[1], 1.0)))
+            assert stream is not None and choice is not None
+            losses.append(float((stream.sums - before)[0] / max((stream.sums - before)[1], 1.0)))
+            if held_out is not None and choice(number, stream.model()):
+                break
+    assert stream is not None and task is not None and choice is not None
+    estimator.set_fitted(task, stream, choice, losses)
+
+
+def _scorer(task: ClassificationTask, held_out: tuple[Rows, Targets] | None) -> Any:
+    if held_out is None:
+        return None
+    examples = task.examples(held_out[0], held_out[1].labels, held_out[1].vectors)
+    return lambda model: {"cost": model.evaluate(examples)}
+
+
+# --- prediction ---
+
+
+def check_columns(source: TableSource, names: Sequence[str], label: str | None) -> None:
+    """Whether a table has the columns that a model looks at."""
+    absent = [name for name in names if name not in source.names]
+    if absent:
+        shown = ", ".join(source.names[:20]) + (", ..." if len(source.names) > 20 else "")
+        raise LolsError(
+            f"{source.paths[0]}: there is no column '{absent[0]}', which the model looks at; the columns are {shown}"
+        )
+    if label is not None and label not in source.names:
+        raise LolsError(f"{source.paths[0]}: there is no column '{label}' for the labels; name it with --label")
+
+
+def encoded(encoder: TableEncoder, piece: Piece, source: TableSource) -> Rows:
+    """A piece's rows; a mistake in them says where it is."""
+    try:
+        return encoder.encode(piece.columns, piece.rows)
+    except NoNumber as error:
+        raise error.at(piece.columns[error.column], lambda row: source.place(piece.first + row)) from None
+
+
+def predict_batches(estimator: Any, source: TableSource, *, threads: int = 1) -> Iterator[tuple[Any, np.ndarray]]:
+    """The batches of a table, each with the numbers of the classes of its rows."""
+    encoder = _encoder(estimator)
+    names = [column.name for column in encoder.columns]
+    check_columns(source, names, None)
+    first = 0
+
+    def work(given: tuple[int, Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+        begin, batch = given
+        piece = Piece(begin, batch.num_rows, cells_of_batch(batch, names, source.typed), None)
+        rows = encoded(encoder, piece, source)
+        return batch, estimator.predict_rows(rows), rows.unknown
+
+    def batches() -> Iterator[tuple[int, Any]]:
+        nonlocal first
+        for batch in source.batches():
+            yield first, batch
+            first += batch.num_rows
+
+    for batch, numbers, unknown in in_order(work, batches(), threads):
+        encoder.unknown += unknown
+        yield batch, numbers
+
+
+def evaluate_files(estimator: Any, source: TableSource, label: str, *, threads: int = 1) -> ClassScores:
+    """Compare predictions with labelled rows, in constant memory."""
+    task = estimator.task_
+    check_columns(source, [], label)
+    labels = _Labels(label, [str(name) for name in task.classes], estimator.label_map)
+    count = len(task.classes)
+    confusion = np.zeros(count * count, np.int64)
+    first = 0
+    for batch, predicted in predict_batches(estimator, source, threads=threads):
+        true = labels.number(cells_of_batch(batch, [label], source.typed)[label], first, source)
+        confusion += np.bincount(true * count + predicted, minlength=count * count)
+        first += batch.num_rows
+    return scores_of_confusion(task.classes, confusion.reshape(count, count), task.matrix)
+
+
+def _encoder(estimator: Any) -> TableEncoder:
+    estimator._check_fitted()
+    encoder = estimator.task_.encoder
+    if not isinstance(encoder, TableEncoder):
+        raise LolsError("the model was trained on a sparse matrix; predict from Python, with such a matrix")
+    return encoder
