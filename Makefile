@@ -6,11 +6,11 @@ BIN := $(VENV)/bin
 DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 
-.PHONY: help demo test lint format bench bench-tagging bench-parsing study clean
+.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier study clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(DEV)  ## train under good and bad teachers, and compare the strategies
 	@echo "==> demo: examples/strategies.py"
@@ -46,6 +46,10 @@ bench-tagging: $(BENCH)  ## measure the tagger against other systems (needs the 
 bench-parsing: $(BENCH)  ## measure the parser against other systems (needs the data)
 	@echo "==> benchmarks/parsing.py"
 	@$(BIN)/python benchmarks/parsing.py
+
+bench-classifier: $(BENCH)  ## measure the classifier against other systems (needs the data)
+	@echo "==> benchmarks/classifier.py"
+	@$(BIN)/python benchmarks/classifier.py
 
 study: $(DEV)  ## which roll-out, which coin, which learner (needs the data)
 	@echo "==> benchmarks/study.py"

@@ -68,9 +68,11 @@ class Speed(NamedTuple):
 class Bench:
     """Where the files are, and how much is asked for."""
 
+    NAME = "parsing"
+
     def __init__(self, folder: Path, chosen: argparse.Namespace):
         self.console, self.folder = Console(), folder
-        self.quick, self.learner, self.prune = chosen.quick, chosen.learner, chosen.prune
+        self.quick, self.learner, self.prune = chosen.quick, chosen.learner, getattr(chosen, "prune", False)
         self.seeds = min(chosen.seeds, 2) if self.quick else chosen.seeds
         self.repeats = 2 if self.quick else chosen.repeats
 
@@ -98,7 +100,7 @@ class Bench:
 
     def keep(self, part: str, name: str, found: Any) -> None:
         """Write a figure beside those that are known already."""
-        target = Path(__file__).resolve().parents[1] / "reports" / f"parsing{'-quick' if self.quick else ''}.json"
+        target = Path(__file__).resolve().parents[1] / "reports" / f"{self.NAME}{'-quick' if self.quick else ''}.json"
         target.parent.mkdir(exist_ok=True)
         known = json.loads(target.read_text()) if target.exists() else {}
         known.setdefault(part, {})[name] = found

@@ -26,7 +26,7 @@ from vowpalwabbit import pyvw
 from benchmarks import corpora
 from benchmarks.data import Sentence, count_tokens, load
 
-__all__ = ["ROLL_OUTS", "Result", "TagResult", "annealing_rate", "builtin", "hook", "parser", "tag_file"]
+__all__ = ["ROLL_OUTS", "Result", "TagResult", "annealing_rate", "builtin", "hook", "parser", "run", "tag_file"]
 __all__ += ["write", "write_trees"]
 
 ROLL_OUTS = ("none", "reference", "mixture", "learned")
@@ -96,13 +96,13 @@ def builtin(
     def fit(file: Path) -> tuple[float, float]:
         # A cache is only there to be read again; on a single pass it would be work for nothing.
         again = ["-k", "--cache_file", f"{file}.cache", "--passes", str(passes)] if passes > 1 else []
-        return _run(["-d", str(file), *again, *options, "-f", f"{file}.model"])
+        return run(["-d", str(file), *again, *options, "-f", f"{file}.model"])
 
     # One sentence costs what start-up costs: the interpreter, the weights' allocation, the scan that saves the model.
     startup_wall, startup_cpu = fit(tiny_file)
     wall, cpu = fit(train_file)
     predictions = workdir / "predictions.txt"
-    _run(["-d", str(test_file), "-t", "-i", f"{train_file}.model", "-p", str(predictions)])
+    run(["-d", str(test_file), "-t", "-i", f"{train_file}.model", "-p", str(predictions)])
     seconds = wall - startup_wall
     return Result(_accuracy(predictions, test), tokens * passes / seconds, seconds, cpu - startup_cpu, startup_wall)
 
@@ -121,10 +121,10 @@ def parser(
     if passes > 1:
         options += ["-k", "--cache_file", str(workdir / "cache"), "--passes", str(passes)]
     (startup, startup_cpu), (wall, cpu) = (
-        _run(["-d", str(file), *options, "-f", f"{file}.model"]) for file in (tiny_file, train_file)
+        run(["-d", str(file), *options, "-f", f"{file}.model"]) for file in (tiny_file, train_file)
     )
     predictions = workdir / "predictions.txt"
-    _run(["-d", str(test_file), "-t", "-i", f"{train_file}.model", "-p", str(predictions)])
+    run(["-d", str(test_file), "-t", "-i", f"{train_file}.model", "-p", str(predictions)])
     heads = [[int(word.partition(":")[0]) for word in block.split()] for block in corpora.blocks(predictions)]
     uas = corpora.attachment(test, [corpora.repaired(found) for found in heads])
     return Result(uas, tokens * passes / (wall - startup), wall - startup, cpu - startup_cpu, startup)
@@ -147,7 +147,7 @@ def tag_file(model: Path, test_file: Path, workdir: Path) -> TagResult:
 
     def tag(file: Path) -> tuple[float, float]:
         before = os.times().children_user
-        wall, _ = _run(["-d", str(file), "-t", "-i", str(model), "-p", str(predictions)])
+        wall, _ = run(["-d", str(file), "-t", "-i", str(model), "-p", str(predictions)])
         return wall, os.times().children_user - before
 
     startup_wall, startup_user = tag(first_file)
@@ -308,7 +308,7 @@ def _write(file: Path, sentences: list[Sentence]) -> None:
             out.write("\n")
 
 
-def _run(arguments: list[str]) -> tuple[float, float]:
+def run(arguments: list[str]) -> tuple[float, float]:
     """Run Vowpal Wabbit to its end and return its wall and its CPU seconds."""
     before, started = os.times(), time.perf_counter()
     done = subprocess.run(

@@ -58,7 +58,10 @@ class Items(NamedTuple):
 
     def widest(self) -> int:
         """The most features that one item has."""
-        lengths = np.diff(self.start)[self.types]
+        lengths = np.diff(self.start)
+        if self.bounds.size and lengths.max(initial=0) <= 1:
+            return int(np.diff(self.bounds).max(initial=0))
+        lengths = lengths[self.types]
         if self.bounds.size:
             sums = np.concatenate([[0], np.cumsum(lengths)])[self.bounds]
             return int(np.diff(sums).max(initial=0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lols.cli import evaluate, explain, inspect, predict, train, train_parser, train_pipeline, warmup
+from lols.cli import evaluate, explain, inspect, predict, train, train_classifier, train_parser, train_pipeline, warmup
 from lols.cli.base import app, main
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "main",
     "predict",
     "train",
+    "train_classifier",
     "train_parser",
     "train_pipeline",
     "warmup",

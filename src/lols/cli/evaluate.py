@@ -9,15 +9,17 @@ import typer
 from rich.table import Table
 
 from lols.cli.base import Json, app, print_json, say
-from lols.cli.options import File, Format, Header, LikeTraining, Threads, UseLikeTraining
-from lols.cli.predict import file_columns, set_beam
+from lols.cli.options import File, Format, Header, LikeTraining, Separator, TableLabel, Tables, Threads, UseLikeTraining
+from lols.cli.predict import cores, file_columns, refuse_for_tables, set_beam
 from lols.errors import LolsError
 
 
 @app.command()
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    file: Annotated[str, typer.Argument(metavar="FILE", help="Labelled. " + File, show_default=False)],
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help=f"Labelled. {File} Of a classifier: {Tables}", show_default=False)
+    ],
     column: LikeTraining = None,
     word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
     use: UseLikeTraining = None,
@@ -30,16 +32,28 @@ def evaluate(
         bool, typer.Option(help="Of a parser: whether words that are all punctuation count.")
     ] = True,
     beam: Annotated[int | None, typer.Option(help="Of a parser: the width of a beam search; 1 is greedy.")] = None,
+    label: TableLabel = None,
+    separator: Separator = None,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a classifier: draw which class was taken for which, as .png, .svg or .pdf.", show_default=False
+        ),
+    ] = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
     """Compare predictions with a labelled file.
 
     Of a tagger: accuracy, also by label and of unknown words; for spans also F1. Of a parser: UAS, LAS and CLAS as the
-    CoNLL 2018 scorer counts, sentences without a mistake, and every relation.
+    CoNLL 2018 scorer counts, sentences without a mistake, and every relation. Of a classifier: the average cost, the
+    share of errors, which class was taken for which, and every class.
     """
+    from lols.cli.evaluate_classifier import evaluate_classifier
     from lols.cli.evaluate_parser import evaluate_parser
+    from lols.cli.predict_classifier import refuse
     from lols.cli.prepare import prepare_prediction
+    from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.tagger import Tagger
     from lols.estimators.tagger_files import read_files, tagged
     from lols.model import load
@@ -48,6 +62,26 @@ def evaluate(
         raise LolsError(f"--unseen is '{unseen}': choose error or wrong")
     began = time.perf_counter()
     tagger = load(model, threads=threads or 1)
+    if isinstance(tagger, CostSensitiveClassifier):
+        refuse_for_tables(column, word, use, file_format, beam)
+        refuse({"--unseen": unseen if unseen != "error" else None, "--no-punctuation": not punctuation}, "a classifier")
+        tagger.set_params(threads=1).model_.threads = 1  # it is pieces that are shared among threads
+        compiling = time.perf_counter()
+        prepare_prediction(tagger)
+        compiling = time.perf_counter() - compiling
+        evaluate_classifier(
+            tagger,
+            model,
+            file,
+            places=(label, header, separator),
+            plot=plot,
+            threads=threads or cores(),
+            began=began,
+            compiling=compiling,
+            as_json=as_json,
+        )
+        return
+    refuse({"--label": label, "--separator": separator, "--plot": plot}, "no classifier")
     set_beam(tagger, beam)
     compiling = time.perf_counter()
     prepare_prediction(tagger)

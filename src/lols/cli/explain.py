@@ -1,4 +1,4 @@
-"""`lols explain`: an algorithm in words, or how a model searches a sentence."""
+"""`lols explain`: an algorithm in words, or how a model searches a sentence, or decides about a row."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from lols.cli.base import Json, app, print_json, say
-from lols.cli.options import Column, Files, Format, Header, Use
+from lols.cli.options import Column, Files, Format, Header, Separator, TableLabel, Tables, Use
 from lols.errors import ConfigurationError, LolsError
 
 if TYPE_CHECKING:  # these need Numba, and explaining an algorithm does not
-    from lols.estimators.parser_explain import Move, Parse, Step
+    from lols.estimators.parser_explain import Parse
     from lols.estimators.tagger_explain import Decision, Explanation, Sentence
 
-MODEL = "A sentence of a model"
-STACK, BUFFER = 26, 18  # how many characters of them are shown
-WIDE = 100
+MODEL = "A sentence or row of a model"
 
 
 @app.command()
@@ -35,7 +33,10 @@ def explain(
         ),
     ] = None,
     file: Annotated[
-        str | None, typer.Argument(metavar="FILE", help="For a model: a labelled file. " + Files, show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="FILE", help=f"For a model: a labelled file. {Files} Of a classifier: {Tables}", show_default=False
+        ),
     ] = None,
     roll_in: Annotated[
         str | None, typer.Option(help="Who leads to the states learned from: reference, learned or mixture.")
@@ -64,11 +65,18 @@ def explain(
         int | None,
         typer.Option(help="Which sentence of the file, counted from 1; the first unless given.", rich_help_panel=MODEL),
     ] = None,
+    row: Annotated[
+        int | None,
+        typer.Option(
+            help="Of a classifier: which row of the table, counted from 1; the first unless given.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None,
     top: Annotated[
         int | None,
         typer.Option(
-            help="How many best-liked labels to show, and the true one; or actions of a parser, and the teacher's. "
-            "5 labels or 3 actions unless given.",
+            help="How many best-liked labels to show, and the true one; or actions of a parser, and the teacher's; or "
+            "features of a decision of a classifier. 5 labels or features or 3 actions unless given.",
             rich_help_panel=MODEL,
         ),
     ] = None,
@@ -86,6 +94,8 @@ def explain(
     use: Use = None,
     file_format: Format = None,
     header: Header = None,
+    label: TableLabel = None,
+    separator: Separator = None,
     as_json: Json = False,
 ) -> None:
     """Say in words what an algorithm does: a preset, with the options that change it.
@@ -94,21 +104,41 @@ def explain(
 
     `lols explain MODEL FILE --sentence 3` shows how a model searches a sentence instead: the labels it takes, the
     one-step deviations from them, and what the sentence would have cost in the end. Of a parser, the tree and every
-    action with its stack and buffer.
+    action with its stack and buffer. `lols explain MODEL FILE --row 3` shows how a classifier walks down its tree of
+    classes with a row of a table, and which of the row's values led it there.
     """
     from lols.algorithms import PRESETS
     from lols.algorithms import explain as in_words
 
     options = {"roll_in": roll_in, "roll_out": roll_out, "beta": beta, "mix": mix, "ties": ties, "returned": returned}
     given = {"--sentence": sentence, "--top": top, "--html": html, "--column": column, "--word": word, "--use": use}
-    given |= {"--reference": reference, "--format": file_format, "--header": header, "--json": as_json or None}
+    tables = {"--row": row, "--label": label, "--separator": separator}
+    given |= tables | {"--reference": reference, "--format": file_format, "--header": header, "--json": as_json or None}
     if file is not None or (algorithm is not None and algorithm not in PRESETS and Path(algorithm).is_file()):
         _refuse({name: options[name] for name in ("roll_in", "mix", "ties", "returned")}, "a model is explained")
         if file is None:
-            raise ConfigurationError(f"{algorithm}: a model explains a sentence; name a file of sentences after it")
-        asked = _Asked(str(algorithm), file, 1 if sentence is None else sentence, html, as_json)
+            raise ConfigurationError(
+                f"{algorithm}: a model explains a sentence or a row; name a file of sentences or rows after it"
+            )
+        from lols.estimators.classifier import CostSensitiveClassifier
+        from lols.model import load
+
+        estimator = load(str(algorithm))
+        if isinstance(estimator, CostSensitiveClassifier):
+            from lols.cli.explain_classifier import explain_classifier
+
+            without = {"--roll-out": roll_out, "--beta": beta, "--json": None, "--header": None, "--top": None}
+            _refuse(given | dict.fromkeys(tables) | without, "the model is a classifier")
+            if top is not None and top < 0:
+                raise ConfigurationError(f"--top is {top}: give at least 0")
+            shown = 5 if top is None else top
+            at = (label, header, separator)
+            explain_classifier(estimator, str(algorithm), file, 1 if row is None else row, at, shown, as_json)
+            return
+        _refuse(tables, "the model is no classifier")
+        asked = Asked(str(algorithm), file, 1 if sentence is None else sentence, html, as_json)
         places = (word, column, use, file_format, header)
-        _explain_model(asked, places, top, reference, {"roll_out": roll_out, "beta": beta})
+        _explain_model(estimator, asked, places, top, reference, {"roll_out": roll_out, "beta": beta})
         return
     _refuse(given, "no model is given: lols explain MODEL FILE")
     if algorithm is None and all(value is None for value in options.values()):
@@ -139,7 +169,7 @@ def _list_presets() -> None:
 # --- a sentence of a model --------------------------------------------------------------------------------------------
 
 
-class _Asked(NamedTuple):
+class Asked(NamedTuple):
     """Which sentence, and how the answer is wanted."""
 
     model: str
@@ -164,16 +194,20 @@ class _Asked(NamedTuple):
 
 
 def _explain_model(
-    asked: _Asked, places: tuple[Any, ...], top: int | None, reference: str | None, options: dict[str, Any]
+    estimator: Any,
+    asked: Asked,
+    places: tuple[Any, ...],
+    top: int | None,
+    reference: str | None,
+    options: dict[str, Any],
 ) -> None:
+    from lols.cli.explain_parser import explain_parser
     from lols.cli.predict import file_columns
     from lols.estimators.parser import Parser
     from lols.estimators.tagger import Tagger
-    from lols.model import load
 
     if top is not None and top < 1:
         raise ConfigurationError(f"--top is {top}: give at least 1")
-    estimator = load(asked.model)
     if not isinstance(estimator, Tagger | Parser):
         raise ConfigurationError(f"{asked.model}: neither a tagger nor a parser: there is no single search to explain")
     if reference is not None:
@@ -181,12 +215,12 @@ def _explain_model(
         estimator.set_params(reference=reference)
     columns = file_columns(estimator, *places)
     if isinstance(estimator, Parser):
-        _explain_parser(estimator, columns, asked, top or 3, options)
+        explain_parser(estimator, columns, asked, top or 3, options)
     else:
         _explain_tagger(estimator, columns, asked, top or 5, options)
 
 
-def _explain_tagger(tagger: Any, columns: Any, asked: _Asked, top: int, options: dict[str, Any]) -> None:
+def _explain_tagger(tagger: Any, columns: Any, asked: Asked, top: int, options: dict[str, Any]) -> None:
     from lols.estimators.explain_html import page
     from lols.estimators.tagger_explain import explain_sentence, read_sentence
 
@@ -201,21 +235,6 @@ def _explain_tagger(tagger: Any, columns: Any, asked: _Asked, top: int, options:
     )
 
 
-def _explain_parser(parser: Any, columns: Any, asked: _Asked, top: int, options: dict[str, Any]) -> None:
-    from lols.estimators.parser_explain import explain_parse, read_tree
-    from lols.estimators.tree_svg import parse_page
-
-    found = read_tree(parser, asked.file, asked.number, columns)
-    made = explain_parse(parser, found.corpus, found.tree, **options)
-    about = _about_parse(asked.model, made)
-    asked.answer(
-        found.count,
-        made.as_dict(top),
-        lambda heading: parse_page(made, heading=heading, about=about, top=top),
-        lambda heading: _show_parse(made, heading, about, top),
-    )
-
-
 def _about(model: str, made: Explanation) -> list[str]:
     """What the reader must know of the numbers."""
     wrong = sum(d.wrong for d in made.decisions)
@@ -225,10 +244,10 @@ def _about(model: str, made: Explanation) -> list[str]:
     lines = [f"{len(made.decisions)} words, {counted}; tagged by {model}"]
     if made.loss is not None:
         lines[0] += f", loss {made.loss:g} ({made.loss_name})"
-    return lines + _completed(made, "a label")
+    return lines + completed(made, "a label")
 
 
-def _completed(made: Explanation | Parse, what: str) -> list[str]:
+def completed(made: Explanation | Parse, what: str) -> list[str]:
     """Who completes deviations, as a line, if anybody does."""
     who = {
         None: "",
@@ -287,112 +306,3 @@ def _write(path: str, text: str) -> None:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
-
-
-# --- of a parser ------------------------------------------------------------------------------------------------------
-
-
-def _about_parse(model: str, made: Parse) -> list[str]:
-    words, wrong = len(made.words), sum(w.wrong for w in made.words)
-    count = "1 word" if words == 1 else f"{words} words"
-    if not made.known:
-        return [f"{count}, parsed by {model}; no true tree, and costs need one: predictions only"]
-    heads = sum(w.head != w.true_head for w in made.words)
-    counted = "all right" if wrong == 0 else f"{wrong} wrong ({heads} in the head)"
-    loss = "" if made.loss is None else f", loss {made.loss:g}"
-    lines = [f"{count}, {counted}; parsed by {model}{loss}", *_completed(made, "an action")]
-    if made.roll_out is not None and made.reference != "optimal":
-        lines[-1] += f" The reference is {made.reference}."
-    return lines
-
-
-def _show_parse(made: Parse, heading: str, about: list[str], top: int) -> None:
-    for line in [heading, *about, *made.notes]:
-        say.print(escape(line))
-    say.print()
-    say.print(_tree_table(made), soft_wrap=False)
-    say.print()
-    known = made.roll_out is not None
-    losses = known and made.roll_out != "none"
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("stack", justify="right", no_wrap=True)
-    table.add_column("buffer", no_wrap=True)
-    table.add_column("", no_wrap=True)
-    table.add_column("action", no_wrap=True)
-    for name, wanted in (("predicted", True), ("loss", losses), ("cost", known)):
-        if wanted:
-            table.add_column(name, justify="right", no_wrap=True)
-    for step in made.steps:
-        for k, move in enumerate(step.shown(top)):
-            state = _state(made, step) if k == 0 else _new_arc(made, step) if k == 1 else ["", "", ""]
-            table.add_row(*state, *_move(step, move))
-        rest = step.rest(top)
-        if rest is not None:
-            lead = _new_arc(made, step) if len(step.shown(top)) == 1 else ["", "", ""]
-            table.add_row(*lead, "", f"[dim]{rest.action}[/]", *(f"[dim]≥ {v}[/]" for v in _numbers(rest)))
-    # A file or a pipe is as wide as need be.
-    wide = say if say.is_terminal else Console(width=max(say.width, WIDE), highlight=False)
-    wide.print(table)
-    true = f", ✓ good in the eyes of the teacher ({made.reference})" if made.known else ""
-    say.print(f"\n→ the action taken{true}; predicted: its cost in the eyes of the model")
-    say.print("Shift: the next word onto the stack; Left: it becomes the head of the stack's top;")
-    say.print("Right: the word below the top becomes its head")
-    if losses:
-        say.print("loss: words with a wrong head or relation, with that action here and the rest as said above")
-    if known:
-        say.print("cost: how much more than with the best action here")
-
-
-def _tree_table(made: Parse) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    tagged = any(w.tag for w in made.words)
-    table.add_column("#", justify="right", no_wrap=True)
-    table.add_column("word", overflow="fold", max_width=24)
-    if tagged:
-        table.add_column("tag", no_wrap=True)
-    table.add_column("head", justify="right", no_wrap=True)
-    for name in ("", "relation", "true" if any(w.wrong for w in made.words) else ""):
-        table.add_column(name, overflow="fold", max_width=24)
-    for w in made.words:
-        style = "bold red" if w.wrong else "default"
-        head = [f"[{style}]{w.head}[/]", f"[{style}]{escape(_word_at(made, w.head))}[/]"]
-        true = f"✗ {w.true_head} {_word_at(made, w.true_head or 0)} {w.true_relation}" if w.wrong else ""
-        row = [str(w.place), escape(w.word), *([escape(w.tag)] if tagged else []), *head]
-        table.add_row(*row, f"[{style}]{escape(w.relation)}[/]", f"[green]{escape(true)}[/]")
-    return table
-
-
-def _word_at(made: Parse, place: int) -> str:
-    return made.words[place - 1].word if place else ""
-
-
-def _state(made: Parse, step: Step) -> list[str]:
-    """Number, stack and buffer, as much of them as fits."""
-    stack = " ".join(_word_at(made, k) for k in step.stack)
-    buffer = " ".join(w.word for w in made.words[step.front - 1 :])
-    stack = stack if len(stack) <= STACK else "…" + stack[len(stack) - STACK + 1 :]
-    buffer = buffer if len(buffer) <= BUFFER else buffer[: BUFFER - 1] + "…"
-    return [str(step.number), escape(stack), f"[dim]│[/] {escape(buffer)}"]
-
-
-def _new_arc(made: Parse, step: Step) -> list[str]:
-    """The arc that was added, in place of the state."""
-    if step.arc is None:
-        return ["", "", ""]
-    text = f"{_word_at(made, step.arc.head) or 'root'} → {_word_at(made, step.arc.dependent)}"
-    text = text if len(text) <= STACK else text[: STACK - 1] + "…"
-    return ["", f"[dim]{escape(text)}[/]", ""]
-
-
-def _move(step: Step, move: Move) -> list[str]:
-    style = ("bold red" if step.costly else "bold") if move.taken else "green" if move.liked else "dim"
-    mark, liked = "→" if move.taken else "", " ✓" if move.liked else ""
-    return [f"[{style}]{mark}[/]", f"[{style}]{escape(move.action)}{liked}[/]", *_numbers(move)]
-
-
-def _numbers(move: Move) -> list[str]:
-    from lols.estimators.explain_html import number
-
-    known = [number(v, signed=signed) for v, signed in ((move.loss, False), (move.cost, True)) if v is not None]
-    return [f"{move.predicted:.2f}", *known]

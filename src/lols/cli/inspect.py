@@ -10,10 +10,13 @@ from rich.markup import escape
 from rich.table import Table
 
 from lols.cli.base import Json, app, print_json, say
+from lols.cli.inspect_classifier import classifier_facts, show_classifier
 
 UNITS = ("bytes", "kB", "MB", "GB")
-KINDS = {"tagger": "a tagger", "parser": "a parser"}
-WHAT = {"tagger": "label", "parser": "action"}
+KINDS = {"tagger": "a tagger", "parser": "a parser", "classifier": "a classifier"}
+WHAT = {"tagger": "label", "parser": "action", "classifier": "child"}
+SEVERAL = {"tagger": "labels", "parser": "actions", "classifier": "children"}
+UNITS_OF = {"tagger": "sentences", "parser": "sentences", "classifier": "rows"}
 MOST_TEMPLATES = 24  # that are written out
 
 
@@ -25,13 +28,20 @@ def inspect(
         list[str] | None,
         typer.Option(
             help="Show the features of this label only; may be repeated. Of a parser, an action such as 'Left nsubj', "
-            "or a relation.",
+            "or a relation; of a classifier, the way to this class.",
             show_default=False,
         ),
     ] = None,
     part: Annotated[
         str | None,
         typer.Option(help="Of a pipeline: parser, or the column of a tagger; parser unless given.", show_default=False),
+    ] = None,
+    node: Annotated[
+        int | None,
+        typer.Option(
+            help="Of a classifier: the features of this node of the tree; those of the root unless given.",
+            show_default=False,
+        ),
     ] = None,
     against: Annotated[
         bool, typer.Option("--against", help="Show also the features that speak against each label.")
@@ -42,20 +52,24 @@ def inspect(
 
     A weight is a share in a predicted cost, and the cheapest label is taken: the most negative weights speak for a
     label. Features are kept as hashes; their names are found again from the words that the file holds. A parser has
-    actions in place of labels; those that most was learned of are shown.
+    actions in place of labels; those that most was learned of are shown. A classifier decides at each node of a tree
+    to which child to go; its features are columns' values.
     """
     from lols.estimators.parser_inspect import inspect_any
 
-    found = inspect_any(model, top=top, labels=label, against=against, part=part)
+    found = inspect_any(model, top=top, labels=label, against=against, part=part, node=node)
     if as_json:
         print_json(found)
         return
     _show_facts(found)
+    if found["kind"] == "classifier":
+        show_classifier(found)
     if "features_of" in found:
         _show_features(found)
     elif found["kind"] in KINDS and top:
-        what = WHAT[found["kind"]]
-        say.print(f"\nsecoc's weights are of sets of {what}s: no feature speaks for one of them alone.")
+        say.print(
+            f"\nsecoc's weights are of sets of {SEVERAL[found['kind']]}: no feature speaks for one of them alone."
+        )
 
 
 def _show_facts(found: dict[str, Any]) -> None:
@@ -82,10 +96,12 @@ def _facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield from _tagger_facts(found)
     elif found["kind"] == "parser":
         yield from _parser_facts(found)
+    elif found["kind"] == "classifier":
+        yield from classifier_facts(found)
     else:
         yield "space", f"{found['space']}: {found['actions']} actions"
     if found["examples"] is not None:
-        units = "sentences" if found["kind"] in KINDS else "examples"
+        units = UNITS_OF.get(found["kind"], "examples")
         tokens = f", {found['tokens']:,} tokens" if found["tokens"] is not None else ""
         yield "trained on", f"{found['examples']:,} {units}{tokens}"
     if found.get("fingerprint"):
@@ -164,7 +180,9 @@ def _size(count: float) -> str:
 def _show_features(found: dict[str, Any]) -> None:
     what = WHAT[found["kind"]]
     article = "an" if what == "action" else "a"
-    say.print(f"\nfeatures that speak most for {article} {what}: what each adds to its predicted cost")
+    where = f" of node {found['node']}" if what == "child" else ""
+    compared = ", compared with the others" if what == "child" else ""
+    say.print(f"\nfeatures that speak most for {article} {what}{where}: what each adds to its predicted cost{compared}")
     left = len(found.get("action_names", ())) - len(found["features_of"])
     if left > 0:
         say.print(f"({left} actions are left out: --label names others, by action or relation)")
@@ -181,7 +199,7 @@ def _show_features(found: dict[str, Any]) -> None:
             table.add_row(*row)
         say.print()
         say.print(table, soft_wrap=False)
-    if any(
+    if what != "child" and any(
         entry["feature"].endswith("?") for sides in found["features_of"].values() for e in sides.values() for entry in e
     ):
         say.print("\n? is a feature whose value is not among the words of the file, such as one of another column")

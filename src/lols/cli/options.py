@@ -12,6 +12,28 @@ Files = "Files that hold one token per line: CoNLL-U, CoNLL-X, plain columns or 
 
 File = "A file that holds one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read as it is."
 
+Tables = "Tables: CSV (also compressed by gzip), Parquet, Arrow or Feather; several with the same columns are one."
+
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        help="Of a CSV file: the character between cells; a comma, semicolon, tab or bar, as it seems, unless given.",
+        show_default=False,
+    ),
+]
+TableHeader = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether a CSV file begins with the columns' names; as it seems unless given. Without, they are called "
+        "column1, column2, ...",
+        show_default=False,
+    ),
+]
+TableLabel = Annotated[
+    str | None,
+    typer.Option(help="Of a classifier: the column of the labels; as in training unless given.", show_default=False),
+]
 LikeTraining = Annotated[
     str | None,
     typer.Option(

@@ -15,14 +15,30 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from lols.cli.base import Json, app, print_json
-from lols.cli.options import File, Format, Header, LikeTraining, Threads, UseLikeTraining, use_of
+from lols.cli.options import (
+    File,
+    Format,
+    Header,
+    LikeTraining,
+    Separator,
+    TableLabel,
+    Tables,
+    Threads,
+    UseLikeTraining,
+    use_of,
+)
 from lols.errors import ConfigurationError, LolsError
 
 
 @app.command()
 def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    file: Annotated[str, typer.Argument(metavar="FILE", help=File + " - is standard input.", show_default=False)],
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help=f"{File} - is standard input. Of a classifier: {Tables}", show_default=False
+        ),
+    ],
     output: Annotated[
         str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
     ] = "-",
@@ -34,20 +50,45 @@ def predict(
     beam: Annotated[
         int | None, typer.Option(help="Of a parser: the width of a beam search; 1, the default, is greedy.")
     ] = None,
+    label: TableLabel = None,
+    separator: Separator = None,
+    labels_only: Annotated[
+        bool, typer.Option("--labels-only", help="Of a classifier: write the classes only, one a line.")
+    ] = False,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Tag or parse a file: what comes out is what went in, with the predicted columns replaced.
+    """Tag, parse or classify a file: what comes out is what went in, with the predicted columns replaced.
 
-    Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte.
+    Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte. A table keeps its
+    format, and gets a column of its own for the classes if it has none of labels.
     """
+    from lols.cli.predict_classifier import predict_classifier, refuse
     from lols.cli.prepare import prepare_prediction, settle
+    from lols.estimators.classifier import CostSensitiveClassifier
     from lols.model import load
 
     if as_json and output == "-":
         raise ConfigurationError("--json and the predictions cannot both go to standard output: name a file with -o")
     started = time.perf_counter()
     estimator = load(model)
+    if isinstance(estimator, CostSensitiveClassifier):
+        refuse_for_tables(column, word, use, file_format, beam)
+        prepare_prediction(estimator)
+        settle()
+        predict_classifier(
+            estimator,
+            file,
+            output,
+            _written,
+            places=(label, header, separator),
+            labels_only=labels_only,
+            threads=threads or cores(),
+            started=started,
+            as_json=as_json,
+        )
+        return
+    refuse({"--label": label, "--separator": separator, "--labels-only": labels_only}, "no classifier")
     set_beam(estimator, beam)
     columns = file_columns(estimator, word, column, use, file_format, header)
     prepare_prediction(estimator)
@@ -55,7 +96,7 @@ def predict(
     began = time.perf_counter()
     tokens = 0
     with _written(output) as out:
-        for data, count in estimator.predict_pieces(file, columns, threads=threads or _cores()):
+        for data, count in estimator.predict_pieces(file, columns, threads=threads or cores()):
             out.write(data)
             tokens += count
     spent = time.perf_counter() - began
@@ -103,7 +144,19 @@ def set_beam(estimator: Any, beam: int | None) -> None:
     parser.set_params(beam=beam)
 
 
-def _cores() -> int:
+def refuse_for_tables(
+    column: str | None, word: str | None, use: list[str] | None, file_format: str | None, beam: int | None
+) -> None:
+    """A classifier's tables have other options."""
+    from lols.cli.predict_classifier import refuse
+
+    if column is not None:
+        raise ConfigurationError("--column has no effect: the model is a classifier; name the labels with --label")
+    refuse({"--word": word, "--use": use, "--format": file_format, "--beam": beam}, "a classifier")
+
+
+def cores() -> int:
+    """How many cores there are for us."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

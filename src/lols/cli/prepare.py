@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,15 @@ from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.corpus import WORD, Corpus
 
-__all__ = ["prepare_parser", "prepare_parsing", "prepare_prediction", "prepare_tagger", "settle"]
+__all__ = [
+    "prepare_classifier",
+    "prepare_classifying",
+    "prepare_parser",
+    "prepare_parsing",
+    "prepare_prediction",
+    "prepare_tagger",
+    "settle",
+]
 
 
 def settle() -> None:
@@ -40,9 +50,13 @@ def prepare_tagger(tagger: Any, sentences: conll.Sentences, further: list[str]) 
 
 
 def prepare_prediction(estimator: Any) -> None:
-    """Predict something for a few words, and write it."""
+    """Predict something for a few words, and write it; or for a row."""
+    from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.tagger import Tagger
 
+    if isinstance(estimator, CostSensitiveClassifier):
+        prepare_classifying(estimator)
+        return
     parts = [*getattr(estimator, "taggers_", {}).values(), getattr(estimator, "parser_", estimator)]
     for part in parts:
         if isinstance(part, Tagger):
@@ -90,6 +104,47 @@ def prepare_parsing(parser: Any) -> None:
     words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
     trees = parser.predict_columns(Corpus(dict.fromkeys(parser.task_.columns, words), sentences.offsets))
     write_trees(sentences, ParserColumns(), trees, parser.task_.plain)
+
+
+TABLE = "a,b,c\n1,x,no\n2,y,yes\n3,x,yes\n"
+
+
+def prepare_classifier(classifier: Any) -> None:
+    """Train the same kind of classifier on three rows; whatever is wrong will show up again."""
+    other = dict.fromkeys(("classes", "label_map", "categorical", "numerical", "ignore"))
+    costs = None if classifier.cost_matrix is None else np.array([[0.0, 1.0], [2.0, 0.0]])
+    tree = classifier.tree if classifier.tree is None or isinstance(classifier.tree, str) else "order"
+    changes = other | {"cost_matrix": costs, "tree": tree, "interactions": (), "passes": 1, "progress": False}
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "tiny.csv"
+            path.write_text(TABLE)
+            tiny = clone(classifier).set_params(**changes)
+            tiny.fit_files(str(path))
+            prepare_classifying(tiny)
+            tiny.save(f"{folder}/tiny.lols")
+    except ConfigurationError:  # an option: say it before the work
+        raise
+    except LolsError:
+        pass
+
+
+def prepare_classifying(classifier: Any) -> None:
+    """Classify a row of a CSV file."""
+    from lols.estimators.classifier_files import predict_batches
+    from lols.io.tables import open_table
+    from lols.tasks.table_encoding import TableEncoder
+
+    encoder = classifier.task_.encoder
+    if not isinstance(encoder, TableEncoder):
+        return
+    names = [column.name for column in encoder.columns]
+    with tempfile.TemporaryDirectory() as folder, contextlib.suppress(LolsError):
+        path = Path(folder) / "tiny.csv"
+        path.write_text(",".join("0" for _ in names) + "\n")
+        before = encoder.unknown.copy()
+        list(predict_batches(classifier, open_table(str(path), header=False, names=names)))
+        encoder.unknown[:] = before
 
 
 def _few(sentences: conll.Sentences) -> tuple[Any, list[str]]:

@@ -41,12 +41,13 @@ from lols.cli.options import (
     Word,
     use_of,
 )
-from lols.cli.training import Seconds, check_output, read_templates, report_training
-from lols.errors import ConfigurationError
+from lols.cli.training import Seconds, check_output, check_patience, read_templates, report_training, sentences
 
 commands = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 app.add_typer(
-    commands, name="train", help="Train a tagger, a parser or a pipeline from files: `lols train parser --help`."
+    commands,
+    name="train",
+    help="Train a tagger, a parser, a pipeline or a classifier from files: `lols train parser --help`.",
 )
 
 
@@ -122,8 +123,7 @@ def tagger(
     from lols.estimators.tagger_files import FileColumns, read_files, tagged
 
     check_output(output)
-    if patience is not None and dev is None:
-        raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
+    check_patience(patience, dev)
     began = time.perf_counter()  # importing is start-up
     made = Tagger(
         templates=None,
@@ -152,15 +152,15 @@ def tagger(
     made.clusters = read_clusters(clusters) if clusters else None
     reading = time.perf_counter()
     columns = FileColumns(word, column, use_of(use), file_format, header)
-    sentences, columns = read_files(files, columns)
+    given, columns = read_files(files, columns)
     dev_sentences = read_files([dev], columns)[0] if dev else None
     reading = time.perf_counter() - reading
     made.templates = _templates(templates, template, ["word", *(columns.use or {})], clusters is not None)
     compiling = time.perf_counter()
-    prepare_tagger(made, sentences[0], list(columns.use or {}))
+    prepare_tagger(made, given[0], list(columns.use or {}))
     settle()
     compiling = time.perf_counter() - compiling
-    data = tagged(sentences, columns)
+    data = tagged(given, columns)
     data.check_labels()
     held = tagged(dev_sentences, columns) if dev_sentences else None
     if held is not None:
@@ -179,8 +179,8 @@ def tagger(
     made.save(output)
     checkpoint.unlink(missing_ok=True)
     seconds = Seconds(time.perf_counter() - began, reading, compiling)
-    facts = {"labels": len(made.task_.labels), "scheme": made.task_.scheme}
-    report_training(made, output, data.corpus, seconds, facts, as_json)
+    facts = sentences(data.corpus) | {"labels": len(made.task_.labels), "scheme": made.task_.scheme}
+    report_training(made, output, seconds, facts, as_json)
 
 
 def _templates(path: str | None, more: list[str] | None, names: list[str], clustered: bool) -> list[str] | None:

@@ -42,8 +42,7 @@ from lols.cli.options import (
     use_of,
 )
 from lols.cli.train import commands
-from lols.cli.training import Seconds, check_output, read_templates, report_training
-from lols.errors import ConfigurationError
+from lols.cli.training import Seconds, check_output, check_patience, read_templates, report_training, sentences
 
 
 @commands.command()
@@ -114,8 +113,7 @@ def parser(
     from lols.tasks.parsing_templates import parse_parsing_templates
 
     check_output(output)
-    if patience is not None and dev is None:
-        raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
+    check_patience(patience, dev)
     began = time.perf_counter()  # importing is start-up
     made = Parser(
         labelling=labelling,
@@ -141,13 +139,13 @@ def parser(
     )
     columns = ParserColumns(word, head, relation, use_of(use), file_format, header)
     reading = time.perf_counter()
-    sentences = read_treebank(files, columns)
+    given = read_treebank(files, columns)
     reading = time.perf_counter() - reading
     compiling = time.perf_counter()
     prepare_parser(made)
     settle()
     compiling = time.perf_counter() - compiling
-    data = treebank(sentences, columns)
+    data = treebank(given, columns)
     more = time.perf_counter()
     dev_sentences = read_treebank([dev], data.columns) if dev else None
     reading += time.perf_counter() - more
@@ -168,10 +166,11 @@ def parser(
     )
     made.save(output)
     checkpoint.unlink(missing_ok=True)
-    facts = {"relations": len(made.task_.plain), "actions": len(made.task_.actions), **made.prepared_}
+    facts = sentences(data.corpus) | {"relations": len(made.task_.plain), "actions": len(made.task_.actions)}
     if not as_json:
         say_treebank(made, data)
-    report_training(made, output, data.corpus, Seconds(time.perf_counter() - began, reading, compiling), facts, as_json)
+    seconds = Seconds(time.perf_counter() - began, reading, compiling)
+    report_training(made, output, seconds, facts | made.prepared_, as_json)
 
 
 def announce(data: Any) -> None:

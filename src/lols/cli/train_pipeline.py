@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -32,7 +32,7 @@ from lols.cli.options import (
 )
 from lols.cli.train import commands
 from lols.cli.train_parser import announce, say_treebank
-from lols.cli.training import Seconds, check_output, report_training
+from lols.cli.training import Seconds, check_output, check_patience, report_training, sentences
 from lols.errors import ConfigurationError
 
 
@@ -94,8 +94,7 @@ def pipeline(
     check_output(output)
     if any(":" in name for name in (tags or "").split(",")):
         raise ConfigurationError(f"--tags is '{tags}': name whole columns, such as upos,feats")
-    if patience is not None and dev is None:
-        raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
+    check_patience(patience, dev)
     began = time.perf_counter()
     parser = Parser(
         labelling=labelling,
@@ -122,13 +121,13 @@ def pipeline(
     if made.tags is not None:
         columns = ParserColumns(word, head, relation, {name: name for name in made.tags}, file_format, header)
     reading = time.perf_counter()
-    sentences = read_treebank(files, columns)
+    given = read_treebank(files, columns)
     reading = time.perf_counter() - reading
     compiling = time.perf_counter()
     prepare_parser(parser)
     settle()
     compiling = time.perf_counter() - compiling
-    data = treebank(sentences, columns)
+    data = treebank(given, columns)
     more = time.perf_counter()
     dev_sentences = read_treebank([dev], data.columns) if dev else None
     reading += time.perf_counter() - more
@@ -146,7 +145,7 @@ def pipeline(
     found = made.parser_
     if not as_json:
         say_treebank(found, data)
-    facts: dict[str, Any] = {"relations": len(found.task_.plain), "actions": len(found.task_.actions), "folds": folds}
-    facts |= {"tags": list(made.taggers_), **found.prepared_}
+    facts = sentences(data.corpus) | {"relations": len(found.task_.plain), "actions": len(found.task_.actions)}
+    facts |= {"folds": folds, "tags": list(made.taggers_), **found.prepared_}
     seconds = Seconds(time.perf_counter() - began, reading, compiling)
-    report_training(found, output, data.corpus, seconds, facts, as_json)
+    report_training(found, output, seconds, facts, as_json)

@@ -11,9 +11,22 @@ from rich.table import Table
 from lols.cli.base import print_json, say
 from lols.errors import ConfigurationError
 
-__all__ = ["Seconds", "check_output", "read_templates", "report_training"]
+__all__ = ["ROWS", "Seconds", "check_output", "check_patience", "read_templates", "report_training", "sentences"]
 
-SCORES = {"accuracy": "dev accuracy", "f1": "dev F1", "uas": "dev UAS", "las": "dev LAS"}
+SCORES = {"accuracy": "dev accuracy", "f1": "dev F1", "uas": "dev UAS", "las": "dev LAS", "cost": "dev cost"}
+COSTS = ("cost",)  # scores that are no shares
+
+
+class Unit(NamedTuple):
+    """What the data are counted in."""
+
+    name: str
+    speed: str  # the key under which its speed is reported
+    loss: str  # the heading of the losses
+
+
+TOKENS = Unit("tokens", "tokens_per_second", "loss per sentence")
+ROWS = Unit("rows", "examples_per_second", "cost per row")
 
 
 class Seconds(NamedTuple):
@@ -56,18 +69,27 @@ def read_templates(
     return [*lines, *(more or [])]
 
 
+def check_patience(patience: int | None, dev: str | None) -> None:
+    """Patience needs something to lose it on."""
+    if patience is not None and dev is None:
+        raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
+
+
+def sentences(corpus: Any) -> dict[str, Any]:
+    """How large a corpus is."""
+    return {"tokens": corpus.tokens, "sentences": corpus.offsets.size - 1}
+
+
 def report_training(
-    estimator: Any, output: str, corpus: Any, seconds: Seconds, facts: dict[str, Any], as_json: bool
+    estimator: Any, output: str, seconds: Seconds, facts: dict[str, Any], as_json: bool, unit: Unit = TOKENS
 ) -> None:
-    """Say how training went: as one JSON object, or in words."""
+    """Say how training went: as one JSON object, or in words. The facts have the size of the data in its unit."""
     report = estimator.model_.report
-    compiling = seconds.compiling + report["seconds_compiling"]
+    compiling = seconds.compiling + report.get("seconds_compiling", 0.0)
     passes = len(report["progressive_loss"])
     work = max(seconds.total - compiling - seconds.reading, 1e-9)
     result = {
         "model": output,
-        "tokens": corpus.tokens,
-        "sentences": corpus.offsets.size - 1,
         **facts,
         "passes": passes,
         "features": report["features"],
@@ -78,7 +100,7 @@ def report_training(
         "seconds_reading": seconds.reading,
         "seconds_compiling": compiling,
         "seconds_total": seconds.total,
-        "tokens_per_second": corpus.tokens * passes / work,
+        unit.speed: facts[unit.name] * passes / work,
     }
     if report["dev"]:
         best = report["dev"][estimator.model_.about["best_pass"] - 1]
@@ -86,21 +108,25 @@ def report_training(
     if as_json:
         print_json(result)
     else:
-        _summary(result)
+        _summary(result, unit)
 
 
-def _summary(result: dict[str, Any]) -> None:
+def _summary(result: dict[str, Any], unit: Unit) -> None:
     shown = [name for name in SCORES if result["dev"] and name in result["dev"][0]]
     table = Table(box=None, pad_edge=False)
-    for title in ("pass", "loss per sentence", *(SCORES[name] for name in shown)):
+    for title in ("pass", unit.loss, *(SCORES[name] for name in shown)):
         table.add_column(title, justify="right")
     for k, loss in enumerate(result["progressive_loss"]):
-        table.add_row(str(k + 1), f"{loss:.4f}", *(f"{100 * result['dev'][k][name]:.2f}" for name in shown))
+        table.add_row(str(k + 1), f"{loss:.4f}", *(_score(name, result["dev"][k][name]) for name in shown))
     say.print(table)
     if result["dev"]:
         say.print(f"best on the dev file: pass {result['best_pass']}")
     say.print(
         f"{result['model']} written: {result['features']:,} features; {result['seconds_total']:.1f} s "
         f"({result['seconds_reading']:.1f} reading, {result['seconds_compiling']:.1f} compiling), "
-        f"{result['tokens_per_second']:,.0f} tokens/s"
+        f"{result[unit.speed]:,.0f} {unit.name}/s"
     )
+
+
+def _score(name: str, value: float) -> str:
+    return f"{value:.4f}" if name in COSTS else f"{100 * value:.2f}"

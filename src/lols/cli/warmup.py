@@ -25,8 +25,9 @@ def warmup(
 ) -> None:
     """Fill the compilation cache, so that no later run has to wait for it.
 
-    Trains taggers and a parser on a few generated sentences, and predicts. What this compiles is kept on disk until the
-    library, Numba or Python changes. A search space of your own is compiled on its first run, and kept as well.
+    Trains taggers, a parser and a classifier on a few generated examples, and predicts. What this compiles is kept on
+    disk until the library, Numba or Python changes. A search space of your own is compiled on its first run, and kept
+    as well.
     """
     os.environ.setdefault("LOLS_ANNOUNCE", "0")  # that it compiles is all that this command says
     out = Console(quiet=as_json, highlight=False)
@@ -55,7 +56,8 @@ def warmup(
 def _warmup_steps(everything: bool) -> Iterator[str]:
     """Give the name of each step, then do it when asked for the next one."""
     yield "loading the engine"
-    from lols.cli.prepare import prepare_prediction
+    from lols.cli.prepare import prepare_classifier, prepare_prediction
+    from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.parser import Parser
     from lols.estimators.tagger import Tagger
     from lols.worlds import tagging_data
@@ -75,8 +77,14 @@ def _warmup_steps(everything: bool) -> Iterator[str]:
     parser = Parser(passes=1, progress=False).fit(words, trees, dev=(words, trees))
     yield "parser, prediction"
     prepare_prediction(parser)
+    yield "classifier, training and prediction"
+    prepare_classifier(CostSensitiveClassifier())
     if everything:
+        yield "classifier, the paper's learner (csoaa)"
+        prepare_classifier(CostSensitiveClassifier(learner="csoaa"))
         for teacher in ("suboptimal", "bad"):
+            yield f"classifier, the {teacher} teacher"
+            prepare_classifier(CostSensitiveClassifier(reference=teacher))
             yield f"tagger, the {teacher} teacher"
             Tagger(passes=1, progress=False, reference=teacher).fit(words, tags)
             yield f"parser, the {teacher} teacher"

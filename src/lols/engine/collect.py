@@ -356,14 +356,22 @@ def relative_costs(legal, values, bits, costs, slot, where):
 
 
 def collect(space, reference, data, policy, plan, scratch, batch, counter):
-    """Make the cost-sensitive examples of a batch; several threads share one counter and take one example at a time."""
+    """Make the cost-sensitive examples of a batch; several threads share one counter and take a few at a time.
+
+    In a large batch they take more, so that they do not write side by side all the time.
+    """
     legal, where, slots = scratch.legal, scratch.where, batch.slots
     new_policy(scratch.sight)
+    few = 1 + batch.example.size // 256
+    n, until = np.int64(0), np.int64(0)
     while where[0] == 0:
-        n = take(counter)
-        if n >= batch.example.size:
-            break
+        if n == until:
+            n = take(counter) * few
+            until = min(n + few, np.int64(batch.example.size))
+            if n >= batch.example.size:
+                break
         b = batch.order[n]
+        n += 1
         example = batch.example[b]
         limit = data.steps[example]
         first_item, item_count = own_items(data.items.first, example)
@@ -402,13 +410,13 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
         need = min(plan.sample_steps, steps) if plan.sample_steps > 0 else steps
         chosen_weight = np.float32(steps / need)
         compared = need - np.int64(unit(mix(round_key, COMPARE)) * need) if plan.compare else -1
-        n, m = batch.first_feature[b], batch.first_action_feature[b]
+        f, m = batch.first_feature[b], batch.first_action_feature[b]
         for t in range(steps):
             if where[0] != 0:
                 break
             where[2] = t
             slot = batch.first[b] + t
-            slots.start[slot] = slots.stop[slot] = n
+            slots.start[slot] = slots.stop[slot] = f
             slots.weight[slot] = 0.0
             if need > 0 and unit(mix(mix(round_key, SAMPLE_STEP), t)) * (steps - t) < need:
                 slots.weight[slot] = chosen_weight
@@ -455,7 +463,7 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
                 else:
                     gather(space, x, s, item_count, scratch.sight, where)
                     find_legal(space, x, s, legal)
-                    n, m = record(space, x, s, legal, data.items, first_item, scratch.sight, slots, slot, n, m, where)
+                    f, m = record(space, x, s, legal, data.items, first_item, scratch.sight, slots, slot, f, m, where)
             step(space, x, s, scratch.base.action[t])
     return where[0]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import ConfigurationError, LolsError
 from lols.estimators.choice import Choice
 from lols.estimators.classifier_input import (
     Targets,
@@ -31,7 +32,19 @@ from lols.tasks.table_encoding import Rows, TableEncoder, joined
 from lols.tasks.table_scan import ColumnScan
 from lols.trainer import shuffled
 
-__all__ = ["MEMORY", "TableFiles", "evaluate_files", "fit_files", "open_files", "predict_batches"]
+__all__ = [
+    "MEMORY",
+    "LabelNumbers",
+    "Piece",
+    "TableFiles",
+    "check_columns",
+    "encoded",
+    "evaluate_files",
+    "fit_files",
+    "open_files",
+    "predict_batches",
+    "table_encoder",
+]
 
 MEMORY = 1 << 30  # bytes of cells that are held
 
@@ -72,21 +85,35 @@ def open_files(paths: Sequence[str], layout: TableFiles) -> TableSource:
     return open_table(paths, header=layout.header, separator=layout.separator)
 
 
+def timed(batches: Iterator[Any], seconds: dict[str, float] | None) -> Iterator[Any]:
+    """The same batches; how long they were waited for is added to `seconds["reading"]`."""
+    while True:
+        began = time.perf_counter()
+        batch = next(batches, None)
+        if seconds is not None:
+            seconds["reading"] = seconds.get("reading", 0.0) + time.perf_counter() - began
+        if batch is None:
+            return
+        yield batch
+
+
 # --- training ---
 
 
-class _Labels:
+class LabelNumbers:
     """Numbers the classes of labels as they come; where they are known beforehand, all others are mistakes."""
 
     def __init__(self, column: str, classes: Sequence[str] | None, label_map: Mapping[str, str] | None):
         self.column, self.label_map, self.known = column, label_map, classes is not None
-        self.numbers: dict[str, int] = {name: k for k, name in enumerate(classes or ())}
+        self.numbers: dict[str, int] = {str(name): k for k, name in enumerate(classes if classes is not None else ())}
 
     def number(self, cells: Cells, first: int, source: TableSource) -> np.ndarray:
         cells = as_texts(cells)
         assert cells.codes is not None
-        each = np.zeros(len(cells.texts), np.int64)
+        each, there = np.zeros(len(cells.texts), np.int64), cells.counts() > 0
         for k, (text, name) in enumerate(zip(cells.texts, mapped(cells.texts, self.label_map), strict=True)):
+            if not there[k]:  # a type of categories may have some that no row has
+                continue
             if self.known and name is not None and name not in self.numbers:
                 name = bare(name)
             if not bare(text) or name is None or (self.known and name not in self.numbers):
@@ -115,12 +142,14 @@ def fit_files(
     dev: str | None = None,
     memory: int = MEMORY,
     seconds: dict[str, float] | None = None,
+    tell: Callable[[dict[str, Any]], None] | None = None,
     **fitting: Any,
 ) -> dict[str, Any]:
     """Train a classifier on files, and say what was in them.
 
     Tables whose cells take more than `memory` bytes are read again in every pass, piece by piece; each piece is
-    shuffled in itself.
+    shuffled in itself. `tell` hears what is in the files before training begins, and the time from bytes to columns of
+    texts is added to `seconds["reading"]`.
     """
     source = open_files(paths, layout)
     label = layout.label or source.names[-1]
@@ -131,9 +160,14 @@ def fit_files(
     if not names:
         raise LolsError(f"{source.paths[0]}: there is no column beside the labels")
     kinds = column_kinds(names, estimator.categorical, estimator.numerical, estimator.ignore)
-    reader = _Reader(estimator, source, label, list(kinds))
+    reader = _Reader(estimator, source, label, list(kinds), seconds)
     scans = [ColumnScan(name, kind, missing_texts(estimator.missing)) for name, kind in kinds.items()]
     held, rows = reader.scan(scans, memory)
+    if held is None and fitting.get("resume"):
+        raise ConfigurationError(
+            f"{source.paths[0]}: the table is larger than memory, so its training has no checkpoint to resume from; "
+            "start again without --resume, or allow more with --memory"
+        )
     encoder = estimator.make_encoder(scans, rows)
     classes, renumber = reader.classes()
     matrix = None if estimator.cost_matrix is None else check_matrix(estimator.cost_matrix, len(classes))
@@ -141,15 +175,8 @@ def fit_files(
     estimator.files_ = TableFiles(label, layout.header, layout.separator).describe()
     counts = reader.counts[renumber.argsort()] if renumber.size else reader.counts
     known = Targets(classes, None, matrix, None)
-    held_out = None if dev is None else _dev(estimator, encoder, dev, layout, label, known)
-    if held is not None:
-        parts = list(in_order(lambda piece: encoder.encode(piece.columns, piece.rows), held, estimator.threads))
-        labels = renumber[np.concatenate([piece.labels for piece in held])]
-        held.clear()
-        estimator.fit_rows(encoder, joined(parts), Targets(classes, labels, matrix, None), dev=held_out, **fitting)
-    else:
-        _stream(estimator, reader, encoder, known, counts, renumber, held_out)
-    return {
+    held_out = None if dev is None else _dev(estimator, encoder, dev, layout, label, known, seconds)
+    facts = {
         "rows": rows,
         "columns": len(kinds),
         "numbers": sum(scan.kind == "number" for scan in scans),
@@ -159,22 +186,34 @@ def fit_files(
         "classes": {str(name): int(count) for name, count in zip(classes, counts, strict=True)},
         "in_memory": held is not None,
     }
+    if tell is not None:
+        tell(facts)
+    if held is not None:
+        parts = list(in_order(lambda piece: encoder.encode(piece.columns, piece.rows), held, estimator.threads))
+        labels = renumber[np.concatenate([piece.labels for piece in held])]
+        held.clear()
+        estimator.fit_rows(encoder, joined(parts), Targets(classes, labels, matrix, None), dev=held_out, **fitting)
+    else:
+        _stream(estimator, reader, encoder, known, counts, renumber, held_out)
+    return facts
 
 
 class _Reader:
     """Reads pieces of the columns in use."""
 
-    def __init__(self, estimator: Any, source: TableSource, label: str | None, names: list[str]):
+    def __init__(
+        self, estimator: Any, source: TableSource, label: str, names: list[str], seconds: dict[str, float] | None
+    ):
         self.source, self.label, self.names, self.threads = source, label, names, estimator.threads
-        self.labels = _Labels(label or "", estimator.classes, estimator.label_map)
+        self.seconds = seconds
+        self.labels = LabelNumbers(label, estimator.classes, estimator.label_map)
         self.counts = np.zeros(0, np.int64)
 
     def pieces(self) -> Iterator[Piece]:
         first = 0
-        wanted = self.names + ([self.label] if self.label is not None else [])
-        for batch in self.source.batches(threads=self.threads):
-            columns = cells_of_batch(batch, wanted, self.source.typed)
-            labels = None if self.label is None else self.labels.number(columns.pop(self.label), first, self.source)
+        for batch in timed(self.source.batches(threads=self.threads), self.seconds):
+            columns = cells_of_batch(batch, [*self.names, self.label], self.source.typed)
+            labels = self.labels.number(columns.pop(self.label), first, self.source)
             yield Piece(first, batch.num_rows, columns, labels)
             first += batch.num_rows
 
@@ -220,12 +259,18 @@ class _Reader:
 
 
 def _dev(
-    estimator: Any, encoder: TableEncoder, path: str, layout: TableFiles, label: str, known: Targets
+    estimator: Any,
+    encoder: TableEncoder,
+    path: str,
+    layout: TableFiles,
+    label: str,
+    known: Targets,
+    seconds: dict[str, float] | None,
 ) -> tuple[Rows, Targets]:
     source = open_files([path], layout)
     check_columns(source, [column.name for column in encoder.columns], label)
-    reader = _Reader(estimator, source, label, [column.name for column in encoder.columns])
-    reader.labels = _Labels(label, known.classes, estimator.label_map)
+    reader = _Reader(estimator, source, label, [column.name for column in encoder.columns], seconds)
+    reader.labels = LabelNumbers(label, known.classes, estimator.label_map)
     parts: list[Rows] = []
     labels: list[Any] = []
     for piece in reader.pieces():
@@ -256,10 +301,11 @@ def _stream(
                 rows = encoder.encode(piece.columns, piece.rows)
                 labels = renumber[piece.labels]
                 if stream is None or task is None:
+                    estimator.batch_size_ = estimator.batch_for(int(counts.sum()))
                     centres = partial(centres_of, rows, labels, len(known.classes))
                     tree = make_tree(estimator.tree, known.classes, counts, centres)
                     task = ClassificationTask(known.classes, tree, encoder, matrix=known.matrix, skill=estimator.skill)
-                    stream = Stream(estimator._trainer(task))
+                    stream = _new_stream(estimator, task)
                     choice = Choice(task.space, _scorer(task, held_out), estimator.patience, bar)
                 key = mix(mix(mix(estimator.seed, 0x0DE2), number), piece.first)
                 order = shuffled(piece.rows, key, estimator.NEIGHBOURS) if estimator.shuffle else None
@@ -271,7 +317,14 @@ def _stream(
             if held_out is not None and choice(number, stream.model()):
                 break
     assert stream is not None and task is not None and choice is not None
-    estimator.set_fitted(task, stream, choice, losses)
+    estimator.set_fitted(task, stream, choice, losses, int(counts.sum()))
+
+
+def _new_stream(estimator: Any, task: ClassificationTask) -> Stream:
+    try:
+        return Stream(estimator._trainer(task))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{error}; or hold the table in memory, by more --memory") from None
 
 
 def _scorer(task: ClassificationTask, held_out: tuple[Rows, Targets] | None) -> Any:
@@ -304,9 +357,11 @@ def encoded(encoder: TableEncoder, piece: Piece, source: TableSource) -> Rows:
         raise error.at(piece.columns[error.column], lambda row: source.place(piece.first + row)) from None
 
 
-def predict_batches(estimator: Any, source: TableSource, *, threads: int = 1) -> Iterator[tuple[Any, np.ndarray]]:
+def predict_batches(
+    estimator: Any, source: TableSource, *, threads: int = 1, seconds: dict[str, float] | None = None
+) -> Iterator[tuple[Any, np.ndarray]]:
     """The batches of a table, each with the numbers of the classes of its rows."""
-    encoder = _encoder(estimator)
+    encoder = table_encoder(estimator)
     names = [column.name for column in encoder.columns]
     check_columns(source, names, None)
     first = 0
@@ -319,31 +374,34 @@ def predict_batches(estimator: Any, source: TableSource, *, threads: int = 1) ->
 
     def batches() -> Iterator[tuple[int, Any]]:
         nonlocal first
-        for batch in source.batches():
+        for batch in timed(source.batches(), seconds):
             yield first, batch
             first += batch.num_rows
 
     for batch, numbers, unknown in in_order(work, batches(), threads):
-        encoder.unknown += unknown
+        encoder.unknown = encoder.unknown + unknown
         yield batch, numbers
 
 
-def evaluate_files(estimator: Any, source: TableSource, label: str, *, threads: int = 1) -> ClassScores:
+def evaluate_files(
+    estimator: Any, source: TableSource, label: str, *, threads: int = 1, seconds: dict[str, float] | None = None
+) -> ClassScores:
     """Compare predictions with labelled rows, in constant memory."""
     task = estimator.task_
     check_columns(source, [], label)
-    labels = _Labels(label, [str(name) for name in task.classes], estimator.label_map)
+    labels = LabelNumbers(label, [str(name) for name in task.classes], estimator.label_map)
     count = len(task.classes)
     confusion = np.zeros(count * count, np.int64)
     first = 0
-    for batch, predicted in predict_batches(estimator, source, threads=threads):
+    for batch, predicted in predict_batches(estimator, source, threads=threads, seconds=seconds):
         true = labels.number(cells_of_batch(batch, [label], source.typed)[label], first, source)
         confusion += np.bincount(true * count + predicted, minlength=count * count)
         first += batch.num_rows
     return scores_of_confusion(task.classes, confusion.reshape(count, count), task.matrix)
 
 
-def _encoder(estimator: Any) -> TableEncoder:
+def table_encoder(estimator: Any) -> TableEncoder:
+    """How a trained classifier sees tables."""
     estimator._check_fitted()
     encoder = estimator.task_.encoder
     if not isinstance(encoder, TableEncoder):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import check_matrix, mapped
-from lols.tasks.table_cells import MISSING, Cells, NoNumber, cells_of_array, cells_of_batch
+from lols.tasks.table_cells import MISSING, Cells, NoNumber, absent, cells_of_array, cells_of_batch
 from lols.tasks.table_encoding import Rows
 from lols.tasks.table_scan import ColumnScan
 from lols.tasks.tree_of_labels import TREES, LabelTree, by_frequency, by_similarity, flat, halves, nested
@@ -23,6 +23,7 @@ __all__ = [
     "as_sparse",
     "centres_of",
     "column_kinds",
+    "column_names",
     "make_tree",
     "missing_texts",
     "scan_table",
@@ -67,10 +68,15 @@ def table_of(estimator: Any, X: Any, *, reset: bool) -> Table:
     from scipy import sparse
 
     if _is_frame(X):
+        names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
+        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+        if twice is not None:
+            raise LolsError(f"two columns are called '{twice}': rename one")
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return _frame(X)
-    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": "allow-nan"}
-    array = validate_data(estimator, X, reset=reset, **checks)
+        made = _frame(X)
+        return made._replace(columns=dict(zip(column_names(estimator), made.columns.values(), strict=True)))
+    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
+    array = validate_data(estimator, _listed(X), reset=reset, **checks)
     if sparse.issparse(array):
         made = sparse.csr_matrix(array)
         if not made.has_canonical_format:
@@ -79,9 +85,23 @@ def table_of(estimator: Any, X: Any, *, reset: bool) -> Table:
         return Table(made.shape[0], {}, made)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: give numbers or texts")
+    return Table(array.shape[0], {name: cells_of_array(array[:, k]) for k, name in enumerate(column_names(estimator))})
+
+
+def column_names(estimator: Any) -> list[str]:
+    """What the columns are called: as in the table that training saw, or x0, x1, ..., if there they had no names."""
     names = getattr(estimator, "feature_names_in_", None)
-    names = [f"x{k}" for k in range(array.shape[1])] if names is None else [str(name) for name in names]
-    return Table(array.shape[0], {name: cells_of_array(array[:, k]) for k, name in enumerate(names)})
+    return [f"x{k}" for k in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def _listed(X: Any) -> Any:
+    """Nested lists with texts among numbers as objects: else NumPy would make texts of the numbers."""
+    if not isinstance(X, list | tuple):
+        return X
+    try:
+        return np.array(X, dtype=object) if np.asarray(X).dtype.kind in "US" else X
+    except ValueError:
+        return X  # to be told what is wrong with it
 
 
 def _is_frame(X: Any) -> bool:
@@ -99,7 +119,13 @@ def _frame(X: Any) -> Table:
             else:
                 import pyarrow as pa
 
-                made[str(name)] = cells_of_batch(pa.table({"c": pa.array(column, from_pandas=True)}), ["c"])["c"]
+                try:
+                    table = pa.table({str(name): pa.array(column, from_pandas=True)})
+                except (pa.ArrowException, TypeError, ValueError):
+                    raise LolsError(
+                        f"column '{name}' holds {column.dtype}; a column must hold numbers or texts: leave it out"
+                    ) from None
+                made |= cells_of_batch(table, [str(name)])
         return Table(len(X), made)
     from lols.io.tables import as_table
 
@@ -119,9 +145,10 @@ def as_sparse(table: Table) -> Any:
     return sparse.csr_matrix(np.stack(columns, axis=1))
 
 
-def as_columns(table: Table) -> dict[str, Cells]:
+def as_columns(matrix: Any, names: Sequence[str]) -> dict[str, Cells]:
     """A sparse matrix as the columns of a table."""
-    return {f"x{k}": Cells(numbers=table.matrix[:, [k]].toarray().ravel()) for k in range(table.matrix.shape[1])}
+    by_column = matrix.tocsc().astype(np.float64)
+    return {name: Cells(numbers=by_column[:, [k]].toarray().ravel()) for k, name in enumerate(names)}
 
 
 # --- columns ---
@@ -164,8 +191,8 @@ def scan_table(
     """Look at all cells of a table in memory."""
     scans = [ColumnScan(name, kind, missing) for name, kind in kinds.items()]
     for scan in scans:
-        scan.look(columns[scan.name])
         try:
+            scan.look(columns[scan.name])
             scan.finish()
         except NoNumber as error:
             raise error.at(columns[scan.name], lambda row: f"row {row}") from None
@@ -188,6 +215,8 @@ def targets_of(
     if y is None and costs is None:
         raise ValueError("requires y to be passed, but the target y is None: give labels, or costs of each row")
     labels, names = None, None if classes is None else list(classes)
+    if names is not None and len(set(names)) != len(names):
+        raise ConfigurationError("classes names a class twice: name each once")
     if y is not None:
         y = _column(y, rows)
         check_classification_targets(y)
@@ -205,7 +234,10 @@ def targets_of(
         labels = np.array([numbers[value] for value in found.tolist()], np.int64)[np.searchsorted(found, y)]
     vectors = None
     if costs is not None:
-        given = np.asarray(costs, np.float64)
+        try:
+            given = np.asarray(costs, np.float64)
+        except (TypeError, ValueError):
+            raise LolsError("costs are not made of numbers: give rows of equal length, of numbers from 0 on") from None
         if given.ndim != 2:
             raise LolsError(f"costs has {given.ndim} dimensions: give a row for each example, or a matrix of classes")
         if names is None:
@@ -228,7 +260,7 @@ def _column(y: Any, rows: int) -> np.ndarray:
     made = np.asarray(column_or_1d(np.asarray(y), warn=True))
     check_consistent_length(np.empty(rows), made)
     if made.dtype.kind == "O":
-        wrong = [k for k, value in enumerate(made.tolist()) if value is None or value != value]
+        wrong = [k for k, value in enumerate(made.tolist()) if absent(value)]
         if wrong:
             raise LolsError(f"row {wrong[0]}: the label is missing; leave the row out")
         kinds = {type(value) for value in made.tolist()}

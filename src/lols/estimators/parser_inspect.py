@@ -46,10 +46,12 @@ def inspect_any(
     labels: Sequence[str] | None = None,
     against: bool = False,
     part: str | None = None,
+    node: int | None = None,
 ) -> dict[str, Any]:
     """All that `lols inspect` says of a model file of any kind; `top` 0 leaves out the features.
 
-    A pipeline has parts: its taggers, by the names of their columns, and its parser, which is meant unless named.
+    A pipeline has parts: its taggers, by the names of their columns, and its parser, which is meant unless named. The
+    features of a classifier are those of a node of its tree of classes, the root unless given.
     """
     if top < 0:
         raise LolsError(f"--top is {top}: give 0 or more")
@@ -65,6 +67,12 @@ def inspect_any(
         kind = "parser" if chosen == "parser" else "tagger"
     elif part is not None:
         raise LolsError(f"{path}: only pipelines have parts; leave out --part")
+    if kind == "classifier":
+        from lols.estimators.classifier_inspect import inspect_classifier
+
+        return inspect_classifier(path, header, tensors, top=top, classes=labels, against=against, node=node or 0)
+    if node is not None:
+        raise LolsError(f"{path}: only classifiers have nodes; leave out --node")
     if kind == "parser":
         made = inspect_parser(path, header, tensors, top=top, actions=labels, against=against)
     else:

@@ -38,6 +38,10 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
         """The algorithm that is meant."""
         return self.algorithm
 
+    def _together(self) -> int:
+        """How many examples see the same policy."""
+        return self.batch_size
+
     def _trainer(self, task: Any) -> Trainer:
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
         chosen = algorithm(self._algorithm(), **options)
@@ -63,7 +67,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
             algorithm=chosen,
             learner=settings,
             passes=self.passes,
-            batch_size=self.batch_size,
+            batch_size=self._together(),
             seed=self.seed,
             threads=self.threads,
             shuffle=self.shuffle,

@@ -70,7 +70,10 @@ def read_cost_matrix(path: str | os.PathLike[str]) -> tuple[list[str], np.ndarra
 
 def check_matrix(matrix: np.ndarray, classes: int) -> np.ndarray:
     """A cost matrix as numbers, if it is one for so many classes."""
-    made = np.asarray(matrix, np.float64)
+    try:
+        made = np.asarray(matrix, np.float64)
+    except (TypeError, ValueError):
+        raise LolsError("the cost matrix is not made of numbers: give rows of equal length, from 0 on") from None
     if made.shape != (classes, classes):
         raise LolsError(
             f"the cost matrix has the shape {made.shape}, but there are {classes} classes: give a row and a column "
@@ -114,7 +117,11 @@ def _rows(path: str | os.PathLike[str], what: str) -> list[tuple[int, list[str]]
         except UnicodeDecodeError as error:
             raise LolsError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from None
     reader = csv.reader(io.StringIO(text), skipinitialspace=True)
-    made = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(cell.strip() for cell in row)]
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as error:
+        raise LolsError(f"{path}, line {reader.line_num}: not a line of a CSV file ({error})") from None
+    made = [(line, row) for line, row in rows if any(row)]
     if not made:
         raise LolsError(f"{path}: empty; see the documentation for what belongs there")
     return made

@@ -31,6 +31,10 @@ class TableSource:
         self.paths = [file.path for file in files]
         self.typed = not any(isinstance(file, _Csv) for file in files)  # in CSV all that there is are texts
         self._files = list(files)
+        first = files[0]
+        self.format = first.kind  # "csv", "parquet" or "arrow"
+        self.header = None if isinstance(first, _Csv) and first.names is None else list(first.names or self.names)
+        self.separator = first.head.separator if isinstance(first, _Csv) else None
         self._begins: list[int] = []  # the row with which each file begins, as far as is known
 
     def batches(self, piece: int = PIECE, threads: int = 1) -> Iterator[Any]:
@@ -151,6 +155,8 @@ def as_table(data: Any) -> Any:
 class _File:
     """A file, and which of its columns go where."""
 
+    kind = "csv"
+
     def __init__(self, path: str, names: list[str] | None, count: int):
         self.path, self.names, self.count = path, names, count
         self.order = list(range(count))
@@ -199,7 +205,7 @@ class _Binary(_File):
     """Parquet or Arrow."""
 
     def __init__(self, path: str, parquet: bool):
-        self.parquet = parquet
+        self.parquet, self.kind = parquet, "parquet" if parquet else "arrow"
         with _arrow(path), self._reader(path) as reader:
             schema = reader.schema_arrow if parquet else reader.schema
             empty = parquet and reader.metadata.num_rows == 0

@@ -14,6 +14,7 @@ from lols.engine.structures import Policy
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.examples import Examples
+from lols.io.costs import check_matrix
 from lols.space import Reference, SearchSpace
 from lols.tasks import label_tree
 from lols.tasks.sparse_encoding import SparseEncoder
@@ -88,7 +89,8 @@ class ClassificationTask:
     def class_costs(self, policy: Policy, rows: Rows, *, compiled: bool = True) -> np.ndarray:
         """How much more each class seems to cost than the one that the policy chooses.
 
-        On the way from the root, what each child costs more than the cheapest beside it, added up: 0 for the choice.
+        On the way from the root, what each child costs more than the cheapest beside it, added up: 0 for the choice. Of
+        several policies that are drawn from, as in Searn, the average, less that of the cheapest class.
         """
         made = np.zeros((rows.rows, self.tree.labels), np.float32)
         if rows.rows == 0:
@@ -101,6 +103,8 @@ class ClassificationTask:
         for component, weight in enumerate(weights.tolist()):
             head = (LIBRARY, examples.items, policy, component, np.float32(weight), self.tree.children)
             leaf_costs_kernel(compiled, *head, *work, made)
+        if weights.size > 1:
+            made -= made.min(axis=1, keepdims=True)
         return made[:, self.tree.leaf_of]
 
     # --- files ---
@@ -124,11 +128,13 @@ class ClassificationTask:
         if task["hashing"] != HASHING:
             raise ValueError("it numbers features another way; train again with this version")
         classes = list(task["classes"])
-        if not all(isinstance(c, str | int | float | bool) for c in classes) or len(set(classes)) != len(classes):
+        kinds = {type(c) for c in classes}
+        if len(kinds) != 1 or not kinds <= {str, int, float, bool} or len(set(classes)) != len(classes):
+            raise ValueError("the classes are not distinct names or numbers")
+        if kinds == {float} and not np.isfinite(classes).all():
             raise ValueError("the classes are not distinct names or numbers")
         matrix = tensors.get("costs")
-        if matrix is not None and (matrix.shape != (len(classes),) * 2 or matrix.dtype != np.float64):
-            raise ValueError("the cost matrix does not fit the classes")
+        matrix = None if matrix is None else check_matrix(matrix, len(classes))
         encoder: Encoder = (SparseEncoder if "scales" in tensors else TableEncoder).from_description(
             task["table"], tensors
         )

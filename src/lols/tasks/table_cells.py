@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from lols.errors import LolsError
 
-__all__ = ["MISSING", "Cells", "NoNumber", "as_texts", "cells_of_array", "cells_of_batch", "numbers_of"]
+__all__ = ["MISSING", "Cells", "NoNumber", "absent", "as_texts", "cells_of_array", "cells_of_batch", "numbers_of"]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+SECOND = 1e6  # in microseconds
 
 
 class Cells(NamedTuple):
@@ -31,14 +35,23 @@ class Cells(NamedTuple):
     def counts(self) -> np.ndarray:
         """How often each text is there."""
         assert self.codes is not None
-        return np.bincount(self.codes[self.codes >= 0] if self.typed else self.codes, minlength=len(self.texts))
+        made = np.zeros(len(self.texts), np.int64)
+        _count(self.codes, made)
+        return made
 
     def text(self, row: int) -> str:
         """One cell as text; empty where there is none."""
         if self.numbers is not None:
-            return "" if np.isnan(self.numbers[row]) else f"{self.numbers[row]:g}"
+            return "" if np.isnan(self.numbers[row]) else _text(float(self.numbers[row]))
         assert self.codes is not None
         return str(self.texts[int(self.codes[row])]) if self.codes[row] >= 0 else ""
+
+
+@njit(cache=True, nogil=True)
+def _count(codes, counts):
+    for row in range(codes.size):
+        if codes[row] >= 0:
+            counts[codes[row]] += 1
 
 
 class NoNumber(LolsError):
@@ -64,7 +77,12 @@ def as_texts(cells: Cells) -> Cells:
         return cells
     values, codes = np.unique(cells.numbers, return_inverse=True)
     codes = np.where(np.isnan(cells.numbers), -1, codes).astype(np.int32)
-    return Cells(codes=codes, texts=[f"{v:g}" for v in values.tolist()])
+    return Cells(codes=codes, texts=[_text(v) for v in values.tolist() if v == v])  # NaN, if any, is the last
+
+
+def _text(value: float) -> str:
+    """A number as it would stand in a file: whole ones without a point."""
+    return str(int(value)) if value.is_integer() and abs(value) < 2**63 else repr(value)
 
 
 def numbers_of(texts: Sequence[str], missing: Sequence[str] = MISSING) -> tuple[np.ndarray, int]:
@@ -109,18 +127,28 @@ def cells_of_array(values: np.ndarray) -> Cells:
     if values.dtype.kind in "fiub":
         return Cells(numbers=values.astype(np.float64))
     if values.dtype.kind in "mM":
-        made = values.astype("datetime64[s]" if values.dtype.kind == "M" else "timedelta64[s]")
-        return Cells(numbers=np.where(np.isnat(made), np.nan, made.astype(np.int64).astype(np.float64)))
+        made = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
+        return Cells(numbers=np.where(np.isnat(made), np.nan, made.astype(np.int64) / SECOND))
     known: dict[str, int] = {}
     codes = np.empty(values.size, np.int32)
     number = True
     for row, value in enumerate(values.tolist()):
-        none = value is None or (isinstance(value, float) and np.isnan(value))
-        number = number and (none or isinstance(value, int | float))
+        none = absent(value)
+        number = number and (none or isinstance(value, Real | Decimal | np.bool_))
         codes[row] = -1 if none else known.setdefault(str(value), len(known))
     if number:
-        return Cells(numbers=np.array([np.nan if v is None else float(v) for v in values.tolist()], np.float64))
+        return Cells(numbers=np.array([np.nan if c < 0 else float(v) for c, v in zip(codes, values, strict=True)]))
     return Cells(codes=codes, texts=list(known))
+
+
+def absent(value: Any) -> bool:
+    """Whether an object is None, NaN, NaT or pandas' NA."""
+    if isinstance(value, str):
+        return False
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # NA compared with itself is neither
+        return True
 
 
 def cells_of_batch(batch: Any, names: Sequence[str], typed: bool = True) -> dict[str, Cells]:
@@ -137,12 +165,15 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
         if isinstance(column, pa.ChunkedArray):  # of no chunks, or too large for one
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind) == "string_view":
+    if pa.types.is_dictionary(kind) and (typed or column.null_count or not _is_text(kind.value_type)):
+        # Of others than CSV a dictionary may have texts that no cell has, the same one twice, or none at all.
+        texts = column.dictionary.cast(pa.string()) if _is_text(kind.value_type) else column.dictionary
+        column = pc.take(texts, column.indices)
+        kind = column.type
+    if _is_text(kind):
         column = column.cast(pa.string()).dictionary_encode()
         kind = column.type
     if pa.types.is_dictionary(kind):
-        if not _is_text(kind.value_type):
-            return _cells(name, column.cast(kind.value_type), typed)
         codes = column.indices
         codes = codes.fill_null(-1) if codes.null_count else codes
         return Cells(
@@ -150,10 +181,9 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
             texts=column.dictionary.to_pylist(),
             typed=typed,
         )
-    if pa.types.is_temporal(kind):
-        unit = pa.timestamp("us") if pa.types.is_date(kind) or pa.types.is_timestamp(kind) else None
-        column = column.cast(unit).cast(pa.int64()) if unit is not None else column.cast(pa.int64())
-    elif pa.types.is_null(kind):
+    if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
+        return Cells(numbers=_seconds(column))
+    if pa.types.is_null(kind):
         return Cells(numbers=np.full(len(column), np.nan))
     elif not any(
         f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
@@ -161,6 +191,20 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
         raise LolsError(f"column '{name}' holds {kind}; a column must hold numbers or texts: leave it out")
     numbers = pc.cast(column, pa.float64(), safe=False)
     return Cells(numbers=np.array(numbers.to_numpy(zero_copy_only=False), np.float64))
+
+
+def _seconds(column: Any) -> np.ndarray:
+    """Dates, times and durations in seconds, whatever their unit."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_time(kind):
+        column = column.cast(pa.time64("us"), safe=False)
+    else:
+        column = column.cast(pa.duration("us") if pa.types.is_duration(kind) else pa.timestamp("us"), safe=False)
+    numbers = pc.cast(column.cast(pa.int64()), pa.float64(), safe=False)
+    return np.array(numbers.to_numpy(zero_copy_only=False), np.float64) / SECOND
 
 
 def _is_text(kind: Any) -> bool:

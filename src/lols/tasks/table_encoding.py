@@ -19,7 +19,7 @@ from lols.io.strings import Texts, texts_of
 from lols.tasks.table_cells import MISSING, Cells, NoNumber, as_texts, numbers_of
 from lols.tasks.table_scan import ColumnScan, quantiles
 
-__all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined"]
+__all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined", "scaled_id"]
 
 NUMERIC = ("bins", "scaled", "both")
 MOST_PRODUCTS = 1 << 20
@@ -27,6 +27,7 @@ BIAS = 1  # types before those of the columns
 KEPT = 1 << 22  # places for what types contribute, over all nodes
 
 
+EACH = np.zeros(0, np.int32)
 NOTHING_UNKNOWN = np.zeros(0, np.int64)
 
 
@@ -61,6 +62,17 @@ class ColumnCode(NamedTuple):
     def size(self) -> int:
         """How many numbers there are."""
         return 1 + (self.edges.size + 1 if self.kind == "number" else len(self.texts))
+
+
+class Numbering(NamedTuple):
+    """The numbers of a column's values: for each text, or where there are no codes for each cell."""
+
+    each: np.ndarray
+    codes: np.ndarray
+
+    def numbers(self) -> np.ndarray:
+        """The number of each cell's value."""
+        return self.each[self.codes] if self.codes.size else self.each
 
 
 class TableEncoder:
@@ -111,7 +123,7 @@ class TableEncoder:
         cls, scans: Sequence[ColumnScan], rows: int, bins: int | None = None, **options: Any
     ) -> TableEncoder:
         """The encoder that suits what was found in a table."""
-        bins = bins or int(min(32, max(4, rows**0.5 / 4)))
+        bins = bins or int(min(64, max(4, rows**0.5 / 4)))
         return cls([_code(scan, bins) for scan in scans], **options)
 
     @property
@@ -126,21 +138,19 @@ class TableEncoder:
         unknown = np.zeros(len(self.columns), np.int64)
         local = [self._numbered(k, table[c.name], unknown) for k, c in enumerate(self.columns)]
         whole = np.empty((len(self.columns) + len(self.pairs), count), np.int32)
-        for k, (column, numbers) in enumerate(zip(self.columns, local, strict=True)):
+        for k, (column, numbering) in enumerate(zip(self.columns, local, strict=True)):
             if column.kind == "number" and self.numeric == "scaled":
-                whole[k] = np.where(numbers == 0, self.first[k], -1)  # a missing value is a feature all the same
-                continue
-            _place(numbers, column.background, int(self.first[k]), whole[k])
+                each = np.where(numbering.each == 0, self.first[k], -1)  # a missing value is a feature all the same
+            else:
+                each = _placed(numbering.each, column.background, int(self.first[k]))
+            _take(each.astype(np.int32), numbering.codes, whole[k])
         for k, (a, b) in enumerate(self.pairs, len(self.columns)):
             first, second = self.columns[a], self.columns[b]
-            product = np.where((local[a] < 0) | (local[b] < 0), -1, local[a].astype(np.int64) * second.size + local[b])
+            one, other = local[a].numbers()[:count].astype(np.int64), local[b].numbers()[:count]
+            product = np.where((one < 0) | (other < 0), -1, one * second.size + other)
             background = first.background * second.size + second.background
-            _place(
-                product,
-                background if min(first.background, second.background) >= 0 else -1,
-                int(self.first[k]),
-                whole[k],
-            )
+            background = background if min(first.background, second.background) >= 0 else -1
+            whole[k] = _placed(product, background, int(self.first[k]))
         bounds, types = np.empty(count + 1, np.int64), np.empty(whole.size + count, np.int32)
         filled = _compress(whole, bounds, types)
         return Rows(bounds, types[:filled].copy(), *self._own(table, count), unknown)
@@ -154,30 +164,26 @@ class TableEncoder:
         values = np.zeros((count, len(numbered)), np.float32)
         for j, (_, column) in enumerate(numbered):
             values[:, j] = _scaled(_numbers(column, table[column.name], self.missing), column)
-        ids = np.array([mix(mix(k, 0x5CA1ED), 1) for k, _ in numbered], np.int64)
+        ids = np.array([scaled_id(k) for k, _ in numbered], np.int64)
         there = values != 0.0
         start = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
         return start, np.broadcast_to(ids, there.shape)[there], values[there]
 
-    def _numbered(self, k: int, cells: Cells, unknown: np.ndarray) -> np.ndarray:
+    def _numbered(self, k: int, cells: Cells, unknown: np.ndarray) -> Numbering:
         """The number of each cell's value; -1 for a category that training never showed."""
         column = self.columns[k]
         if column.kind == "number":
             if cells.numbers is not None:
-                return _binned(cells.numbers, column.edges)
-            assert cells.codes is not None
+                return Numbering(_binned(cells.numbers, column.edges), EACH)
             each = _binned(_numbers_of_texts(column, cells, self.missing), column.edges)
         else:
             cells = as_texts(cells)
-            assert cells.codes is not None
             known = self._known.setdefault(k, {text: n for n, text in enumerate(column.texts, 1)})
             each = np.array([0 if t in self.missing else known.get(t, -1) for t in cells.texts], np.int32)
             if (each < 0).any():
                 unknown[k] = int(cells.counts()[each < 0].sum())
-        if each.size == 0:
-            return np.zeros(cells.size, np.int32)
-        taken: np.ndarray = each[cells.codes] if not cells.typed else np.where(cells.codes < 0, 0, each[cells.codes])
-        return taken
+        assert cells.codes is not None
+        return Numbering(np.append(each, np.int32(0)), cells.codes)  # the last one is for cells that are missing: -1
 
     def items(self, rows: Rows, nodes: int) -> Items:
         """The rows as items of a search space, one each."""
@@ -208,11 +214,23 @@ class TableEncoder:
     @classmethod
     def from_description(cls, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> TableEncoder:
         """The encoder that a model file describes."""
-        texts = Texts(tensors["table.texts"], tensors["table.begin"], tensors["table.end"]).strings()
+        buffer, begin, end = (tensors[f"table.{name}"] for name in ("texts", "begin", "end"))
+        if (
+            buffer.dtype != np.uint8
+            or begin.shape != end.shape
+            or ((begin < 0) | (begin > end) | (end > buffer.size)).any()
+        ):
+            raise ValueError("the texts of the columns are damaged")
+        texts = Texts(buffer, begin, end).strings()
         ends, bins, edges = tensors["table.categories"], tensors["table.bins"], tensors["table.edges"]
         count = len(facts["columns"])
-        if ends.shape != (count + 1,) or bins.shape != (count + 1,) or ends[-1] != len(texts) or bins[-1] != edges.size:
-            raise ValueError("the columns of the table do not fit")
+        for bounds, size in ((ends, len(texts)), (bins, edges.size)):
+            if bounds.shape != (count + 1,) or bounds.dtype != np.int64 or (bounds[0], bounds[-1]) != (0, size):
+                raise ValueError("the columns of the table do not fit")
+            if (np.diff(bounds) < 0).any():
+                raise ValueError("the columns of the table do not fit")
+        if edges.dtype != np.float64 or edges.ndim != 1:
+            raise ValueError("the bins of the columns are no numbers")
         columns = [
             ColumnCode(
                 str(c["name"]),
@@ -225,8 +243,20 @@ class TableEncoder:
             )
             for k, c in enumerate(facts["columns"])
         ]
+        for c in columns:
+            if c.kind not in ("number", "category") or not (np.isfinite([c.centre, c.width]).all() and c.width > 0.0):
+                raise ValueError(f"column '{c.name}' is damaged")
+            if (np.diff(c.edges) <= 0.0).any() or len(set(c.texts)) != len(c.texts) or not -1 <= c.background < c.size:
+                raise ValueError(f"column '{c.name}' is damaged")
+        if len({c.name for c in columns}) != count:
+            raise ValueError("two columns have the same name")
         pairs = [(str(a), str(b)) for a, b in facts["interactions"]]
         return cls(columns, str(facts["numeric"]), pairs, [str(m) for m in facts["missing"]])
+
+
+def scaled_id(column: int) -> int:
+    """The feature that a column's scaled value is."""
+    return mix(mix(column, 0x5CA1ED), 1)
 
 
 def items_of(rows: Rows, kinds: int, nodes: int) -> Items:
@@ -307,15 +337,26 @@ def _numbers(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.nda
 def _numbers_of_texts(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.ndarray:
     assert cells.codes is not None
     numbers, wrong = numbers_of(cells.texts, missing)
+    if wrong >= 0:  # unless no cell has it: some of a batch may have its dictionary
+        there = np.flatnonzero(cells.counts())
+        numbers = np.full(len(cells.texts), np.nan)
+        numbers[there], wrong = numbers_of([cells.texts[k] for k in there.tolist()], missing)
+        wrong = int(there[wrong]) if wrong >= 0 else -1
     if wrong >= 0:
         raise NoNumber(column.name, str(cells.texts[wrong]))
     return numbers
 
 
-def _place(numbers: np.ndarray, background: int, first: int, out: np.ndarray) -> None:
+def _placed(numbers: np.ndarray, background: int, first: int) -> np.ndarray:
     """Types in place of numbers; -1 for the background, and for what is not known."""
-    out[:] = numbers + first
-    out[(numbers == background) | (numbers < 0)] = -1
+    return np.where((numbers == background) | (numbers < 0), -1, numbers + first)
+
+
+@njit(cache=True, nogil=True)
+def _take(each, codes, out):
+    """What belongs to each code, -1 counted from the end; without codes, all there is."""
+    for row in range(out.size):
+        out[row] = each[codes[row]] if codes.size > 0 else each[row]
 
 
 @njit(cache=True, nogil=True)

@@ -35,6 +35,7 @@ class ColumnScan:
         self.numeric = kind != "category"
         self.settled = kind is not None  # no longer open what the column holds
         self.values, self.weights = np.zeros(0), np.zeros(0)
+        self.exact = True  # whether the summary has every value
         self.empty = 0
         self.dropped = 0  # cells of categories beyond the most
 
@@ -51,16 +52,17 @@ class ColumnScan:
         cells = as_texts(cells)
         counts = cells.counts()
         self.empty += cells.size - int(counts.sum())
-        if cells.typed and not self.settled:
-            self.numeric, self.settled = False, True
-        known, most = self.texts, CATEGORIES
+        if cells.typed and not self.settled and counts.any():
+            self._as_categories(cells.texts[int(np.argmax(counts > 0))])
         for text, count in zip(cells.texts, counts.tolist(), strict=True):
-            if text in known or len(known) < most or self.numeric:
-                known[text] = known.get(text, 0) + count
+            if not count:
+                continue
+            if text in self.texts or len(self.texts) < CATEGORIES:
+                self.texts[text] = self.texts.get(text, 0) + count
             else:
                 self.dropped += count
-        if self.numeric and len(known) > FEW:
-            self._as_numbers()
+            if self.numeric and len(self.texts) > FEW:  # here, so that pieces of other sizes give the same
+                self._as_numbers()
 
     def finish(self) -> None:
         """All cells were looked at."""
@@ -72,14 +74,22 @@ class ColumnScan:
         """Take the texts so far for numbers, if that is what they are."""
         numbers, wrong = numbers_of(list(self.texts), self.missing)
         if wrong >= 0:
-            if self.settled:
-                raise NoNumber(self.name, list(self.texts)[wrong])
-            self.numeric, self.settled = False, True
+            self._as_categories(list(self.texts)[wrong])
             return
         self._note(numbers, np.array(list(self.texts.values()), np.float64))
         if len(self.texts) > FEW:  # too many to be categories after all
             self.settled = True
         self.texts = {}
+
+    def _as_categories(self, text: str) -> None:
+        """Take the column for categories, because of a text that is no number."""
+        if self.settled or not self.exact:
+            raise NoNumber(self.name, text)
+        self.numeric, self.settled = False, True
+        # If other files had numbers there, they are categories now, too.
+        for number, count in zip(as_texts(Cells(numbers=self.values)).texts, self.weights.tolist(), strict=True):
+            self.texts[number] = self.texts.get(number, 0) + int(count)
+        self.values, self.weights = np.zeros(0), np.zeros(0)
 
     def _note(self, numbers: np.ndarray, counts: np.ndarray) -> None:
         """Add values to the summary: exact while they are few, else points of equal weight."""
@@ -97,8 +107,9 @@ class ColumnScan:
             ends = np.cumsum(weights)
             at = np.searchsorted(ends, np.linspace(0.0, ends[-1], POINTS // 2))
             at = np.unique(np.concatenate([[0], at[at < values.size], [values.size - 1]]))
-            weights = np.diff(np.concatenate([[0.0], ends[at]]))
-            values = values[at]
+            # Each weight goes to the nearest point: to the next one up, the sample would drift with every piece.
+            weights = np.add.reduceat(weights, np.concatenate([[0], (at[1:] + at[:-1] + 1) // 2]))
+            values, self.exact = values[at], False
         self.values, self.weights = values, weights
 
     def categories(self) -> list[str]:
