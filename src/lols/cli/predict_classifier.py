@@ -68,7 +68,7 @@ def predict_classifier(
     with written(output) as out:
         writer.write(counted(), out, threads)
     total = time.perf_counter()
-    speed = rows / max(total - began - seconds["reading"], 1e-9)
+    speed = rows / max(total - began, 1e-9)
     if as_json:
         result = {"output": output, "rows": rows, "unknown": classifier.unknown_}
         result |= {"seconds_reading": seconds["reading"], "seconds_compiling": began - started}

@@ -146,7 +146,13 @@ def classifier(
     rate: Rate = None,
     passes: Passes = 5,
     patience: Patience = None,
-    batch_size: Annotated[int, typer.Option(help="How many rows see the same policy.", rich_help_panel=LEARNING)] = 256,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            help="How many rows see the same policy; by default a hundredth of them, at most 4096.",
+            rich_help_panel=LEARNING,
+        ),
+    ] = None,
     shuffle: Shuffle = True,
     seed: Seed = 0,
     threads: TrainingThreads = 1,

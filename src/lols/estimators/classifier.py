@@ -225,7 +225,7 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
 
     def batch_for(self, rows: int) -> int:
         """How many rows see the same policy, if there are so many rows."""
-        return self.batch_size or max(1, min(MOST_TOGETHER, rows // 100))
+        return max(1, min(MOST_TOGETHER, rows // 100)) if self.batch_size is None else self.batch_size
 
     def _together(self) -> int:
         return self.batch_size_

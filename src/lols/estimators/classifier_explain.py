@@ -77,12 +77,10 @@ class Walk:
 def explain_row(classifier: Any, rows: Rows, true: int | None = None, *, top: int = 5) -> Walk:
     """Follow a classifier with one encoded row; `true` is the number of its class.
 
-    >>> from lols import CostSensitiveClassifier; from lols.estimators.classifier import encode
-    >>> from lols.estimators.classifier_input import table_of
+    >>> from lols import CostSensitiveClassifier
     >>> X = [[colour, k] for k in range(9) for colour in ("red", "green", "blue")]
     >>> model = CostSensitiveClassifier().fit(X, [colour[0] for colour, _ in X])
-    >>> one = encode(model.task_.encoder, table_of(model, [["red", 3]], reset=False))
-    >>> made = explain_row(model, one, true=2, top=1)
+    >>> made = explain_row(model, model._rows([["red", 3]]), true=2, top=1)
     >>> made.predicted, made.cost, [(turn.taken.classes, turn.reasons[0].feature) for turn in made.turns]
     ('r', 0.0, [(('g', 'r'), 'x0 = blue'), (('r',), 'x0 = green')])
     """

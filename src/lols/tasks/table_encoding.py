@@ -24,7 +24,7 @@ __all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined"
 NUMERIC = ("bins", "scaled", "both")
 MOST_PRODUCTS = 1 << 20
 BIAS = 1  # types before those of the columns
-KEPT = 1 << 22  # places for what types contribute, over all nodes
+KEPT = 1 << 16  # places for what types contribute, over all nodes: more would not fit into the cache
 
 
 EACH = np.zeros(0, np.int32)

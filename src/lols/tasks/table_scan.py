@@ -107,8 +107,7 @@ class ColumnScan:
             ends = np.cumsum(weights)
             at = np.searchsorted(ends, np.linspace(0.0, ends[-1], POINTS // 2))
             at = np.unique(np.concatenate([[0], at[at < values.size], [values.size - 1]]))
-            # Each weight goes to the nearest point: to the next one up, the sample would drift with every piece.
-            weights = np.add.reduceat(weights, np.concatenate([[0], (at[1:] + at[:-1] + 1) // 2]))
+            weights = np.diff(np.concatenate([[0.0], ends[at]]))
             values, self.exact = values[at], False
         self.values, self.weights = values, weights
 
