@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.algorithms import Algorithm, algorithm
+from lols.algorithms import Algorithm
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.parser_files import ParserColumns, parse_pieces
 from lols.estimators.parser_input import checked_trees, punctuation
@@ -193,12 +193,8 @@ class Parser(SearchEstimator):
         self.model_.about |= {"tokens": corpus.tokens, "treebank": self.prepared_}
         return self
 
-    def _algorithm(self) -> str | Algorithm:
-        if self.algorithm != "auto":
-            return self.algorithm
-        if self.roll_out is not None or self.beta is not None or self.mix is not None or self.prune != "auto":
-            return "lols"
-        return "aggrevate" if self.reference == "optimal" else algorithm("lols", beta="auto")
+    def _choices(self) -> tuple[Any, ...]:
+        return *super()._choices(), None if self.prune == "auto" else self.prune or 0
 
     def _task(self, corpus: Corpus, prepared: Prepared) -> ParsingTask:
         labelling = self.labelling

@@ -35,8 +35,16 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
     model_: Model
 
     def _algorithm(self) -> str | Algorithm:
-        """The algorithm that is meant."""
-        return self.algorithm
+        """The algorithm that is meant; `"auto"` is what measured best with a teacher like this one."""
+        if self.algorithm != "auto":
+            return self.algorithm
+        if any(choice is not None for choice in self._choices()):
+            return "lols"
+        return "aggrevate" if self.reference == "optimal" else algorithm("lols", beta="auto")
+
+    def _choices(self) -> tuple[Any, ...]:
+        """What says that roll-outs by the learner are wanted; None where nothing was said."""
+        return self.roll_out, self.beta, self.mix
 
     def _together(self) -> int:
         """How many examples see the same policy."""
