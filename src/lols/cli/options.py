@@ -90,7 +90,7 @@ Templates = Annotated[
     typer.Option(help="A file of templates, one per line, in place of the default ones.", rich_help_panel=INPUT),
 ]
 AlgorithmName = Annotated[str, typer.Option(help="lols, aggrevate, dagger, cloning or searn.", rich_help_panel=SEARCH)]
-ParserAlgorithm = Annotated[
+AutoAlgorithm = Annotated[
     str,
     typer.Option(
         help="lols, aggrevate, dagger, cloning, searn; or auto: aggrevate with the optimal teacher, else lols with "

@@ -13,6 +13,7 @@ from lols.cli.options import (
     INPUT,
     LEARNING,
     SEARCH,
+    AutoAlgorithm,
     BatchSize,
     Beta,
     Dev,
@@ -23,7 +24,6 @@ from lols.cli.options import (
     LearnerName,
     Mix,
     Output,
-    ParserAlgorithm,
     Passes,
     Patience,
     Prune,
@@ -83,7 +83,7 @@ def parser(
     punctuation: Annotated[
         bool, typer.Option(help="Whether the heads of punctuation count in the loss.", rich_help_panel=LEARNING)
     ] = True,
-    algorithm: ParserAlgorithm = "auto",
+    algorithm: AutoAlgorithm = "auto",
     roll_in: RollIn = None,
     roll_out: RollOut = None,
     beta: Beta = None,

@@ -11,6 +11,7 @@ from lols.cli.base import Json, say
 from lols.cli.options import (
     LEARNING,
     SEARCH,
+    AutoAlgorithm,
     Beta,
     Dev,
     Files,
@@ -19,7 +20,6 @@ from lols.cli.options import (
     Header,
     Mix,
     Output,
-    ParserAlgorithm,
     Passes,
     Patience,
     ReferenceName,
@@ -67,7 +67,7 @@ def pipeline(
     roots: Annotated[
         str, typer.Option(help="Roots of a sentence: one, many or auto.", rich_help_panel=SEARCH)
     ] = "auto",
-    algorithm: ParserAlgorithm = "auto",
+    algorithm: AutoAlgorithm = "auto",
     roll_in: RollIn = None,
     roll_out: RollOut = None,
     beta: Beta = None,

@@ -29,6 +29,7 @@ from lols.estimators.classifier_input import (
     targets_of,
 )
 from lols.estimators.classifier_scores import ClassScores, score_classes
+from lols.estimators.classifier_stream import scorer
 from lols.estimators.search import SearchEstimator
 from lols.io.model_file import read_tensors, write_tensors
 from lols.learners.learner import Learner
@@ -74,7 +75,8 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
     missing
         Texts that mean a missing value; by default empty ones, NA, N/A, NaN, nan, null, NULL, None and ?.
     algorithm, roll_in, roll_out, beta, mix
-        The algorithm, and choices that override its own (see `lols.Algorithm`).
+        The algorithm, and choices that override its own (see `lols.Algorithm`). `"auto"` is AggreVaTe with the optimal
+        teacher, which needs no roll-outs, and LOLS with `beta="auto"` with others.
     reference, skill
         The teacher: `"optimal"` (towards the cheapest class), `"bad"` (always the first child), or `"suboptimal"`
         (optimal with the probability `skill`, else bad).
@@ -126,7 +128,7 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
         bins: int | None = None,
         interactions: Sequence[tuple[str, str]] = (),
         missing: Sequence[str] | None = None,
-        algorithm: str | Algorithm = "lols",
+        algorithm: str | Algorithm = "auto",
         roll_in: str | None = None,
         roll_out: str | None = None,
         beta: Any = None,
@@ -187,6 +189,7 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
         costs least on them is kept.
         """
         table = table_of(self, X, reset=True)
+        self.__dict__.pop("files_", None)
         targets = self._targets(table.rows, y, costs)
         encoder = self._encoder(table)
         held = None
@@ -201,17 +204,10 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
     ) -> CostSensitiveClassifier:
         """Train on rows that are encoded already."""
         task = self.make_task(encoder, rows, targets)
-        score = None
-        if dev is not None:
-            held, known = dev
-            if held.rows == 0:
-                raise LolsError("there are no dev rows to choose on: give some, or no dev data")
-            examples = task.examples(held, known.labels, known.vectors)
-
-            def score(model: Model) -> dict[str, float]:
-                return {"cost": model.evaluate(examples)}
-
-        trainer = self._train(task, lambda: task.examples(rows, targets.labels, targets.vectors), score, **fitting)
+        if dev is not None and dev[0].rows == 0:
+            raise LolsError("there are no dev rows to choose on: give some, or no dev data")
+        made = partial(task.examples, rows, targets.labels, targets.vectors)
+        trainer = self._train(task, made, scorer(task, dev), **fitting)
         self.classes_ = np.array(targets.classes)
         self._stream, self._model, self._learner = None, None, trainer.learner
         return self
@@ -273,7 +269,7 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
         """Train on tables in files (CSV, Parquet, Arrow), which may be larger than memory.
 
         `label` is the column of the labels, by default the last one. Where the cells take more than `memory` bytes,
-        the files are read again in every pass, piece by piece.
+        the files are read again in every pass.
         """
         layout = TableFiles(label, header, separator)
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
@@ -307,7 +303,8 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
     def predict_costs(self, X: Any) -> np.ndarray:
         """How much more each class seems to cost than the one that is predicted: `[row, class]`, 0 for the prediction.
 
-        In a tree: what each step on the way costs more than the best step there, added up.
+        In a tree: what each step on the way costs more than the best step there, added up. (Searn's policy is drawn
+        from several: then the average over them, which need not have its least where the draw has.)
         """
         rows = self._rows(X)
         pieces = [_part(rows, k, k + TOGETHER) for k in range(0, max(rows.rows, 1), TOGETHER)]

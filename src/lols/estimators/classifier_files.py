@@ -11,26 +11,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
-from lols.estimators.choice import Choice
 from lols.estimators.classifier_input import (
     Targets,
-    centres_of,
     column_kinds,
-    make_tree,
     missing_texts,
 )
 from lols.estimators.classifier_scores import ClassScores, scores_of_confusion
+from lols.estimators.classifier_stream import fit_stream
 from lols.estimators.pieces import in_order
-from lols.hashing import mix
 from lols.io.costs import bare, check_matrix, mapped
 from lols.io.tables import TableSource, open_table
-from lols.progress import Progress
-from lols.stream import Stream
-from lols.tasks.label_tree_task import ClassificationTask
 from lols.tasks.table_cells import Cells, NoNumber, as_texts, cells_of_batch
 from lols.tasks.table_encoding import Rows, TableEncoder, joined
 from lols.tasks.table_scan import ColumnScan
-from lols.trainer import shuffled
 
 __all__ = [
     "MEMORY",
@@ -147,8 +140,8 @@ def fit_files(
 ) -> dict[str, Any]:
     """Train a classifier on files, and say what was in them.
 
-    Tables whose cells take more than `memory` bytes are read again in every pass, piece by piece; each piece is
-    shuffled in itself. `tell` hears what is in the files before training begins, and the time from bytes to columns of
+    Tables whose cells take more than `memory` bytes are read again in every pass, and shuffled as far as a quarter of
+    that memory goes. `tell` hears what is in the files before training begins, and the time from bytes to columns of
     texts is added to `seconds["reading"]`.
     """
     source = open_files(paths, layout)
@@ -194,7 +187,7 @@ def fit_files(
         held.clear()
         estimator.fit_rows(encoder, joined(parts), Targets(classes, labels, matrix, None), dev=held_out, **fitting)
     else:
-        _stream(estimator, reader, encoder, known, counts, renumber, held_out)
+        fit_stream(estimator, partial(reader.encoded, encoder, renumber), encoder, known, counts, held_out, memory // 4)
     return facts
 
 
@@ -241,6 +234,12 @@ class _Reader:
             raise self.found(error) from None
         return held, rows
 
+    def encoded(self, encoder: TableEncoder, renumber: np.ndarray) -> Iterator[tuple[Rows, np.ndarray]]:
+        """The rows in pieces, encoded, with the numbers of their classes."""
+        for piece in self.pieces():
+            assert piece.labels is not None
+            yield encoder.encode(piece.columns, piece.rows), renumber[piece.labels]
+
     def found(self, error: NoNumber) -> NoNumber:
         """The same error with its place, for which the files are read once more."""
         for piece in self.pieces():
@@ -277,61 +276,6 @@ def _dev(
         parts.append(encoded(encoder, piece, source))
         labels.append(piece.labels)
     return joined(parts), known._replace(labels=np.concatenate(labels))
-
-
-def _stream(
-    estimator: Any,
-    reader: _Reader,
-    encoder: TableEncoder,
-    known: Targets,
-    counts: np.ndarray,
-    renumber: np.ndarray,
-    held_out: tuple[Rows, Targets] | None,
-) -> None:
-    """Train on pieces that are read again in every pass."""
-    task: ClassificationTask | None = None
-    stream: Stream | None = None
-    choice: Choice | None = None
-    losses = []
-    with Progress(estimator.progress, estimator.passes * int(counts.sum()), "training", "rows") as bar:
-        done = 0
-        for number in range(estimator.passes):
-            before = np.zeros(2) if stream is None else stream.sums.copy()
-            for piece in reader.pieces():
-                rows = encoder.encode(piece.columns, piece.rows)
-                labels = renumber[piece.labels]
-                if stream is None or task is None:
-                    estimator.batch_size_ = estimator.batch_for(int(counts.sum()))
-                    centres = partial(centres_of, rows, labels, len(known.classes))
-                    tree = make_tree(estimator.tree, known.classes, counts, centres)
-                    task = ClassificationTask(known.classes, tree, encoder, matrix=known.matrix, skill=estimator.skill)
-                    stream = _new_stream(estimator, task)
-                    choice = Choice(task.space, _scorer(task, held_out), estimator.patience, bar)
-                key = mix(mix(mix(estimator.seed, 0x0DE2), number), piece.first)
-                order = shuffled(piece.rows, key, estimator.NEIGHBOURS) if estimator.shuffle else None
-                stream.learn(task.examples(rows, labels), order)
-                done += piece.rows
-                bar.advance(done, loss=float(stream.sums[0] / max(stream.sums[1], 1.0)))
-            assert stream is not None and choice is not None
-            losses.append(float((stream.sums - before)[0] / max((stream.sums - before)[1], 1.0)))
-            if held_out is not None and choice(number, stream.model()):
-                break
-    assert stream is not None and task is not None and choice is not None
-    estimator.set_fitted(task, stream, choice, losses, int(counts.sum()))
-
-
-def _new_stream(estimator: Any, task: ClassificationTask) -> Stream:
-    try:
-        return Stream(estimator._trainer(task))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{error}; or hold the table in memory, by more --memory") from None
-
-
-def _scorer(task: ClassificationTask, held_out: tuple[Rows, Targets] | None) -> Any:
-    if held_out is None:
-        return None
-    examples = task.examples(held_out[0], held_out[1].labels, held_out[1].vectors)
-    return lambda model: {"cost": model.evaluate(examples)}
 
 
 # --- prediction ---

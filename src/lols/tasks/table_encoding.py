@@ -46,6 +46,11 @@ class Rows(NamedTuple):
         """How many rows there are."""
         return int(self.bounds.size) - 1
 
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they take."""
+        return sum(array.nbytes for array in self)
+
 
 class ColumnCode(NamedTuple):
     """How the values of a column are numbered: missing is 0, then bins or categories in their order."""
