@@ -54,6 +54,10 @@ class ColumnScan:
         self.empty += cells.size - int(counts.sum())
         if cells.typed and not self.settled and counts.any():
             self._as_categories(cells.texts[int(np.argmax(counts > 0))])
+        if len(self.texts) + len(cells.texts) <= FEW:  # no limit is near
+            get = self.texts.get
+            self.texts |= {text: get(text, 0) + n for text, n in zip(cells.texts, counts.tolist(), strict=True) if n}
+            return
         for text, count in zip(cells.texts, counts.tolist(), strict=True):
             if not count:
                 continue
