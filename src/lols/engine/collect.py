@@ -362,7 +362,7 @@ def collect(space, reference, data, policy, plan, scratch, batch, counter):
     """
     legal, where, slots = scratch.legal, scratch.where, batch.slots
     new_policy(scratch.sight)
-    few = 1 + batch.example.size // 256
+    few = 1 + batch.example.size // 32 if batch.example.size >= 256 else 1
     n, until = np.int64(0), np.int64(0)
     while where[0] == 0:
         if n == until:
