@@ -190,6 +190,9 @@ def test_a_square_that_could_be_both_is_refused() -> None:
         ({"categorical": ["age"]}, Y, None, "categorical names 'age', which is no column; there are x0, x1"),
         ({"categorical": ["x1"], "numerical": ["x1"]}, Y, None, "column 'x1' is said to be two things"),
         ({"ignore": [f"x{k}" for k in range(6)]}, Y, None, "all columns are ignored: leave one"),
+        ({"categorical": "age"}, Y, None, "categorical names 'age', which is no column; there are x0, x1"),
+        ({"label_map": "kdd99"}, Y, None, "label_map is a str: give a dictionary"),
+        ({"interactions": ["x0"]}, Y, None, "interactions has 'x0': give pairs of columns"),
         ({"interactions": [("x0", "z")]}, Y, None, r"the interaction x0 \* z names 'z'"),
     ],
 )
@@ -201,13 +204,18 @@ def test_mistakes_are_told_in_one_line(options: dict[str, Any], y: Any, costs: A
 
 def test_a_text_among_numbers_says_in_which_row() -> None:
     made = classifier().fit(pd.DataFrame({"a": [1, 2, 3, 4]}), [0, 1, 0, 1])
-    with pytest.raises(LolsError, match="row 1, column 'a': 'x' is no number"):
+    with pytest.raises(LolsError, match="row 1, column 'a': 'x' is no number; training showed numbers"):
         made.predict(pd.DataFrame({"a": [1, "x"]}))
-    with pytest.raises(LolsError, match="row 2, column 'a': 'x' is no number"):
+    with pytest.raises(LolsError, match="row 2, column 'a': 'x' is no number; name the column as categorical"):
         classifier(numerical=["a"]).fit(pd.DataFrame({"a": [1, 2, "x"]}), [0, 1, 0])
     many = pd.DataFrame({"a": [*map(str, range(9000)), "x"]})
     with pytest.raises(LolsError, match="row 9000, column 'a': 'x' is no number"):
         classifier(numerical=["a"]).fit(many, np.arange(9001) % 2)
+
+
+def test_a_table_without_rows_is_refused() -> None:
+    with pytest.raises(LolsError, match="the table has no rows: give some to learn from"):
+        classifier().fit(pd.DataFrame({"a": []}), [])
 
 
 def test_a_label_map_and_columns_by_name() -> None:

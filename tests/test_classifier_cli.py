@@ -278,6 +278,9 @@ def test_parquet_and_arrow(model: Path, folder: Path, tmp_path: Path, predicted:
         fine("predict", model, tmp_path / f"in.{name}", "-o", tmp_path / "out", "--label", "new")
         made = reader(tmp_path / "out")
         assert made.drop_columns("new").equals(table) and made["new"].to_pylist() == predicted
+        says = f"out.csv: the output is {'parquet' if name == 'parquet' else 'arrow'}, as the table is; name it ."
+        mistake("predict", model, tmp_path / f"in.{name}", "-o", tmp_path / "out.csv", says=says)
+    fine("predict", model, tmp_path / "in.parquet", "-o", tmp_path / "classes.csv", "--labels-only")
 
 
 def test_labels_that_are_numbers_stay_numbers(tmp_path: Path) -> None:

@@ -139,6 +139,16 @@ def test_unknown_categories_are_counted(tmp_path: Path) -> None:
     assert made.unknown_ == {"word": ROWS, "colour": 100}
 
 
+@pytest.mark.parametrize("spelled", [("false", "true"), ("False", "True"), ("FALSE", "TRUE"), ("0", "1")])
+def test_truth_values_of_a_frame_are_what_they_were_in_the_file(spelled: tuple[str, str], tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", {"flag": [spelled[k % 2] for k in range(80)], "label": ["no", "yes"] * 40})
+    made = classifier(passes=5, categorical=["flag"]).fit_files(path)
+    frame = pd.DataFrame({"flag": [True, False, True]})
+    for kind in (bool, object, "boolean"):
+        assert made.predict(frame.astype(kind)).tolist() == ["yes", "no", "yes"]
+    assert made.unknown_ == {}
+
+
 def test_dev_files_choose_the_pass(tmp_path: Path) -> None:
     other, truth = table(100, seed=9, noise=0.3)
     dev = write(tmp_path / "d.csv", other | {"label": [NAMES[k] for k in truth]})
@@ -171,6 +181,22 @@ def test_one_pass_in_order_is_the_stream(tmp_path: Path, small_pieces: None) -> 
     made = classifier(passes=1, shuffle=False).fit_files(path, memory=1)
     whole = classifier(passes=1, shuffle=False).fit_files(path)
     assert weights(made) == weights(whole)
+
+
+def test_texts_count_as_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_pieces: None) -> None:
+    rows = 2000
+    columns = {"x": [f"{k * 0.37:.9f}" for k in range(rows)], "label": ["a", "b"] * (rows // 2)}
+    path = write(tmp_path / "t.csv", columns)
+    texts = rows * 60  # each cell is a text of its own
+
+    def held(memory: int, **options: Any) -> bool:
+        return bool(classifier(passes=1, **options).fit_files(path, memory=memory).table_["in_memory"])
+
+    assert not held(texts) and held(2 * texts)
+    assert held(8 * rows, numerical=["x"]) and not held(8 * rows - 1, numerical=["x"])  # numbers are held as such
+    lighter = classifier(numerical=["x"]).fit_files(path)
+    monkeypatch.setattr(classifier_files, "_lighter", lambda cells, scan: cells)
+    assert weights(classifier(numerical=["x"]).fit_files(path)) == weights(lighter)
 
 
 def test_memory_does_not_grow_with_the_file(

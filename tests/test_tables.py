@@ -171,7 +171,9 @@ def test_the_separator_is_found(text: str, separator: str) -> None:
         ("a,b\na,c\n", False),
         (",age\nAda,36\n", True),
         ("name,\nAda,36\n", False),
-        ("age,age\n36,37\n", False),
+        ("age,age\n36,37\n", True),  # so that the names are refused, and not learned from
+        ("red,red\nblue,red\n", False),
+        ("?,?,a\n1,2,b\n", False),
         ("1,2\n3,4\n", False),
     ],
 )
@@ -191,6 +193,7 @@ def test_names_of_columns(tmp_path: Path) -> None:
     assert table.names == ["x", "y", "z"] and rows_of(table) == [["1", "2", "3"]]
     assert fails(path, header=True, names=["x"]) == f"{path}: 3 columns, but 1 names are given; name each"
     assert "two columns are called 'a'" in fails(write(path, "a,a\n1,2\n"), header=True)
+    assert "two columns are called 'a'" in fails(write(path, "a,a,b\n1,2,c\n3,4,c\n"))
 
 
 @pytest.mark.uncompiled
@@ -225,6 +228,9 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
             content = f"a,{quote}b{quote}\n\nc,".encode() + bad + b"\n"
             message = fails(write(path, content), header=False)
             assert message == f"{path}, line 3: {what}; save the table as UTF-8 text"
+    for bad, what in ((b"\0", "a zero byte"), (b"\xb7", "byte 0xb7 is not UTF-8")):
+        message = fails(write(path, b"\na,b" + bad + b"\n1,2\n"))
+        assert message == f"{path}, line 2: {what}; save the table as UTF-8 text"
     assert fails(write(path, "\n\n")) == f"{path}: is empty; give a table with a row of data"
     assert fails(write(path, "")) == f"{path}: is empty; give a table with a row of data"
     assert "no row of data" in fails(write(path, "a,b\n"), header=True)

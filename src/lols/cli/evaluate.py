@@ -9,7 +9,17 @@ import typer
 from rich.table import Table
 
 from lols.cli.base import Json, app, print_json, say
-from lols.cli.options import File, Format, Header, LikeTraining, Separator, TableLabel, Tables, Threads, UseLikeTraining
+from lols.cli.options import (
+    AnyHeader,
+    File,
+    Format,
+    LikeTraining,
+    OneTable,
+    Separator,
+    TableLabel,
+    Threads,
+    UseLikeTraining,
+)
 from lols.cli.predict import cores, file_columns, refuse_for_tables, set_beam
 from lols.errors import LolsError
 
@@ -17,14 +27,12 @@ from lols.errors import LolsError
 @app.command()
 def evaluate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    file: Annotated[
-        str, typer.Argument(metavar="FILE", help=f"Labelled. {File} Of a classifier: {Tables}", show_default=False)
-    ],
+    file: Annotated[str, typer.Argument(metavar="FILE", help=f"Labelled. {File} {OneTable}", show_default=False)],
     column: LikeTraining = None,
     word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
     use: UseLikeTraining = None,
     file_format: Format = None,
-    header: Header = None,
+    header: AnyHeader = None,
     unseen: Annotated[
         str, typer.Option(help="What a label that training never showed is: an error, or counted as wrong.")
     ] = "error",

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from lols.cli.base import Json, app, print_json, say
-from lols.cli.options import Column, Files, Format, Header, Separator, TableLabel, Tables, Use
+from lols.cli.options import AnyHeader, Column, Files, Format, OneTable, Separator, TableLabel, Use
 from lols.errors import ConfigurationError, LolsError
 
 if TYPE_CHECKING:  # these need Numba, and explaining an algorithm does not
@@ -34,9 +34,7 @@ def explain(
     ] = None,
     file: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FILE", help=f"For a model: a labelled file. {Files} Of a classifier: {Tables}", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help=f"For a model: a labelled file. {Files} {OneTable}", show_default=False),
     ] = None,
     roll_in: Annotated[
         str | None, typer.Option(help="Who leads to the states learned from: reference, learned or mixture.")
@@ -93,7 +91,7 @@ def explain(
     word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
     use: Use = None,
     file_format: Format = None,
-    header: Header = None,
+    header: AnyHeader = None,
     label: TableLabel = None,
     separator: Separator = None,
     as_json: Json = False,

@@ -28,7 +28,7 @@ def inspect(
         list[str] | None,
         typer.Option(
             help="Show the features of this label only; may be repeated. Of a parser, an action such as 'Left nsubj', "
-            "or a relation; of a classifier, the way to this class.",
+            "or a relation; of a classifier, the child of the node that leads to this class.",
             show_default=False,
         ),
     ] = None,

@@ -53,10 +53,11 @@ def show_classifier(found: dict[str, Any]) -> None:
         return
     say.print()
     table = Table(box=None, pad_edge=False)
-    for name in ("column", "holds", "most often"):
+    for name in ("column", "holds", "background: no feature"):
         table.add_column(name, overflow="fold")
     for column in found["columns"][:WIDEST]:
-        holds = f"{column['values']:,} {'bins' if column['kind'] == 'number' else 'categories'}"
+        one, more = ("bin", "bins") if column["kind"] == "number" else ("category", "categories")
+        holds = f"{column['values']:,} {one if column['values'] == 1 else more}"
         often = (column["background"] or "").removeprefix(column["name"]).strip()
         table.add_row(escape(column["name"]), holds, escape(often))
     say.print(table)

@@ -14,6 +14,8 @@ File = "A file that holds one token per line: CoNLL-U, CoNLL-X, plain columns or
 
 Tables = "Tables: CSV (also compressed by gzip), Parquet, Arrow or Feather; several with the same columns are one."
 
+OneTable = "Of a classifier: a table, which is CSV (also compressed by gzip), Parquet, Arrow or Feather."
+
 Separator = Annotated[
     str | None,
     typer.Option(
@@ -71,6 +73,14 @@ Format = Annotated[
 Header = Annotated[
     bool | None,
     typer.Option("--header/--no-header", help="Whether a TSV file begins with the columns' names.", show_default=False),
+]
+AnyHeader = Annotated[
+    bool | None,
+    typer.Option(
+        "--header/--no-header",
+        help="Whether a TSV file, or the CSV file of a classifier, begins with the columns' names.",
+        show_default=False,
+    ),
 ]
 Threads = Annotated[int | None, typer.Option(help="Threads; all cores unless given.", show_default=False)]
 

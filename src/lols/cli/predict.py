@@ -16,13 +16,13 @@ import typer
 
 from lols.cli.base import Json, app, print_json
 from lols.cli.options import (
+    AnyHeader,
     File,
     Format,
-    Header,
     LikeTraining,
+    OneTable,
     Separator,
     TableLabel,
-    Tables,
     Threads,
     UseLikeTraining,
     use_of,
@@ -35,9 +35,7 @@ def predict(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
     file: Annotated[
         str,
-        typer.Argument(
-            metavar="FILE", help=f"{File} - is standard input. Of a classifier: {Tables}", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help=f"{File} - is standard input. {OneTable}", show_default=False),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
@@ -46,7 +44,7 @@ def predict(
     word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
     use: UseLikeTraining = None,
     file_format: Format = None,
-    header: Header = None,
+    header: AnyHeader = None,
     beam: Annotated[
         int | None, typer.Option(help="Of a parser: the width of a beam search; 1, the default, is greedy.")
     ] = None,

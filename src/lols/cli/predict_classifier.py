@@ -13,6 +13,7 @@ from lols.errors import ConfigurationError
 __all__ = ["open_like_training", "predict_classifier", "refuse", "say_unknown"]
 
 NAME = "prediction"  # of a new column, where training had no name for it
+ENDINGS = {"csv": (".csv", ".tsv", ".tab"), "parquet": (".parquet", ".pq"), "arrow": (".arrow", ".feather")}
 SPECIAL = '"\r\n'
 
 
@@ -54,6 +55,8 @@ def predict_classifier(
 
     source, label = open_like_training(classifier, file, *places)
     check_columns(source, [column.name for column in table_encoder(classifier).columns], None)
+    if not labels_only:
+        check_format(output, source.format)
     writer = (_LabelsOnly if labels_only else _WRITERS[source.format])(source, label or NAME, classifier.classes_)
     began = time.perf_counter()
     seconds = {"reading": 0.0}
@@ -77,6 +80,14 @@ def predict_classifier(
     print(f"{rows:,} rows, {speed:,.0f} rows/s", file=sys.stderr)
     for line in say_unknown(classifier.unknown_):
         print(line, file=sys.stderr)
+
+
+def check_format(output: str, kind: str) -> None:
+    """Whether the output's name says another format than the table's, which it keeps."""
+    name = output.lower().removesuffix(".gz")
+    said = next((other for other, endings in ENDINGS.items() if name.endswith(endings)), kind)
+    if said != kind:
+        raise ConfigurationError(f"{output}: the output is {kind}, as the table is; name it {ENDINGS[kind][0]}")
 
 
 def say_unknown(unknown: dict[str, int]) -> list[str]:

@@ -102,7 +102,7 @@ def classifier(
     bins: Annotated[
         int | None,
         typer.Option(
-            help="Bins of a column of numbers, about; by default from 4 to 32, the more rows, the more.",
+            help="Bins of a column of numbers, about; by default from 4 to 64, the more rows, the more.",
             rich_help_panel=INPUT,
         ),
     ] = None,
@@ -170,9 +170,12 @@ def classifier(
     from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.classifier_files import TableFiles, fit_files, open_files
     from lols.io.costs import read_cost_matrix, read_label_map
+    from lols.tasks.tree_of_labels import TREES
 
     check_output(output)
     check_patience(patience, dev)
+    if tree not in (*TREES, "flat"):
+        raise ConfigurationError(f"--tree is '{tree}': choose {', '.join(TREES)} or flat")
     held = size_of(memory)
     began = time.perf_counter()  # importing is start-up
     classes, costs = (None, None) if cost_matrix is None else read_cost_matrix(cost_matrix)
@@ -237,12 +240,12 @@ def announce(facts: dict[str, Any]) -> None:
     """Say what was read."""
     gaps = f", {facts['missing_cells']:,} missing cells" if facts["missing_cells"] else ""
     say.print(
-        f"{facts['rows']:,} rows, {facts['columns']} columns ({facts['numbers']} of numbers, {facts['categories']} of "
-        f"categories){gaps}"
+        f"{facts['rows']:,} rows, {facts['columns']} column{'s' if facts['columns'] != 1 else ''} "
+        f"({facts['numbers']} of numbers, {facts['categories']} of categories){gaps}"
     )
     classes = facts["classes"]
     counts = ": " + ", ".join(f"{name} {count:,}" for name, count in classes.items()) if len(classes) <= FEW else ""
-    say.print(f"{len(classes)} classes{counts}", markup=False)
+    say.print(f"{len(classes)} class{'es' if len(classes) != 1 else ''}{counts}", markup=False)
     unseen = sum(count == 0 for count in classes.values())
     if unseen:
         say.print(f"{unseen} of the classes are in no row: nothing can be learned of them")

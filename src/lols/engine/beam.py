@@ -262,7 +262,7 @@ class BeamDriver(FusedDriver):
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
             at = int(scratch.where[1])
             tail = (self._fresh(policy), self._paths(width), at, at + 1, made.found)
-            return self._explain(error, scratch, at, lambda: beam(*head, *tail))
+            return self.explain(error, scratch, at, lambda: beam(*head, *tail))
 
         self._run(beam_kernel, work, failed)
         return made

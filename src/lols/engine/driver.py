@@ -122,7 +122,7 @@ class FusedDriver:
                 alone = make_batch(None, self.examples, indices[at], rounds[at], beta[at], beta_in[at])
                 collect(*arguments, self._fresh(policy), alone, np.zeros(1, np.int64))
 
-            return self._explain(error, scratch, int(indices[at][0]), again)
+            return self.explain(error, scratch, int(indices[at][0]), again)
 
         self._run(collect_kernel, [(*arguments, *w) for w in work], failed)
         return batch
@@ -145,7 +145,7 @@ class FusedDriver:
             at = int(scratch.where[1])
             again = (self.bound, self.data, policy, plan, self._fresh(policy), at, at + 1)
             rest = (made.states, made.first, made.taken, made.first_step, made.scores)
-            return self._explain(error, scratch, at, lambda: predict(*again, *rest))
+            return self.explain(error, scratch, at, lambda: predict(*again, *rest))
 
         self._run(predict_kernel, work, failed)
         return made
@@ -159,7 +159,7 @@ class FusedDriver:
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
             at = int(scratch.where[1])
             tail = (self._fresh(policy), at, at + 1, made.states, made.first)
-            return self._explain(error, scratch, at, lambda: follow_teacher(*head, *tail))
+            return self.explain(error, scratch, at, lambda: follow_teacher(*head, *tail))
 
         self._run(follow_teacher_kernel, [(*head, scratch, 0, len(self.examples), made.states, made.first)], failed)
         return made
@@ -178,7 +178,7 @@ class FusedDriver:
                 state = predictions.state(at)
                 self.space.loss(*self.examples.example(at), state)
 
-            return self._explain(error, scratch, at, again)
+            return self.explain(error, scratch, at, again)
 
         self._run(losses_kernel, [(self.bound, self.data, scratch, predictions.states, predictions.first, out)], failed)
         return out
@@ -220,7 +220,7 @@ class FusedDriver:
         components, columns = old.sight.item_scores.shape[::3]
         return make_scratch(self.examples, components, columns, self.compiled, old.sight)
 
-    def _explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
+    def explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
         """Say which function went wrong, on which example, at which step; run it again as plain Python to find out."""
         code, step, action = (int(scratch.where[k]) for k in (0, 2, 3))
         place = f"example {example}" + (f", step {step}" if step >= 0 else "")

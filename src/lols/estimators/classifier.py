@@ -99,7 +99,7 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
     >>> model.predict([[30, "red"], [50, "red"], [55, "blue"]]).tolist()
     ['no', 'yes', 'ask']
 
-    To take "ask" for "no" is cheap here, the other way round is not:
+    To take "no" for "ask" is cheap here, the other way round is not:
 
     >>> costs = [[0, 5, 5], [1, 0, 1], [1, 1, 0]]  # true class by row: ask, no, yes
     >>> CostSensitiveClassifier(cost_matrix=costs, tree=None).fit(X, y).classes_.tolist()
@@ -189,6 +189,8 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
         costs least on them is kept.
         """
         table = table_of(self, X, reset=True)
+        if table.rows == 0:
+            raise LolsError("the table has no rows: give some to learn from")
         self.__dict__.pop("files_", None)
         targets = self._targets(table.rows, y, costs)
         encoder = self._encoder(table)
@@ -244,6 +246,8 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
             stream = Stream(self._trainer(task))
         else:
             task = self.task_
+            if classes is not None and set(classes) != set(task.classes):
+                raise ConfigurationError("classes are not those of the first call: they cannot change")
             if self._stream is None and self._learner is None:
                 raise ConfigurationError("a loaded classifier cannot go on learning: its file holds the policy only")
             stream = self._stream or Stream(self._trainer(task), self._learner)
@@ -420,6 +424,9 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
 
     def make_encoder(self, scans: Sequence[Any], rows: int) -> TableEncoder:
         """The encoder for columns that were looked at."""
+        for pair in self.interactions:
+            if isinstance(pair, str) or len(pair) != 2:
+                raise ConfigurationError(f"interactions has {pair!r}: give pairs of columns, such as ('age', 'colour')")
         options = {"numeric": self.numeric, "interactions": [(str(a), str(b)) for a, b in self.interactions]}
         if self.bins is not None and self.bins < 2:
             raise ConfigurationError(f"bins is {self.bins}; it must be at least 2")

@@ -21,7 +21,7 @@ from lols.estimators.classifier_stream import fit_stream
 from lols.estimators.pieces import in_order
 from lols.io.costs import bare, check_matrix, mapped
 from lols.io.tables import TableSource, open_table
-from lols.tasks.table_cells import Cells, NoNumber, as_texts, cells_of_batch
+from lols.tasks.table_cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_of
 from lols.tasks.table_encoding import Rows, TableEncoder, joined
 from lols.tasks.table_scan import ColumnScan
 
@@ -40,6 +40,7 @@ __all__ = [
 ]
 
 MEMORY = 1 << 30  # bytes of cells that are held
+NUMBER = 8  # bytes
 
 
 @dataclass(frozen=True)
@@ -223,11 +224,11 @@ class _Reader:
                 counts[: self.counts.size] += self.counts
                 self.counts = counts
                 rows += piece.rows
-                size += sum(c.numbers.nbytes if c.numbers is not None else 4 * c.size for c in piece.columns.values())
-                if held is not None and size > memory:
-                    held = None
                 if held is not None:
-                    held.append(piece)
+                    columns = {scan.name: _lighter(piece.columns[scan.name], scan) for scan in scans}
+                    held.append(piece._replace(columns=columns))
+                    size += sum(cells.nbytes for cells in columns.values())
+                    held = None if size > memory else held
             for scan in scans:
                 scan.finish()
         except NoNumber as error:
@@ -255,6 +256,14 @@ class _Reader:
             return names, np.arange(len(names))
         order = sorted(names)
         return order, np.array([order.index(name) for name in names])
+
+
+def _lighter(cells: Cells, scan: ColumnScan) -> Cells:
+    """Numbers in place of their texts, where it is settled that they are numbers, and they take less."""
+    if not (scan.settled and scan.numeric) or cells.codes is None or cells.nbytes <= NUMBER * cells.size:
+        return cells
+    numbers, wrong = numbers_of(cells.texts, scan.missing)
+    return cells if wrong >= 0 else Cells(numbers=np.append(numbers, np.nan)[cells.codes])  # -1 is the last one
 
 
 def _dev(

@@ -172,7 +172,7 @@ def column_kinds(
         ("numerical", "number", numerical),
         ("ignore", "ignore", ignore),
     ):
-        for name in chosen or ():
+        for name in [chosen] if isinstance(chosen, str) else chosen or ():
             if name not in kinds:
                 shown = ", ".join(list(names)[:20]) + (", ..." if len(names) > 20 else "")
                 raise ConfigurationError(f"{what} names '{name}', which is no column; there are {shown}")

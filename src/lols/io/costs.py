@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import ConfigurationError, LolsError
 
 __all__ = ["KNOWN", "check_matrix", "mapped", "read_cost_matrix", "read_label_map"]
 
@@ -92,6 +92,10 @@ def mapped(labels: Sequence[str], label_map: Mapping[str, str] | None) -> list[s
     """The classes of labels; None for those that the map does not have. Dots at the end of a label do not count."""
     if label_map is None:
         return list(labels)
+    if not isinstance(label_map, Mapping):
+        raise ConfigurationError(
+            f"label_map is a {type(label_map).__name__}: give a dictionary, such as lols.io.costs.read_label_map reads"
+        )
     return [label_map.get(bare(label)) for label in labels]
 
 

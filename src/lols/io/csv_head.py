@@ -69,8 +69,19 @@ def look(
     if len(found) == 1:
         raise LolsError(f"{path}: has a line of column names and no row of data; add one, or say that it has no header")
     names = [cell.strip() for cell in cells[0]]
+    _check_names(path, names, found[0].line)
     before = text[: found[0].end].encode("utf-8", "surrogateescape")
     return Head(path, separator, len(names), names, start + len(before), found[0].line + 1)
+
+
+def _check_names(path: str, names: Sequence[str], line: int) -> None:
+    """Whether the bytes of the names are text; those of the rows are checked when they are read."""
+    for name in names:
+        for character in name:
+            if character == "\0" or "\udc80" <= character <= "\udcff":
+                byte = character.encode("utf-8", "surrogateescape")[0]
+                what = "a zero byte" if byte == 0 else f"byte 0x{byte:02x} is not UTF-8"
+                raise LolsError(f"{path}, line {line}: {what}; save the table as UTF-8 text")
 
 
 class Record(NamedTuple):
@@ -136,13 +147,15 @@ def _has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     # The first name may be missing: this is how tables are written whose rows have names, too.
     if any(NUMBER.fullmatch(cell) for cell in first) or not all(cell.strip() for cell in first[1:]):
         return False
-    if len({cell.strip() for cell in first}) < len(first) or (len(first) == 1 and not first[0].strip()):
+    if len(first) == 1 and not first[0].strip():
         return False
     columns = [[row[k] for row in rows if k < len(row)] for k in range(len(first))]
-    for column in columns:
+    for name, column in zip(first, columns, strict=True):
         telling = [cell for cell in column if cell.strip().lower() not in ABSENT]
-        if telling and all(NUMBER.fullmatch(cell) for cell in telling):
+        if telling and all(NUMBER.fullmatch(cell) for cell in telling) and name.strip().lower() not in ABSENT - {""}:
             return True
+    if len({cell.strip() for cell in first}) < len(first):
+        return False
     return not any(cell in column for cell, column in zip(first, columns, strict=True))
 
 

@@ -16,6 +16,8 @@ __all__ = ["MISSING", "Cells", "NoNumber", "absent", "as_texts", "cells_of_array
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 SECOND = 1e6  # in microseconds
+TEXT = 57  # bytes that a Python text takes besides its characters, and its place in a list
+SAY_SO = "name the column as categorical, or the text as one that means a missing value"
 
 
 class Cells(NamedTuple):
@@ -25,12 +27,20 @@ class Cells(NamedTuple):
     codes: np.ndarray | None = None  # int32, which text; -1 where there is none
     texts: Sequence[str] = ()
     typed: bool = True  # False where texts are all there is, as in CSV: they may mean numbers
+    truths: bool = False  # whether the numbers are truth values
 
     @property
     def size(self) -> int:
         """How many cells there are."""
         cells = self.numbers if self.numbers is not None else self.codes
         return 0 if cells is None else int(cells.size)
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes they take, about."""
+        if self.numbers is not None:
+            return int(self.numbers.nbytes)
+        return 4 * self.size + TEXT * len(self.texts) + sum(map(len, self.texts))
 
     def counts(self) -> np.ndarray:
         """How often each text is there."""
@@ -57,18 +67,15 @@ def _count(codes, counts):
 class NoNumber(LolsError):
     """A text where a number must be; whoever knows the rows can say in which one it is."""
 
-    def __init__(self, column: str, text: str, place: str = ""):
-        super().__init__(
-            f"{place + ', ' if place else ''}column '{column}': '{text}' is no number; name the column as categorical, "
-            "or the text as one that means a missing value"
-        )
-        self.column, self.text = column, text
+    def __init__(self, column: str, text: str, place: str = "", *, fix: str = SAY_SO):
+        super().__init__(f"{place + ', ' if place else ''}column '{column}': '{text}' is no number; {fix}")
+        self.column, self.text, self.fix = column, text, fix
 
     def at(self, cells: Cells, place: Callable[[int], str]) -> NoNumber:
         """The same with the place of the first row that has the text."""
         assert cells.codes is not None
         row = int(np.argmax(cells.codes == list(cells.texts).index(self.text)))
-        return NoNumber(self.column, self.text, place(row))
+        return NoNumber(self.column, self.text, place(row), fix=self.fix)
 
 
 def as_texts(cells: Cells) -> Cells:
@@ -125,19 +132,21 @@ def _quick_numbers(texts: Sequence[str], missing: Sequence[str]) -> np.ndarray |
 def cells_of_array(values: np.ndarray) -> Cells:
     """The cells of a NumPy array: numbers as they are, all else as texts; None and NaN are missing."""
     if values.dtype.kind in "fiub":
-        return Cells(numbers=values.astype(np.float64))
+        return Cells(numbers=values.astype(np.float64), truths=values.dtype.kind == "b")
     if values.dtype.kind in "mM":
         made = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
         return Cells(numbers=np.where(np.isnat(made), np.nan, made.astype(np.int64) / SECOND))
     known: dict[str, int] = {}
     codes = np.empty(values.size, np.int32)
-    number = True
+    number = truths = True
     for row, value in enumerate(values.tolist()):
         none = absent(value)
         number = number and (none or isinstance(value, Real | Decimal | np.bool_))
+        truths = truths and (none or isinstance(value, bool | np.bool_))
         codes[row] = -1 if none else known.setdefault(str(value), len(known))
     if number:
-        return Cells(numbers=np.array([np.nan if c < 0 else float(v) for c, v in zip(codes, values, strict=True)]))
+        numbers = np.array([np.nan if c < 0 else float(v) for c, v in zip(codes, values, strict=True)])
+        return Cells(numbers=numbers, truths=truths)
     return Cells(codes=codes, texts=list(known))
 
 
@@ -190,7 +199,8 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
     ):
         raise LolsError(f"column '{name}' holds {kind}; a column must hold numbers or texts: leave it out")
     numbers = pc.cast(column, pa.float64(), safe=False)
-    return Cells(numbers=np.array(numbers.to_numpy(zero_copy_only=False), np.float64))
+    made = np.array(numbers.to_numpy(zero_copy_only=False), np.float64)
+    return Cells(numbers=made, truths=pa.types.is_boolean(kind))
 
 
 def _seconds(column: Any) -> np.ndarray:

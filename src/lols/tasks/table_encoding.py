@@ -23,6 +23,7 @@ __all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined"
 
 NUMERIC = ("bins", "scaled", "both")
 MOST_PRODUCTS = 1 << 20
+TRUTHS = {"0": ("false", "False", "FALSE"), "1": ("true", "True", "TRUE")}
 BIAS = 1  # types before those of the columns
 KEPT = 1 << 16  # places for what types contribute, over all nodes: more would not fit into the cache
 
@@ -182,8 +183,8 @@ class TableEncoder:
                 return Numbering(_binned(cells.numbers, column.edges), EACH)
             each = _binned(_numbers_of_texts(column, cells, self.missing), column.edges)
         else:
-            cells = as_texts(cells)
             known = self._known.setdefault(k, {text: n for n, text in enumerate(column.texts, 1)})
+            cells = _spelled(as_texts(cells), known) if cells.truths else as_texts(cells)
             each = np.array([0 if t in self.missing else known.get(t, -1) for t in cells.texts], np.int32)
             if (each < 0).any():
                 unknown[k] = int(cells.counts()[each < 0].sum())
@@ -348,8 +349,15 @@ def _numbers_of_texts(column: ColumnCode, cells: Cells, missing: Sequence[str]) 
         numbers[there], wrong = numbers_of([cells.texts[k] for k in there.tolist()], missing)
         wrong = int(there[wrong]) if wrong >= 0 else -1
     if wrong >= 0:
-        raise NoNumber(column.name, str(cells.texts[wrong]))
+        fix = "training showed numbers in this column: correct the cell, or leave it empty"
+        raise NoNumber(column.name, str(cells.texts[wrong]), fix=fix)
     return numbers
+
+
+def _spelled(cells: Cells, known: Mapping[str, int]) -> Cells:
+    """Truth values as training spelled them: a data frame that is read from CSV has them where the file has texts."""
+    texts = [next((t for t in (text, *TRUTHS[text]) if t in known), text) for text in cells.texts]
+    return cells._replace(texts=texts)
 
 
 def _placed(numbers: np.ndarray, background: int, first: int) -> np.ndarray:
