@@ -322,3 +322,13 @@ def test_mistakes_in_other_files_have_their_place(tmp_path: Path, small_pieces: 
     sparse = classifier().fit(csr_matrix(np.eye(4)), [0, 1, 0, 1])
     with pytest.raises(LolsError, match="the model was trained on a sparse matrix"):
         list(predict_batches(sparse, open_files([fox], TableFiles())))
+
+
+def test_files_from_python(tmp_path: Path) -> None:
+    path = tmp_path / "numbers.csv"
+    path.write_text("\n".join(f"{k % 7},{'abc'[k % 3]},{(10, 2, 3)[k % 3]}" for k in range(90)) + "\n")
+    model = lols.CostSensitiveClassifier(passes=3, progress=False).fit_files(str(path))
+    assert model.classes_.tolist() == ["2", "3", "10"]  # numbers in their own order
+    assert model.predict_files(str(path)).tolist()[:3] == ["10", "2", "3"]
+    scores = model.evaluate_files(str(path))
+    assert scores.rows == 90 and scores.error == 0.0

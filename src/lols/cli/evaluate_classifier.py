@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from lols.cli.base import print_json, say
-from lols.cli.predict_classifier import open_like_training, say_unknown
+from lols.cli.predict_classifier import open_table_file, say_unknown
 
 __all__ = ["evaluate_classifier"]
 
@@ -36,7 +36,7 @@ def evaluate_classifier(
         from lols.plots import check_plot
 
         check_plot(plot)
-    source, label = open_like_training(classifier, file, *places)
+    source, label = open_table_file(classifier, file, *places)
     seconds = {"reading": 0.0}
     scores = evaluate_files(classifier, source, label or source.names[-1], threads=threads, seconds=seconds)
     total = time.perf_counter() - began

@@ -8,7 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from lols.cli.base import print_json, say
-from lols.cli.predict_classifier import open_like_training
+from lols.cli.predict_classifier import open_table_file
 from lols.errors import ConfigurationError
 
 if TYPE_CHECKING:  # this needs Numba
@@ -34,7 +34,7 @@ def explain_classifier(
 
     if row < 1:
         raise ConfigurationError(f"--row is {row}: rows are counted from 1")
-    source, label = open_like_training(classifier, file, *places)
+    source, label = open_table_file(classifier, file, *places)
     known = label if label in source.names or places[0] is not None else None
     rows, true, cells = read_row(classifier, source, row - 1, known)
     made = explain_row(classifier, rows, true, top=top)

@@ -10,7 +10,7 @@ from typing import Any
 from lols.cli.base import print_json
 from lols.errors import ConfigurationError
 
-__all__ = ["open_like_training", "predict_classifier", "refuse", "say_unknown"]
+__all__ = ["open_table_file", "predict_classifier", "refuse", "say_unknown"]
 
 NAME = "prediction"  # of a new column, where training had no name for it
 ENDINGS = {"csv": (".csv", ".tsv", ".tab"), "parquet": (".parquet", ".pq"), "arrow": (".arrow", ".feather")}
@@ -24,18 +24,16 @@ def refuse(given: dict[str, Any], what: str) -> None:
             raise ConfigurationError(f"{name} has no effect: the model is {what}")
 
 
-def open_like_training(
+def open_table_file(
     classifier: Any, file: str, label: str | None, header: bool | None, separator: str | None
 ) -> tuple[Any, str | None]:
     """A table that is laid out as in training unless said otherwise, and what its column of labels is called."""
-    from lols.estimators.classifier_files import TableFiles, open_files
+    from lols.estimators.classifier_files import open_like_training
 
     if file == "-":
         raise ConfigurationError("a classifier reads tables from files, not from standard input: name a file")
-    known = getattr(classifier, "files_", None)
-    layout = TableFiles() if known is None else TableFiles.from_description(known)
-    header = layout.header if header is None else header
-    return open_files([file], TableFiles(None, header, separator or layout.separator)), label or layout.label
+    known = getattr(classifier, "files_", None) or {}
+    return open_like_training(classifier, file, header, separator), label or known.get("label")
 
 
 def predict_classifier(
@@ -53,7 +51,7 @@ def predict_classifier(
     """Classify the rows of a table, and write them."""
     from lols.estimators.classifier_files import check_columns, predict_batches, table_encoder
 
-    source, label = open_like_training(classifier, file, *places)
+    source, label = open_table_file(classifier, file, *places)
     check_columns(source, [column.name for column in table_encoder(classifier).columns], None)
     if not labels_only:
         check_format(output, source.format)

@@ -11,9 +11,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from lols.algorithms import Algorithm
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError
 from lols.estimators.choice import Choice
-from lols.estimators.classifier_files import MEMORY, TableFiles, fit_files
+from lols.estimators.classifier_files import (
+    MEMORY,
+    TableFiles,
+    fit_files,
+)
 from lols.estimators.classifier_input import (
     Table,
     Targets,
@@ -28,12 +32,9 @@ from lols.estimators.classifier_input import (
     table_of,
     targets_of,
 )
+from lols.estimators.classifier_model import StoredClassifier
 from lols.estimators.classifier_scores import ClassScores, score_classes
 from lols.estimators.classifier_stream import scorer
-from lols.estimators.search import SearchEstimator
-from lols.io.model_file import read_tensors, write_tensors
-from lols.learners.learner import Learner
-from lols.model import Model, make_model
 from lols.stream import Stream
 from lols.tasks.label_tree_task import ClassificationTask, Encoder
 from lols.tasks.sparse_encoding import SparseEncoder
@@ -46,7 +47,7 @@ TOGETHER = 1 << 15  # rows whose costs are computed at a time
 MOST_TOGETHER = 1 << 12  # rows of a batch
 
 
-class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore[misc]
+class CostSensitiveClassifier(ClassifierMixin, StoredClassifier):  # type: ignore[misc]
     """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
 
     `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are
@@ -110,9 +111,6 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
     NEIGHBOURS = 8
-    _stream: Stream | None
-    _learner: Learner | None
-    _model: Model | None
 
     def __init__(
         self,
@@ -252,7 +250,8 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
                 raise ConfigurationError("a loaded classifier cannot go on learning: its file holds the policy only")
             stream = self._stream or Stream(self._trainer(task), self._learner)
             targets = self._targets(table.rows, y, costs, Targets(task.classes, None, task.matrix, None))
-            if targets.matrix is not None and not np.array_equal(targets.matrix, task.matrix):
+            known = np.zeros(0) if task.matrix is None else task.matrix
+            if targets.matrix is not None and not np.array_equal(targets.matrix, known):
                 raise ConfigurationError("the cost matrix is not that of the first call: it cannot change")
         stream.learn(task.examples(self._encode(task.encoder, table), targets.labels, targets.vectors))
         self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
@@ -330,12 +329,6 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
     # --- what is known after training ---
 
     @property
-    def _fitted(self) -> Model:
-        if self._stream is not None and self._model is None:
-            self._model = self.model_ = self._stream.model()
-        return self.model_
-
-    @property
     def unknown_(self) -> dict[str, int]:
         """For each column the cells so far whose category training never showed: they were predicted without it."""
         self._check_fitted()
@@ -344,67 +337,6 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
             return {}
         pairs = zip(encoder.columns, encoder.unknown.tolist(), strict=True)
         return {column.name: count for column, count in pairs if count}
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, tree, costs, columns and settings; nothing that is executed."""
-        write_tensors(path, "model", *self.contents())
-
-    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header and arrays of the model file."""
-        self._check_fitted()
-        task, tensors = self.task_.describe()
-        task["options"] = self._options() | {"interactions": [list(pair) for pair in self.interactions]}
-        task["label_map"] = None if self.label_map is None else dict(self.label_map)
-        task["files"] = getattr(self, "files_", None)
-        task["features"] = int(self.n_features_in_)
-        task["names"] = [str(n) for n in getattr(self, "feature_names_in_", ())]
-        return self._fitted.contents(task, tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> CostSensitiveClassifier:
-        """Read a model file."""
-        header, tensors = read_tensors(path, "model")
-        if not isinstance(header.get("task"), dict) or header["task"].get("name") != "classifier":
-            raise ModelFileError(f"{path}: not a classifier; `lols inspect` says what it is")
-        return cls.from_file(path, header, tensors, threads=threads)
-
-    @classmethod
-    def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
-    ) -> CostSensitiveClassifier:
-        """The classifier that a file's header and arrays describe."""
-        try:
-            task = header["task"]
-            known = cls().get_params()
-            options = {k: v for k, v in dict(task["options"]).items() if k in known and k != "interactions"}
-            if not all(v is None or isinstance(v, str | int | float) for v in options.values()):
-                raise ValueError("the options are not plain values")
-            made = cls(**options | {"threads": threads})
-            own = {name.removeprefix("task."): array for name, array in tensors.items() if name.startswith("task.")}
-            made.task_ = ClassificationTask.from_description(task, own)
-            made.cost_matrix = made.task_.matrix
-            made.label_map = (
-                None if task["label_map"] is None else {str(k): str(v) for k, v in task["label_map"].items()}
-            )
-            made.classes_ = np.array(made.task_.classes)
-            made.n_features_in_ = int(task["features"])
-            if task["names"]:
-                made.feature_names_in_ = np.array([str(n) for n in task["names"]], dtype=object)
-            if task["files"] is not None:
-                made.files_ = TableFiles.from_description(task["files"]).describe()
-            encoder = made.task_.encoder
-            made.interactions = encoder.interactions if isinstance(encoder, TableEncoder) else ()
-            columns = column_names(made)
-            width = encoder.scales.size if isinstance(encoder, SparseEncoder) else made.n_features_in_
-            if len(columns) != made.n_features_in_ or width != made.n_features_in_ or width < 1:
-                raise ValueError("the columns do not fit")
-            if isinstance(encoder, TableEncoder) and not {c.name for c in encoder.columns} <= set(columns):
-                raise ValueError("the names of the columns do not fit")
-            made._stream = made._learner = made._model = None
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
-            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
-        return made
 
     # --- helpers ---
 
@@ -435,8 +367,9 @@ class CostSensitiveClassifier(ClassifierMixin, SearchEstimator):  # type: ignore
     def _rows(self, X: Any) -> Rows:
         self._check_fitted()
         rows = self._encode(self.task_.encoder, table_of(self, X, reset=False))
-        if rows.unknown.size:
-            self.task_.encoder.unknown = self.task_.encoder.unknown + rows.unknown  # which may be mapped from a file
+        encoder = self.task_.encoder
+        if isinstance(encoder, TableEncoder):
+            encoder.unknown = encoder.unknown + rows.unknown  # not in place: it may be mapped from a file
         return rows
 
     def _encode(self, encoder: Encoder, table: Table) -> Rows:

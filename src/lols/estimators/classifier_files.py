@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -35,6 +36,7 @@ __all__ = [
     "evaluate_files",
     "fit_files",
     "open_files",
+    "open_like_training",
     "predict_batches",
     "table_encoder",
 ]
@@ -254,8 +256,10 @@ class _Reader:
         names = list(self.labels.numbers)
         if self.labels.known:
             return names, np.arange(len(names))
-        order = sorted(names)
-        return order, np.array([order.index(name) for name in names])
+        numbers, wrong = numbers_of(names, missing=())
+        order = sorted(names) if wrong >= 0 else [names[k] for k in np.argsort(numbers, kind="stable")]
+        places = {name: k for k, name in enumerate(order)}
+        return order, np.array([places[name] for name in names])
 
 
 def _lighter(cells: Cells, scan: ColumnScan) -> Cells:
@@ -288,6 +292,17 @@ def _dev(
 
 
 # --- prediction ---
+
+
+def open_like_training(
+    estimator: Any, paths: Sequence[str] | str, header: bool | None = None, separator: str | None = None
+) -> TableSource:
+    """Look at files that are laid out as in training, unless said otherwise."""
+    known = getattr(estimator, "files_", None)
+    layout = TableFiles() if known is None else TableFiles.from_description(known)
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    header = layout.header if header is None else header
+    return open_files([str(path) for path in given], TableFiles(None, header, separator or layout.separator))
 
 
 def check_columns(source: TableSource, names: Sequence[str], label: str | None) -> None:
