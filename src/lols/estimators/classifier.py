@@ -16,7 +16,10 @@ from lols.estimators.choice import Choice
 from lols.estimators.classifier_files import (
     MEMORY,
     TableFiles,
+    evaluate_files,
     fit_files,
+    open_like_training,
+    predict_batches,
 )
 from lols.estimators.classifier_input import (
     Table,
@@ -278,6 +281,18 @@ class CostSensitiveClassifier(ClassifierMixin, StoredClassifier):  # type: ignor
         given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         self.table_ = fit_files(self, [str(p) for p in given], layout, dev=dev, memory=memory, **fitting)
         return self
+
+    def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
+        """The class of each row of tables in files, laid out as in training."""
+        source = open_like_training(self, paths)
+        numbers = [found for _, found in predict_batches(self, source, threads=threads)]
+        return self.classes_[np.concatenate(numbers)]
+
+    def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
+        """Compare predictions with labelled rows in files, in constant memory."""
+        source = open_like_training(self, paths)
+        name = label or getattr(self, "files_", {}).get("label") or source.names[-1]
+        return evaluate_files(self, source, name, threads=threads)
 
     def set_fitted(
         self, task: ClassificationTask, stream: Stream, choice: Choice, losses: list[float], rows: int
