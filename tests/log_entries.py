@@ -38,7 +38,7 @@ def loss(k: int) -> Loss:
     return Loss(k, k % 11 / 10)
 
 
-def entry(kind: str, k: int) -> Decision | Loss:
+def made(kind: str, k: int) -> Decision | Loss:
     return decision(k) if kind == "decision" else loss(k)
 
 

@@ -12,14 +12,20 @@ import time
 from pathlib import Path
 
 import pytest
-from log_entries import ENVIRONMENT, assert_same, decision, entry, loss, sqlite_log
+from log_entries import ENVIRONMENT, assert_same, decision, loss, made, sqlite_log
 
 from lols.bandit.log import Decision, Loss, SqliteLog
 from lols.errors import LolsError
 
+
+def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, env=ENVIRONMENT)
+
+
 # --- one process at a time ---
 
 HOLDER = """
+from log_entries import SqliteLog, decision, loss
 import sys, time
 log = SqliteLog(sys.argv[1], identity=None)
 log.append(decision(log.decisions()))
@@ -31,7 +37,7 @@ time.sleep(60)
 def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     sqlite_log(path).close()
-    with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE) as holder:
+    with subprocess.Popen([sys.executable, "-c", HOLDER, str(path)], stdout=subprocess.PIPE, env=ENVIRONMENT) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == b"open\n"
         with pytest.raises(LolsError, match=r"a\.log: another process has this log open"):
             sqlite_log(path)
@@ -47,6 +53,7 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> 
 
 
 FORKING = """
+from log_entries import SqliteLog, decision, loss
 import os, sys
 log = SqliteLog(sys.argv[1], identity={})
 log.append(decision(0))
@@ -70,15 +77,16 @@ os.kill(os.getpid(), 9)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_leaves_the_log_to_the_parent(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
-    done = subprocess.run([sys.executable, "-c", FORKING, str(path)], capture_output=True, text=True)
+    done = run(FORKING, str(path))
     assert done.returncode == -signal.SIGKILL and done.stderr == ""
     assert "belongs to the process that opened it, before the fork: open it after forking" in done.stdout
     with sqlite_log(path, identity={}) as log:
         entries = list(log.replay())
-    assert_same(entries, [decision(0)] + [entry(kind, k) for k in range(1, 5) for kind in ("decision", "loss")])
+    assert_same(entries, [decision(0)] + [made(kind, k) for k in range(1, 5) for kind in ("decision", "loss")])
 
 
 FULL = """
+from log_entries import SqliteLog, decision, loss
 import resource, sys
 log = SqliteLog(sys.argv[1], identity={})
 resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, resource.RLIM_INFINITY))
@@ -100,12 +108,12 @@ print(log.decisions(), flush=True)
 @pytest.mark.skipif(sys.platform == "win32", reason="needs limits of a process")
 def test_a_full_disk_is_an_error_and_the_log_goes_on_after_it(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
-    done = subprocess.run([sys.executable, "-c", FULL, str(path)], capture_output=True, text=True)
+    done = run(FULL, str(path))
     assert done.stderr == ""
     message, count = done.stdout.splitlines()
     assert "a.log: cannot be read or written" in message
     with sqlite_log(path, identity={}) as log:
-        assert_same(list(log.replay()), [entry(kind, k) for k in range(int(count)) for kind in ("decision", "loss")])
+        assert_same(list(log.replay()), [made(kind, k) for k in range(int(count)) for kind in ("decision", "loss")])
     assert int(count) > 50
 
 
@@ -114,6 +122,7 @@ def test_a_full_disk_is_an_error_and_the_log_goes_on_after_it(tmp_path: Path) ->
 # For each line of input a new child works on the log of that name until it is killed, and writes down what was
 # acknowledged. The children are forked, so that they start in no time.
 KILLED = """
+from log_entries import SqliteLog, decision, loss
 import os, random, sys
 assert "numba" not in sys.modules
 
@@ -149,16 +158,19 @@ class Victims:
     def __init__(self, folder: Path, durability: str):
         self.told, self.durability = folder / "told", durability
         self.source = subprocess.Popen(
-            [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", KILLED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
         )
 
     def run(self, path: Path, seed: int, seconds: float) -> list[str]:
-        """What was acknowledged until the kill."""
+        """What was acknowledged until the kill; every second child comes to its first entry before the time runs."""
         assert self.source.stdin is not None and self.source.stdout is not None
         self.told.unlink(missing_ok=True)
         self.source.stdin.write(f"{path} {self.told} {seed} {self.durability}\n")
         self.source.stdin.flush()
         pid = int(self.source.stdout.readline())
+        limit = time.monotonic() + 20
+        while seed % 2 == 1 and not (self.told.exists() and self.told.stat().st_size) and time.monotonic() < limit:
+            time.sleep(0.001)
         time.sleep(seconds)
         os.kill(pid, signal.SIGKILL)
         assert int(self.source.stdout.readline()) == -signal.SIGKILL  # not ended by an error of its own
@@ -184,7 +196,7 @@ def found_in_a_copy(path: Path, folder: Path) -> tuple[list[Decision | Loss], in
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize(("durability", "kills", "after"), [("process", 60, 0.03), ("power", 12, 0.1)])
+@pytest.mark.parametrize(("durability", "kills", "after"), [("process", 60, 0.02), ("power", 12, 0.05)])
 def test_killed_at_random_nothing_acknowledged_is_lost_or_counted_twice(
     tmp_path: Path, durability: str, kills: int, after: float
 ) -> None:
@@ -196,7 +208,7 @@ def test_killed_at_random_nothing_acknowledged_is_lost_or_counted_twice(
             told = victims.run(path, k, min(rng.expovariate(1 / after), 0.2))
             entries, duplicates = found_in_a_copy(path, tmp_path / "copy")
             events = [(kind, int(which)) for kind, which in (line.split() for line in told)]
-            wanted = before + [entry(kind, which) for kind, which in events if kind != "repeated"]
+            wanted = before + [made(kind, which) for kind, which in events if kind != "repeated"]
             repeated += sum(kind == "repeated" for kind, _ in events)
             more = (len(entries) - len(wanted)) + (duplicates - repeated)
             assert len(entries) >= len(wanted) and duplicates >= repeated and more <= 1
@@ -207,11 +219,12 @@ def test_killed_at_random_nothing_acknowledged_is_lost_or_counted_twice(
             assert ids == list(range(len(ids)))
             before, repeated = entries, duplicates
             at_work += bool(events)
-    assert at_work > kills / 4, "the children hardly came to work"
+    assert at_work >= kills // 2
 
 
 # Children that are killed before their first, second, ... statement.
 DYING = """
+from log_entries import SqliteLog, decision, loss
 import functools, os, sqlite3, sys
 
 class Dying(sqlite3.Connection):
@@ -240,11 +253,11 @@ for k in range(int(sys.argv[2])):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_between_any_two_statements_of_making_the_log(tmp_path: Path) -> None:
     count = 25
-    done = subprocess.run([sys.executable, "-c", DYING, str(tmp_path), str(count)], capture_output=True, text=True)
+    done = run(DYING, str(tmp_path), str(count))
     killed = [int(line) for line in done.stdout.splitlines()]
-    made_in = killed.index(0)  # statements of a child that comes to its end
-    assert done.stderr == "" and killed == [-signal.SIGKILL] * made_in + [0] * (count - made_in) and made_in > 10
+    needed = killed.index(0)  # statements of a child that comes to its end
+    assert done.stderr == "" and killed == [-signal.SIGKILL] * needed + [0] * (count - needed) and needed > 10
     wanted = [decision(0), loss(0), decision(1)]
     for k in range(count):
         entries, _ = found_in_a_copy(tmp_path / f"{k}.log", tmp_path / "copy")
-        assert_same(entries, wanted[: max(0, min(3, k - (made_in - 3)))])
+        assert_same(entries, wanted[: max(0, min(3, k - (needed - 3)))])

@@ -1,0 +1,197 @@
+"""A log in one SQLite file. Its entries outlive a process that is killed, and on demand a loss of power."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+import threading
+import weakref
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self, get_args
+
+from lols.bandit.entries import Decision, Loss, check, from_row, to_row
+from lols.bandit.identity import written
+from lols.bandit.sqlite_file import COLUMNS, DECISION, LOSS, explained, opened
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+
+__all__ = ["Durability", "SqliteLog"]
+
+Durability = Literal["process", "power"]
+
+_MARKS = ", ".join("?" * len(Decision._fields))
+_ADD_DECISION = f"INSERT INTO entries (kind, {COLUMNS}, checksum) VALUES ({DECISION}, {_MARKS}, ?)"
+_ADD_LOSS = f"INSERT INTO entries (kind, id, loss, checksum) VALUES ({LOSS}, ?, ?, ?) ON CONFLICT (kind, id) DO NOTHING"
+_ADD_REPEATED = "INSERT INTO repeated (id, loss) VALUES (?, ?)"
+_COUNTS = (
+    f"SELECT (SELECT coalesce(max(id), -1) + 1 FROM entries WHERE kind = {DECISION}), (SELECT count(*) FROM repeated)"
+)
+# by the table, and by the index of its UNIQUE columns
+_LAST = "SELECT (SELECT coalesce(max(place), 0) FROM entries), (SELECT count(*) FROM entries WHERE kind >= 0)"
+_ROWS = f"SELECT place, kind, loss, {COLUMNS}, checksum FROM entries WHERE place > ? AND place <= ? ORDER BY place"
+_AT_ONCE = 256  # rows that a replay holds at a time
+
+
+class SqliteLog:
+    """A log in one file, and, while it is open or after a kill, a second one beside it whose name ends in `-wal`.
+
+    One process at a time: a second one is refused until the first has closed the log or is gone, however it went.
+    Threads may share a log; a process that forks keeps it for itself. While a log is open, do not open its file by
+    other means in the same process (to copy it, say): closing it there would give up the lock.
+
+    Parameters
+    ----------
+    path
+        The file; made where there is none, gone on with where there is one.
+    durability
+        "process": an entry outlives the death of the process. "power": every entry is synced to the disk before
+        `append` returns, and outlives a loss of power too; how long that takes is up to the disk.
+    identity
+        Settings (JSON) that the log depends on. They are written down once, and must be the same whenever it is opened
+        again. None takes those of the file, where a log is only read.
+
+    >>> import tempfile
+    >>> path = tempfile.mkdtemp() + "/shown.log"
+    >>> with SqliteLog(path, identity={"epsilon": 0.1}) as log:
+    ...     log.decisions()
+    0
+    >>> SqliteLog(path, identity={"epsilon": 0.2})
+    Traceback (most recent call last):
+    lols.errors.ConfigurationError: ...shown.log: of another bandit: epsilon is 0.1 in the log and 0.2 here; give the
+    same settings, or another file
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        durability: Durability = "process",
+        identity: Mapping[str, Any] | None,
+    ):
+        if durability not in get_args(Durability):
+            raise ConfigurationError(f"durability {durability!r}: give one of {', '.join(get_args(Durability))}")
+        self.path = Path(path).absolute()
+        wanted = None if identity is None else written(identity)
+        self._guard = threading.Lock()
+        self._gone = "is closed: open it again"
+        self._connection: sqlite3.Connection | None
+        self._connection, self.identity = opened(self.path, durability == "power", wanted)
+        _open.add(self)
+        try:
+            self._count()
+        except BaseException:
+            self.close()
+            raise
+
+    def append(self, entry: Decision | Loss) -> bool:
+        with self._guard:
+            check(entry, self._decisions)
+            row = to_row(entry)
+            try:
+                if isinstance(entry, Decision):
+                    self._run(_ADD_DECISION, row)
+                    self._decisions += 1
+                    return True
+                if self._run(_ADD_LOSS, row):
+                    return True
+                self._run(_ADD_REPEATED, row[:-1])
+                self._duplicates += 1
+                return False
+            except KeyboardInterrupt:  # perhaps after writing and before counting
+                self._count()
+                raise
+
+    def replay(self) -> Iterator[Decision | Loss]:
+        with self._guard:
+            ((last, indexed),) = self._read(_LAST)
+        if last != indexed:
+            raise ModelFileError(f"{self.path}: {indexed} entries and the last is {last}: restore the file from a copy")
+        for begin in range(0, last, _AT_ONCE):
+            end = min(begin + _AT_ONCE, last)
+            with self._guard:
+                rows = self._read(_ROWS, (begin, end))
+            for place, row in itertools.zip_longest(range(begin + 1, end + 1), rows):
+                entry = None if row is None else _entry(row, place)
+                if entry is None:
+                    raise ModelFileError(f"{self.path}: entry {place} is damaged: restore the file from a copy")
+                yield entry
+
+    def decisions(self) -> int:
+        return self._decisions
+
+    def duplicates(self) -> int:
+        return self._duplicates
+
+    def close(self) -> None:
+        with self._guard:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+        _open.discard(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _run(self, statement: str, values: tuple[Any, ...]) -> int:
+        """How many rows a statement changed."""
+        if self._connection is None:
+            raise LolsError(f"{self.path}: the log {self._gone}")
+        try:
+            return self._connection.execute(statement, values).rowcount
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+
+    def _read(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        if self._connection is None:
+            raise LolsError(f"{self.path}: the log {self._gone}")
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise explained(error, self.path) from error
+
+    def _count(self) -> None:
+        ((self._decisions, self._duplicates),) = self._read(_COUNTS)
+
+    def _leave(self) -> None:
+        """In the child of a fork: leave the log to the parent.
+
+        The child must not even close its copy of the connection, for SQLite would take the `-wal` file away from under
+        the parent. So the copy is never freed.
+        """
+        import ctypes
+
+        if self._connection is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
+            self._connection = None
+            self._gone = "belongs to the process that opened it, before the fork: open it after forking"
+        self._guard = threading.Lock()
+
+
+def _entry(row: tuple[Any, ...], place: int) -> Decision | Loss | None:
+    """The entry of a row of the table; None where it is not what was written there."""
+    found, kind, loss, *fields = row
+    try:
+        entry = from_row((fields[0], loss, fields[-1]) if kind == LOSS else tuple(fields))
+    except ValueError:
+        return None
+    return entry if found == place else None
+
+
+_open: weakref.WeakSet[SqliteLog] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for log in list(_open):
+        log._leave()
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,177 @@
+"""One decision: a walk through the search space, with one random deviation, with one at each step, or with none."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.engine.collect import record
+from lols.engine.dual import Kernel, dual, row, start, step
+from lols.engine.rolling import find_legal, teacher_action
+from lols.engine.scoring import cheapest, gather, new_policy, own_items, score
+from lols.engine.structures import NO_ACTIONS, TEACHER, TIE, TOO_MANY_STEPS
+from lols.hashing import mix, unit
+
+__all__ = ["EXPLOIT", "EXPLORATIONS", "EXPLORE", "RANDOMISED", "REFERENCE", "Walked", "Way", "walk_kernel"]
+
+EXPLOIT, REFERENCE, EXPLORE, RANDOMISED = 0, 1, 2, 3  # how a structure is made
+UNIFORM, BOLTZMANN, PLAUSIBLE = 0, 1, 2  # how an action is drawn
+EXPLORATIONS = {"uniform": UNIFORM, "boltzmann": BOLTZMANN, "plausible": PLAUSIBLE}
+LENGTH, STEP, ACTION, COIN, SHOWN, FEATURES, ACTION_FEATURES, NOTES = range(8)  # the cells of a note
+CHANCE_STEP, CHANCE_ACTION, PROPENSITY, CHANCES = range(4)
+WHEN, WHICH, WHO, DRAW = 11, 12, 13, 14  # purposes of draws
+
+
+class Way(NamedTuple):
+    """How to walk: everything that is drawn is drawn from the stream."""
+
+    mode: int
+    stream: int
+    beta: float  # the reference's chance to complete a deviation
+    epsilon: float  # the chance of a random action at each step, where each is randomised
+    exploration: int
+    width: float  # the temperature, or how much dearer than the best an action may look to be plausible
+
+
+class Walked(NamedTuple):
+    """What a walk leaves behind."""
+
+    state: np.ndarray  # the end state
+    trail: np.ndarray  # the actions taken
+    chances: np.ndarray  # of each of them
+    note: np.ndarray
+    chance: np.ndarray
+    legal: np.ndarray  # at the state of the deviation
+    predicted: np.ndarray  # costs there
+    weights: np.ndarray  # scratch: chances of actions
+
+
+@dual
+def draw_chances(legal, predicted, exploration, width, out):
+    """The chance of each legal action under an exploration; they add up to 1."""
+    least = np.float32(np.inf)
+    for a in range(legal.size):
+        if legal[a]:
+            least = min(least, predicted[a])
+    total = 0.0
+    for a in range(legal.size):
+        out[a] = 0.0
+        if legal[a]:
+            above = np.float64(predicted[a] - least)
+            if exploration == BOLTZMANN:
+                out[a] = np.exp(-above / width)
+            elif exploration == PLAUSIBLE:
+                out[a] = 1.0 if above <= width else 0.0
+            else:
+                out[a] = 1.0
+            total += out[a]
+    for a in range(legal.size):
+        out[a] /= total
+
+
+@dual
+def drawn(chances, u):
+    """The action that a number in [0, 1) stands for."""
+    last = -1
+    for a in range(chances.size):
+        if chances[a] > 0.0:
+            last = a
+            u -= chances[a]
+            if u < 0.0:
+                return a
+    return last
+
+
+@dual
+def look_ahead(space, x, s, legal, policy, of, first_item, item_count, scratch):
+    """Gather the features of a state, and predict the costs of its actions."""
+    gather(space, x, s, item_count, scratch.sight, scratch.where)
+    score(space, x, s, legal, policy, 0, True, of, first_item, scratch.sight, scratch.epoch[0], scratch.where)
+
+
+@dual
+def go(space, reference, x, y, s, t, until, limit, by_reference, policy, way, of, first_item, item_count, scratch, out):
+    """Walk from step t to an end state, or to step `until`; the step that it came to."""
+    legal, where = scratch.legal, scratch.where
+    while t != until and where[0] == 0 and find_legal(space, x, s, legal):
+        where[2] = t
+        if t >= limit:
+            where[0] = TOO_MANY_STEPS
+            break
+        draw = mix(way.stream, t)
+        out.chances[t] = 1.0
+        if by_reference:
+            a = teacher_action(reference, x, y, s, legal, mix(draw, TEACHER), scratch.opinion, where)
+        else:
+            look_ahead(space, x, s, legal, policy, of, first_item, item_count, scratch)
+            a = cheapest(scratch.sight.bits, legal, False, mix(draw, TIE))
+            if way.mode == RANDOMISED:
+                draw_chances(legal, scratch.sight.costs, way.exploration, way.width, out.weights)
+                best = a
+                if unit(mix(draw, WHO)) < way.epsilon:
+                    a = np.int64(drawn(out.weights, unit(mix(draw, DRAW))))
+                out.chances[t] = way.epsilon * out.weights[a] + (1.0 - way.epsilon if a == best else 0.0)
+        if where[0] != 0:
+            break
+        out.trail[t] = a
+        step(space, x, s, a)
+        t += 1
+    return t
+
+
+@dual
+def begin_again(space, x, s):
+    """Put the start state back."""
+    for k in range(s.size):
+        s[k] = 0
+    start(space, x, s)
+
+
+def walk(space, reference, data, policy, way, scratch, slots, out):
+    """Make one structure: `note` and `chance` say what was drawn, slot 0 has the features of the deviation."""
+    where, note, s, of = scratch.where, out.note, out.state, data.items
+    where[0], where[1], where[2], where[3] = 0, 0, 0, -1
+    new_policy(scratch.sight)
+    scratch.epoch[0] += 1
+    limit = data.steps[0]
+    first, count = own_items(of.first, 0)
+    x, y = row(data.x, 0), row(data.y, 0)
+    begin_again(space, x, s)
+    note[STEP], note[ACTION], note[COIN] = -1, -1, way.mode == REFERENCE
+    note[FEATURES], note[ACTION_FEATURES] = 0, 0
+    out.chance[CHANCE_STEP] = out.chance[CHANCE_ACTION] = out.chance[PROPENSITY] = 1.0
+    length = go(
+        space, reference, x, y, s, 0, -1, limit, way.mode == REFERENCE, policy, way, of, first, count, scratch, out
+    )
+    if length == 0 and where[0] == 0:
+        where[0] = NO_ACTIONS
+    note[LENGTH] = note[SHOWN] = length
+    if way.mode == RANDOMISED:
+        for t in range(length):
+            out.chance[PROPENSITY] *= out.chances[t]
+    if way.mode == EXPLORE and where[0] == 0:
+        at = min(np.int64(unit(mix(way.stream, WHEN)) * length), np.int64(length - 1))
+        begin_again(space, x, s)
+        go(space, reference, x, y, s, 0, at, limit, False, policy, way, of, first, count, scratch, out)
+        find_legal(space, x, s, scratch.legal)
+        look_ahead(space, x, s, scratch.legal, policy, of, first, count, scratch)
+        for a in range(out.legal.size):
+            out.legal[a] = scratch.legal[a]
+            out.predicted[a] = scratch.sight.costs[a] if scratch.legal[a] else np.float32(np.inf)
+        f, m = record(space, x, s, scratch.legal, of, first, scratch.sight, slots, 0, 0, 0, where)
+        note[FEATURES], note[ACTION_FEATURES] = f, m
+        draw_chances(out.legal, out.predicted, way.exploration, way.width, out.weights)
+        chosen = np.int64(drawn(out.weights, unit(mix(way.stream, WHICH))))
+        by_reference = unit(mix(way.stream, WHO)) < way.beta
+        note[STEP], note[ACTION], note[COIN] = at, chosen, by_reference
+        out.chance[CHANCE_STEP], out.chance[CHANCE_ACTION] = 1.0 / length, out.weights[chosen]
+        out.trail[at] = chosen
+        step(space, x, s, chosen)
+        note[SHOWN] = go(
+            space, reference, x, y, s, at + 1, -1, limit, by_reference, policy, way, of, first, count, scratch, out
+        )
+    return where[0]
+
+
+walk_kernel = Kernel(walk)

@@ -1,0 +1,192 @@
+"""The structured bandit: deciding, losses that come late, twice or never, and a policy that its log rebuilds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lols
+from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
+from lols.bandit.layout import layout_data, layout_loss, layout_reference, layout_space
+from lols.bandit.log import Decision
+from lols.errors import ConfigurationError, LolsError
+from lols.worlds import tagging_space
+
+LABELS = 3
+SPACE = tagging_space(labels=LABELS)
+RULES = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
+
+
+def request(k: int) -> dict[str, Any]:
+    return {"words": [(k + j * j) % 6 for j in range(1 + k % 4)]}
+
+
+def loss(k: int, tags: list[int]) -> float:
+    return sum(tag != word % LABELS for tag, word in zip(tags, request(k)["words"], strict=True)) / len(tags)
+
+
+def bandit(**options: Any) -> StructuredBandit:
+    return StructuredBandit(SPACE, RULES, **{"epsilon": 0.6, "seed": 4, **options})
+
+
+def run(made: StructuredBandit, rounds: int, first: int = 0) -> list[float]:
+    losses = []
+    for k in range(first, first + rounds):
+        shown = made.decide(request(k))
+        losses.append(loss(k, shown.output))
+        made.learn(shown.id, losses[-1])
+    return losses
+
+
+def arrays(parts: Any) -> list[np.ndarray]:
+    return [a for part in parts for a in (arrays(part) if isinstance(part, tuple) else [np.asarray(part)])]
+
+
+def same(one: StructuredBandit, other: StructuredBandit) -> None:
+    for mine, theirs in zip(arrays(one.policy()), arrays(other.policy()), strict=True):
+        assert mine.tobytes() == theirs.tobytes()
+    assert one.report() == other.report()
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {"estimator": "ips", "exploit": "drawn"},
+    {"estimator": "mtr", "exploit": "average"},
+    {"estimator": "dr", "exploit": "last", "exploration": "boltzmann"},
+    {"estimator": "direct", "exploration": "plausible"},
+    {"learner": "hinge", "estimator": "ips"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_it_gets_better_than_its_rules(options: dict[str, Any]) -> None:
+    made = bandit(**options)
+    run(made, 1500)
+    rules = np.mean([loss(k, made.show_reference(request(k))) for k in range(60)])
+    learned = np.mean([loss(k, made.predict(request(k))) for k in range(60)])
+    assert learned < rules - 0.2
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("options", OPTIONS[:3], ids=str)
+def test_compiled_or_not(options: dict[str, Any]) -> None:
+    one, other = bandit(**options), bandit(**options, compiled=False)
+    assert run(one, 40) == run(other, 40)
+    assert one.report() == other.report()
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_the_log_rebuilds_the_bandit(options: dict[str, Any]) -> None:
+    log = MemoryLog()
+    made = bandit(**options, log=log)
+    run(made, 60)
+    for k in (60, 61, 62):
+        made.decide(request(k))
+    made.learn(61, 0.5)
+    again = bandit(**options, log=log)
+    same(made, again)
+    # From here on both decide alike, and learn alike from what was still open.
+    late = [made.decide(request(k)) for k in range(70, 90)]
+    for entry in list(log.replay())[-20:]:
+        assert isinstance(entry, Decision)
+        again._take(entry)
+    for one in (made, again):
+        assert [one.predict(request(k)) for k in range(20)] == [made.predict(request(k)) for k in range(20)]
+    assert [shown.id for shown in late] == list(range(63, 83))
+
+
+@pytest.mark.uncompiled
+def test_losses_come_late_in_any_order_twice_or_never() -> None:
+    made = bandit()
+    shown = [made.decide(request(k)) for k in range(30)]
+    for k in reversed(range(0, 30, 2)):
+        made.learn(shown[k].id, loss(k, shown[k].output))
+    before = made.report()
+    assert before["losses"] == 15 and before["decisions"] == 30
+    made.learn(shown[4].id, 0.25)  # had one already
+    after = made.report()
+    assert after == before | {"ignored": 1}
+    assert after["awaited"] == sum(s.explored for s in shown[1::2])
+
+
+@pytest.mark.uncompiled
+def test_a_log_on_disk_goes_on_after_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "shown.log"
+    with SqliteLog(path, identity={"seed": 4}) as log:
+        run(bandit(log=log), 25)
+    whole = bandit()
+    run(whole, 40)
+    with SqliteLog(path, identity={"seed": 4}) as log:
+        made = bandit(log=log)
+        run(made, 15, first=25)
+        same(made, whole)
+
+
+@pytest.mark.uncompiled
+def test_what_is_logged() -> None:
+    made = bandit(epsilon=0.5)
+    run(made, 60)
+    decisions = [entry for entry in made.log.replay() if isinstance(entry, Decision)]
+    assert [d.id for d in decisions] == list(range(60))
+    explored = [d for d in decisions if d.explored]
+    assert 15 < len(explored) < 45
+    for d in explored:
+        length = len(request(d.id)["words"])
+        assert d.chance_step == 1 / length and d.chance_action == pytest.approx(1 / LABELS)
+        assert 0 <= d.step < length and d.trail[d.step] == d.action and d.legal.all() and d.ids.size
+    assert all(d.step == -1 and d.ids.size == 0 for d in decisions if not d.explored)
+    versions = [d.version for d in decisions]
+    assert versions == sorted(versions)
+
+
+@pytest.mark.uncompiled
+def test_bad_use() -> None:
+    teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
+    with pytest.raises(ConfigurationError, match="the reference needs the truth"):
+        StructuredBandit(SPACE, teacher)
+    for options, says in (
+        ({"epsilon": 1.5}, "epsilon is 1.5"),
+        ({"epsilon": "fast"}, "decay:FROM:POWER"),
+        ({"beta": -1.0}, "beta is -1.0"),
+        ({"exploration": "wild"}, "choose uniform, boltzmann, plausible"),
+        ({"exploit": "best"}, "choose last, drawn, average"),
+        ({"width": 0.0}, "width is 0.0"),
+        ({"keep": 0}, "keep is 0"),
+        ({"estimator": "mtr", "learner": "hinge"}, "use csoaa, not hinge"),
+    ):
+        with pytest.raises(ConfigurationError, match=says):
+            bandit(**options)
+    with pytest.raises(ConfigurationError, match="part of Algorithm 2"):
+        StructuredBandit.algorithm2(SPACE, RULES, estimator="dr")
+    made = bandit()
+    shown = made.decide(request(1))
+    for wrong in (1.5, -0.1, float("nan"), float("inf")):
+        with pytest.raises(LolsError, match="give a number from 0 to 1"):
+            made.learn(shown.id, wrong)
+    with pytest.raises(LolsError, match="unknown decision 7"):
+        made.learn(7, 0.5)
+    assert made.report()["losses"] == 0
+
+
+def test_algorithm_2_keeps_a_sample_of_its_policies() -> None:
+    made = StructuredBandit.algorithm2(SPACE, RULES, epsilon=0.7, keep=5, seed=2)
+    run(made, 200)
+    assert len(made._kept) == 5
+    used = {entry.policy for entry in made.log.replay() if isinstance(entry, Decision) and not entry.explored}
+    assert used == set(range(5))
+
+
+def test_page_layout_with_features_of_actions() -> None:
+    data = layout_data(3000, seed=3)
+    made = StructuredBandit(layout_space(), layout_reference(), epsilon=0.4, estimator="mtr", exploit="average", seed=1)
+    for page in data[:2600]:
+        visible = {k: v for k, v in page.items() if k != "relevance"}
+        shown = made.decide(visible)
+        made.learn(shown.id, layout_loss(page, shown.output))
+    held = data[2600:]
+    learned = np.mean([layout_loss(p, made.predict(p)) for p in held])
+    ignorant = StructuredBandit(layout_space(), layout_reference())
+    assert learned < np.mean([layout_loss(p, ignorant.predict(p)) for p in held]) - 0.05
