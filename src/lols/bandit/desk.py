@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import typeof
 
+from lols.bandit.one import OneByOne
 from lols.bandit.walk import (
     ACTION,
     ACTION_FEATURES,
@@ -84,10 +85,11 @@ class Desk:
         self._room = (-1, -1, -1, -1)
         self._bound = bind("Space", space.functions()), bind("Reference", reference.functions())
         self._entries: dict[tuple[Any, ...], Any] = {}
+        self._encode = OneByOne(space)
 
     def walk(self, obj: Any, policy: Policy, way: Way) -> Walk:
         """Make a structure for an object."""
-        examples = Examples(self.space, [obj], truth=False)
+        examples = self._encode(obj)
         data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
         scratch, slots = self._memory(examples)
         actions, steps = self.space.sizes.actions, int(examples.steps[0])

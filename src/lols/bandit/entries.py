@@ -12,7 +12,7 @@ import numpy as np
 
 from lols.errors import LolsError
 
-__all__ = ["Decision", "Loss", "check", "check_loss", "from_row", "to_row"]
+__all__ = ["Decision", "Loss", "check", "check_loss", "copied", "from_row", "to_row"]
 
 
 class Decision(NamedTuple):
@@ -121,6 +121,17 @@ def _check_loss(entry: Loss, count: int) -> None:
     if not known:
         held = f"the log holds {count}, 0 to {count - 1}" if count else "the log holds none yet"
         raise LolsError(f"unknown decision {entry.id!r}: {held}; give the id that came with the decision")
+
+
+def copied(entry: Decision | Loss) -> Decision | Loss:
+    """A checked entry in arrays of its own and plain numbers, as it would come back from a table."""
+    if isinstance(entry, Loss):
+        return Loss(*_LOSS.unpack(_LOSS.pack(*entry)))
+    scalars = list(_SCALARS.unpack(_SCALARS.pack(*entry[:_COUNT])))
+    if math.isnan(entry.propensity):
+        scalars[_PROPENSITY] = math.nan
+    arrays: Any = entry[_COUNT:]
+    return Decision(*scalars, *(array.copy() for array in arrays))
 
 
 def to_row(entry: Decision | Loss) -> tuple[Any, ...]:

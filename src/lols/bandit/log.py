@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
-from lols.bandit.entries import Decision, Loss, check, check_loss, from_row, to_row
+from lols.bandit.entries import Decision, Loss, check, check_loss, copied
 from lols.bandit.sqlite_log import SqliteLog
 
 __all__ = ["Decision", "Log", "Loss", "MemoryLog", "SqliteLog", "check_loss"]
@@ -75,7 +75,7 @@ class MemoryLog:
                     self._duplicates += 1
                     return False
                 self._losses.add(entry.id)
-            self._entries.append(from_row(to_row(entry)))  # a copy: the caller's arrays may be used again
+            self._entries.append(copied(entry))  # the caller's arrays may be used again
         return True
 
     def replay(self) -> Iterator[Decision | Loss]:
