@@ -9,6 +9,7 @@ import numpy as np
 from lols.bandit.desk import Desk, Features, Walk
 from lols.bandit.estimates import check_estimator_name, estimate
 from lols.bandit.exploring import epsilon_schedule
+from lols.bandit.guard import Guard
 from lols.bandit.log import Decision, Log, Loss, MemoryLog
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, EXPLORE, REFERENCE, Way
 from lols.engine.structures import Batch, Policy, Slots
@@ -22,7 +23,7 @@ from lols.trainer import frozen
 __all__ = ["Shown", "StructuredBandit"]
 
 POLICIES = ("last", "drawn", "average")
-EXPLORING, DRAWING, KEEPING, REPLACING = 21, 22, 23, 24  # purposes of draws
+EXPLORING, DRAWING, KEEPING, COMPARING = 21, 22, 23, 24  # purposes of draws
 STALE = 1.05  # an averaged policy is made anew when it has learned this much more
 
 
@@ -59,6 +60,9 @@ class StructuredBandit:
         How many policies are kept to be drawn from, a random sample of all so far.
     learner, update
         How costs become weights (see `lols.LearnerSettings`).
+    guard
+        A `Guard`, or True for one with its defaults: the reference is shown until the learned policy is better with
+        confidence. Half of epsilon then goes into showing the other one of the two, to compare them.
     log
         Where decisions and losses are written before they count; in memory unless given. A log that has entries already
         is replayed: the policy is rebuilt bit for bit.
@@ -93,6 +97,7 @@ class StructuredBandit:
         keep: int = 10,
         learner: str | LearnerSettings = "csoaa",
         update: str | None = None,
+        guard: Guard | bool = False,
         log: Log | None = None,
         seed: int = 0,
         compiled: bool = True,
@@ -134,6 +139,8 @@ class StructuredBandit:
         self._average: Policy | None = None
         self._refresh = 1  # the version at which the average is made anew
         self._pending: dict[int, Decision] = {}
+        self.guard: Guard | None = (Guard() if guard else None) if isinstance(guard, bool) else guard
+        self._awaited: dict[int, bool] = {}  # of what was shown without exploring: whether by the reference
         self._counts = {"decisions": 0, "explored": 0, "losses": 0, "ignored": 0, "loss": 0.0}
         self.log: Log = MemoryLog() if log is None else log
         for entry in self.log.replay():
@@ -154,10 +161,15 @@ class StructuredBandit:
         """What to show for an object; written to the log before it is returned."""
         number = self.log.decisions()
         stream = mix(mix(self.seed, 0xBA4D), number)
-        explore = unit(mix(stream, EXPLORING)) < self.epsilon(number)
+        epsilon = self.epsilon(number)
+        explore = unit(mix(stream, EXPLORING)) < (epsilon if self.guard is None else epsilon / 2)
         policy, which = (self._learner.policy(), -1) if explore else self._exploiting(stream)
-        walk = self._walk(obj, policy, EXPLORE if explore else EXPLOIT, stream)
-        decision = self._decision(number, explore, which, walk)
+        guarded = False
+        if self.guard is not None and not explore:
+            compare = unit(mix(stream, COMPARING)) * (1.0 - epsilon / 2) < epsilon / 2
+            guarded = compare == self.guard.trusted
+        walk = self._walk(obj, policy, EXPLORE if explore else REFERENCE if guarded else EXPLOIT, stream)
+        decision = self._decision(number, explore, which, walk)._replace(guarded=guarded)
         self.log.append(decision)
         self._take(decision)
         return Shown(number, walk.output, explore)
@@ -225,9 +237,13 @@ class StructuredBandit:
             counts["explored"] += entry.explored
             if entry.explored:
                 self._pending[entry.id] = entry
+            elif self.guard is not None:
+                self._awaited[entry.id] = entry.guarded
             return
         counts["losses"] += 1
         counts["loss"] += entry.loss
+        if self.guard is not None and entry.id in self._awaited:
+            self.guard.saw(entry.loss, by_reference=self._awaited.pop(entry.id))
         decision = self._pending.pop(entry.id, None)
         if decision is not None:
             self._update(decision, entry.loss)
@@ -269,7 +285,8 @@ class StructuredBandit:
         """Decisions, how many explored, losses, their mean, those ignored, and those still awaited of what explored."""
         counts = self._counts
         mean = counts["loss"] / counts["losses"] if counts["losses"] else None
-        return {**counts, "mean_loss": mean, "awaited": len(self._pending), "policies": self._versions}
+        made = {**counts, "mean_loss": mean, "awaited": len(self._pending), "policies": self._versions}
+        return made if self.guard is None else {**made, "trusted": self.guard.trusted}
 
     def policy(self) -> Policy:
         """The current policy, as a copy."""

@@ -1,0 +1,88 @@
+"""Do no harm: show what the reference says while the learned policy is not yet better with confidence."""
+
+from __future__ import annotations
+
+import math
+
+from lols.errors import ConfigurationError
+
+__all__ = ["Guard", "Recent"]
+
+LEAST = 30  # losses of each before anything is concluded
+
+
+class Recent:
+    """Mean and variance of losses, the older ones fading out.
+
+    >>> recent = Recent(memory=1000.0)
+    >>> for loss in (0.25, 0.75): recent.add(loss)
+    >>> round(recent.mean, 3), round(recent.count, 1)
+    (0.5, 2.0)
+    """
+
+    def __init__(self, memory: float):
+        self.keep = 1.0 - 1.0 / memory
+        self.weight = self.squared_weights = self.total = self.squares = 0.0
+
+    def add(self, loss: float) -> None:
+        """One more loss."""
+        self.weight = self.weight * self.keep + 1.0
+        self.squared_weights = self.squared_weights * self.keep**2 + 1.0
+        self.total = self.total * self.keep + loss
+        self.squares = self.squares * self.keep + loss * loss
+
+    @property
+    def mean(self) -> float:
+        """The mean."""
+        return self.total / self.weight if self.weight else 0.0
+
+    @property
+    def count(self) -> float:
+        """How many losses of equal weight say as much."""
+        return self.weight**2 / self.squared_weights if self.weight else 0.0
+
+    @property
+    def variance(self) -> float:
+        """The variance of the mean; that of a fair coin where too little is known."""
+        if self.count < LEAST:
+            return 0.25 / max(self.count, 1.0)
+        return max(self.squares / self.weight - self.mean**2, 0.0) / self.count + 1e-12
+
+
+class Guard:
+    """Compares what the learned policy and the reference have lately cost.
+
+    The policy is trusted once it is better by more than chance can explain, whenever one looks (the bound grows with
+    the logarithm of the logarithm of the number of losses), and until it is worse by as much.
+
+    Parameters
+    ----------
+    confidence
+        How sure to be.
+    memory
+        Over how many losses of each the comparison reaches, about: policies change.
+
+    """
+
+    def __init__(self, confidence: float = 0.95, memory: float = 5000.0):
+        if not 0.5 <= confidence < 1.0:
+            raise ConfigurationError(f"confidence is {confidence}; it is a probability from 0.5 on, below 1")
+        if memory < LEAST:
+            raise ConfigurationError(f"memory is {memory}; a comparison needs at least {LEAST} losses")
+        self.confidence = confidence
+        self.reference, self.learned = Recent(memory), Recent(memory)
+        self.trusted = False
+
+    def saw(self, loss: float, *, by_reference: bool) -> None:
+        """Take the loss of something that was shown as one of the two would have it."""
+        (self.reference if by_reference else self.learned).add(loss)
+        fewest = min(self.reference.count, self.learned.count)
+        if fewest < LEAST:
+            return
+        gain = self.reference.mean - self.learned.mean
+        chance = (1.0 - self.confidence) / (2.0 * math.log(max(fewest, 3.0)))
+        bound = math.sqrt(-2.0 * math.log(chance) * (self.reference.variance + self.learned.variance))
+        if gain > bound:
+            self.trusted = True
+        elif gain < -bound:
+            self.trusted = False
