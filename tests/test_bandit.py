@@ -243,3 +243,41 @@ def test_page_layout_with_features_of_actions() -> None:
     learned = np.mean([layout_loss(p, made.predict(p)) for p in held])
     ignorant = StructuredBandit(layout_space(), layout_reference())
     assert learned < np.mean([layout_loss(p, ignorant.predict(p)) for p in held]) - 0.05
+
+
+@pytest.mark.parametrize("options", [{}, {"exploit": "average"}, {"update": "nag"}, {"learner": "hinge"}], ids=str)
+def test_with_advice_it_starts_out_as_its_rules(options: dict[str, Any]) -> None:
+    rules = lols.Reference(action=lambda x, y, s: (x.words[s[0]] + s[0]) % 3, needs_truth=False)
+    made = StructuredBandit(SPACE, rules, advice=0.1, epsilon=0.5, seed=3, **options)
+    for k in range(40):
+        assert made.predict(request(k)) == made.show_reference(request(k))
+    run(made, 30)
+    same(made, StructuredBandit(SPACE, rules, advice=0.1, epsilon=0.5, seed=3, log=made.log, **options))
+
+
+def test_advice_beside_features_of_actions() -> None:
+    made = StructuredBandit(layout_space(), layout_reference(), advice=0.1)
+    for page in layout_data(40, seed=8, truth=False):
+        assert made.predict(page) == made.show_reference(page)
+
+
+@pytest.mark.uncompiled
+def test_advice_needs_rules_that_do_not_draw() -> None:
+    drawing = lols.Reference(action=lambda x, y, s, rng: int(lols.uniform(rng) < 0.5), needs_truth=False)
+    with pytest.raises(ConfigurationError, match="never draws at random"):
+        StructuredBandit(SPACE, drawing, advice=0.1)
+    with pytest.raises(ConfigurationError, match="advice is -1"):
+        bandit(advice=-1.0)
+
+
+def test_a_baseline_takes_noise_away() -> None:
+    """The same losses plus a constant: with a baseline nothing changes but rounding."""
+    made = [bandit(baseline=True, estimator="ips", epsilon=1.0) for _ in range(2)]
+    for k in range(300):
+        shown = [one.decide(request(k)) for one in made]
+        assert shown[0].output == shown[1].output
+        cost = loss(k, shown[0].output) / 2
+        for one, more in zip(made, (0.0, 0.25), strict=True):
+            one.learn(k, cost + more)
+    one, other = (m.policy().stack for m in made)
+    assert np.allclose(one, other, atol=1e-4) and np.abs(one).max() > 0.05

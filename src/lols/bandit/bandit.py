@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lols.bandit.advice import follow_advice, with_advice
 from lols.bandit.desk import Desk, Features, Walk
 from lols.bandit.estimates import check_estimator_name, estimate
 from lols.bandit.exploring import epsilon_schedule
@@ -60,6 +61,11 @@ class StructuredBandit:
         How many policies are kept to be drawn from, a random sample of all so far.
     learner, update
         How costs become weights (see `lols.LearnerSettings`).
+    advice
+        How much cheaper the reference's action seems to be to begin with: the policy then starts out as the reference,
+        and unlearns that where it is wrong. 0 to start from nothing, without that feature.
+    baseline
+        Whether losses are taken relative to their mean so far: the same costs but for a constant, with less noise.
     guard
         A `Guard`, or True for one with its defaults: the reference is shown until the learned policy is better with
         confidence. Half of epsilon then goes into showing the other one of the two, to compare them.
@@ -97,6 +103,8 @@ class StructuredBandit:
         keep: int = 10,
         learner: str | LearnerSettings = "csoaa",
         update: str | None = None,
+        advice: float = 0.0,
+        baseline: bool = False,
         guard: Guard | bool = False,
         log: Log | None = None,
         seed: int = 0,
@@ -120,6 +128,10 @@ class StructuredBandit:
         elif update is not None:
             raise ConfigurationError("update has no effect: it is part of the LearnerSettings that were given")
         check_estimator_name(estimator, learner.reduction)
+        if not advice >= 0.0:
+            raise ConfigurationError(f"advice is {advice}; it must not be negative")
+        if advice:
+            space = with_advice(space, reference)
         self.space, self.reference, self.seed = space, reference, seed
         self.epsilon, self.beta, self.exploration, self.width = epsilon_schedule(epsilon), beta, exploration, width
         self.estimator, self.exploit, self.keep = estimator, exploit, keep
@@ -127,6 +139,9 @@ class StructuredBandit:
         self._learner = Learner(
             learner, space.sizes.actions, by_action=by_action, averaged=exploit == "average", compiled=compiled
         )
+        if advice:
+            follow_advice(self._learner, advice)
+        self.baseline = baseline
         self._guesses: Learner | None = None
         if estimator in ("direct", "dr"):
             regression = LearnerSettings("csoaa", learner.update)
@@ -253,6 +268,8 @@ class StructuredBandit:
             decision.ids, decision.values, decision.action_start, decision.action_stop, decision.action_ids,
             decision.action_values,
         )  # fmt: skip
+        if self.baseline:
+            loss -= self._counts["loss"] / self._counts["losses"]
         guess = None
         if self._guesses is not None:
             guess = guessed(self._guesses, features, decision.legal)

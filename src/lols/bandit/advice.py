@@ -1,0 +1,60 @@
+"""The reference's own action as a feature, with a weight to begin with: the policy starts out as the reference."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lols.errors import ConfigurationError
+from lols.features import emit, feature
+from lols.learners.learner import Learner
+from lols.space import Reference, SearchSpace
+
+__all__ = ["ADVICE", "follow_advice", "with_advice"]
+
+ADVICE = feature(0xAD71CE)
+FIRM = 25.0  # how much an update must say to move the weight that the policy begins with
+
+
+def with_advice(space: SearchSpace, reference: Reference) -> SearchSpace:
+    """The same space, in which the action that the reference would take has a feature of its own.
+
+    >>> import lols
+    >>> from lols.worlds import tagging_space
+    >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
+    >>> with_advice(tagging_space(labels=3), rules).sizes.action_features
+    1
+    """
+    if reference.action is None or reference.random:
+        raise ConfigurationError("advice needs a reference whose `action(x, y, s)` never draws at random")
+    ask, own = reference.action, space.action_features
+    sizes = replace(space.sizes, action_features=space.sizes.action_features + 1)
+    if own is None:
+
+        def action_features(x, s, a, out):
+            if a == ask(x, x, s):  # rules do not look at the truth: anything will do in its place
+                emit(out, ADVICE)
+
+        return replace(space, action_features=action_features, sizes=sizes)
+
+    def more_action_features(x, s, a, out):
+        own(x, s, a, out)
+        if a == ask(x, x, s):
+            emit(out, ADVICE)
+
+    return replace(space, action_features=more_action_features, sizes=sizes)
+
+
+def follow_advice(learner: Learner, trust: float) -> None:
+    """Let a learner that knows nothing else find the reference's action cheaper by `trust`."""
+    state = learner.state()
+    state["single.features"] = np.array([ADVICE], np.int64)
+    for part in ("weights", "squares", "sums"):
+        if learner.averaged or part != "sums":
+            state[f"single.{part}"] = np.full((1, 1), {"weights": -trust, "squares": FIRM}.get(part, 0.0), np.float32)
+    if state["single.scales"].ndim == 1 and learner.settings.update == "nag":
+        state["single.scales"] = np.ones(1, np.float32)
+    if learner.settings.update not in ("nag", "adagrad"):
+        state["single.squares"] = np.zeros((0, 1), np.float32)
+    learner.load(state)
