@@ -194,6 +194,7 @@ def make_examples(
 ) -> Examples:
     """Rows in columns: an item each; and the true leaf, or the cost of every leaf."""
     count = items.first.size - 1
+    items = items._replace(types=items.types.astype(np.int32, copy=False))  # compiled once for all
     y: dict[str, Ragged | Scalar] | None = None
     if leaves is not None or costs is not None:
         vectors = np.zeros(0, np.float64) if costs is None else np.ascontiguousarray(costs, np.float64).ravel()
