@@ -103,11 +103,14 @@ class CostSensitiveClassifier(ClassifierMixin, StoredClassifier):  # type: ignor
     >>> model.predict([[30, "red"], [50, "red"], [55, "blue"]]).tolist()
     ['no', 'yes', 'ask']
 
-    To take "no" for "ask" is cheap here, the other way round is not:
+    Where nobody can know, costs decide: to say "ask" for nothing costs 1, to miss it costs 5.
 
-    >>> costs = [[0, 5, 5], [1, 0, 1], [1, 1, 0]]  # true class by row: ask, no, yes
-    >>> CostSensitiveClassifier(cost_matrix=costs, tree=None).fit(X, y).classes_.tolist()
-    ['ask', 'no', 'yes']
+    >>> X, y = [[1]] * 100, (["no"] * 7 + ["ask"] * 3) * 10
+    >>> CostSensitiveClassifier().fit(X, y).predict([[1]]).tolist()
+    ['no']
+    >>> costs = [[0, 5], [1, 0]]  # a row for each true class: ask, no
+    >>> CostSensitiveClassifier(cost_matrix=costs).fit(X, y).predict([[1]]).tolist()
+    ['ask']
 
     """
 
