@@ -12,14 +12,11 @@ figures per CPU second, and the best of several runs.
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import math
-import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -397,19 +394,7 @@ PARTS: dict[str, Callable[[Bench], None]] = {
 
 def main() -> None:
     """Run all, or what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[], metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--repeats", type=int, default=5, help="runs of a command whose time counts")
-    parser.add_argument("--learner", default="hinge", help="of table2: hinge, or csoaa as in the paper")
-    parser.add_argument("--quick", action="store_true", help="few rows: does it all run?")
-    chosen = parser.parse_args()
-    if shutil.which(LOLS[0]) is None:
-        raise SystemExit(f"{LOLS[0]} is not there: install the project first")
-    for name, part in PARTS.items():
-        if not chosen.parts or name in chosen.parts:
-            with tempfile.TemporaryDirectory() as folder:
-                part(Bench(Path(folder), chosen))
+    shared.run_parts(PARTS, Bench, shared.options(PARTS, __doc__, "table2").parse_args())
 
 
 if __name__ == "__main__":

@@ -373,22 +373,32 @@ PARTS: dict[str, Callable[[Bench], None]] = {
 }
 
 
-def main() -> None:
-    """Run all, or what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[], metavar="PART", help=", ".join(PARTS))
+def options(parts: dict[str, Callable[[Any], None]], about: str | None, table: str) -> argparse.ArgumentParser:
+    """What can be asked of a benchmark that has these parts, and a table of strategies among them."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[[], *parts], default=[], metavar="PART", help=", ".join(parts))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--repeats", type=int, default=5, help="runs of a command whose time counts")
-    parser.add_argument("--learner", default="hinge", help="of table4: hinge, or csoaa as in the paper")
-    parser.add_argument("--prune", action="store_true", help="of table4: prune as the parser does by default")
-    parser.add_argument("--quick", action="store_true", help="few sentences: does it all run?")
-    chosen = parser.parse_args()
+    parser.add_argument("--learner", default="hinge", help=f"of {table}: hinge, or csoaa as in the paper")
+    parser.add_argument("--quick", action="store_true", help="little data: does it all run?")
+    return parser
+
+
+def run_parts(parts: dict[str, Callable[[Any], None]], bench: type[Bench], chosen: argparse.Namespace) -> None:
+    """Run all parts, or those that are asked for."""
     if shutil.which(LOLS[0]) is None:
         raise SystemExit(f"{LOLS[0]} is not there: install the project first")
-    for name, part in PARTS.items():
+    for name, part in parts.items():
         if not chosen.parts or name in chosen.parts:
             with tempfile.TemporaryDirectory() as folder:
-                part(Bench(Path(folder), chosen))
+                part(bench(Path(folder), chosen))
+
+
+def main() -> None:
+    """Run all, or what is asked for."""
+    parser = options(PARTS, __doc__, "table4")
+    parser.add_argument("--prune", action="store_true", help="of table4: prune as the parser does by default")
+    run_parts(PARTS, Bench, parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from lols.bandit.guard import Guard
 from lols.bandit.log import Decision, Log, Loss, MemoryLog
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, EXPLORE, REFERENCE, Way
 from lols.engine.structures import Batch, Policy, Slots
+from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.hashing import mix, unit
 from lols.learners.learner import Learner
@@ -347,7 +348,5 @@ def guessed(learner: Learner, features: Features, legal: np.ndarray) -> np.ndarr
 
 
 def _rows(table: Any, ids: np.ndarray) -> np.ndarray:
-    from lols.engine.table import lookup
-
     with np.errstate(over="ignore"):
         return np.array([lookup(table, int(i)) for i in ids], np.int64)

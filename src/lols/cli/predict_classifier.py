@@ -118,7 +118,7 @@ class _Csv:
     """Cells as they were, in quotes where they need them; the separator, names and ends of lines are the file's."""
 
     def __init__(self, source: Any, label: str, classes: Any):
-        from lols.io.csv_head import opened
+        from lols.io.opening import opened
 
         self.separator, self.special = source.separator, SPECIAL + source.separator
         with opened(source.paths[0]) as stream:

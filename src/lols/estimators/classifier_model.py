@@ -12,7 +12,7 @@ from lols.errors import LolsError, ModelFileError
 from lols.estimators.classifier_files import TableFiles
 from lols.estimators.classifier_input import column_names
 from lols.estimators.search import SearchEstimator
-from lols.io.model_file import read_tensors, write_tensors
+from lols.io.model_file import read_task, write_tensors
 from lols.learners.learner import Learner
 from lols.model import Model, make_model
 from lols.stream import Stream
@@ -62,10 +62,7 @@ class StoredClassifier(SearchEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
         """Read a model file."""
-        header, tensors = read_tensors(path, "model")
-        if not isinstance(header.get("task"), dict) or header["task"].get("name") != "classifier":
-            raise ModelFileError(f"{path}: not a classifier; `lols inspect` says what it is")
-        return cls.from_file(path, header, tensors, threads=threads)
+        return cls.from_file(path, *read_task(path, "classifier"), threads=threads)
 
     @classmethod
     def from_file(

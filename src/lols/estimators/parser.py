@@ -15,7 +15,7 @@ from lols.estimators.parser_files import ParserColumns, parse_pieces
 from lols.estimators.parser_input import checked_trees, punctuation
 from lols.estimators.search import SearchEstimator
 from lols.estimators.tagger_input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
-from lols.io.model_file import read_tensors, write_tensors
+from lols.io.model_file import read_task, write_tensors
 from lols.model import Model, make_model
 from lols.tasks.corpus import Corpus, corpus_of
 from lols.tasks.parsing_task import LABELLINGS, ROOTS, ParsingTask
@@ -317,10 +317,7 @@ class Parser(SearchEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Parser:
         """Read a model file."""
-        header, tensors = read_tensors(path, "model")
-        if not isinstance(header.get("task"), dict) or header["task"].get("name") != "parser":
-            raise ModelFileError(f"{path}: not a parser; `lols inspect` says what it is")
-        return cls.from_file(path, header, tensors, threads=threads)
+        return cls.from_file(path, *read_task(path, "parser"), threads=threads)
 
     @classmethod
     def from_file(

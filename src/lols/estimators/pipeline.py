@@ -24,7 +24,7 @@ from lols.estimators.tagger import Tagger
 from lols.estimators.tagger_input import check_lengths, checked_sentences
 from lols.io import conll
 from lols.io.conll import Sentences
-from lols.io.model_file import read_tensors, write_tensors
+from lols.io.model_file import read_task, write_tensors
 from lols.io.strings import Column, texts_of
 from lols.tasks.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tree_scores import TreeScores
@@ -275,10 +275,7 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Pipeline:
         """Read a model file."""
-        header, tensors = read_tensors(path, "model")
-        if not isinstance(header.get("task"), dict) or header["task"].get("name") != "pipeline":
-            raise ModelFileError(f"{path}: not a pipeline; `lols inspect` says what it is")
-        return cls.from_file(path, header, tensors, threads=threads)
+        return cls.from_file(path, *read_task(path, "pipeline"), threads=threads)
 
     @classmethod
     def from_file(

@@ -28,7 +28,7 @@ from lols.estimators.tagger_input import (
 )
 from lols.estimators.tagger_scores import TagScores, score_tags
 from lols.estimators.tagger_session import Session
-from lols.io.model_file import read_tensors, write_tensors
+from lols.io.model_file import read_task, write_tensors
 from lols.learners.learner import Learner
 from lols.model import Model, make_model
 from lols.stream import Stream
@@ -359,10 +359,7 @@ class Tagger(SearchEstimator):
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Tagger:
         """Read a model file."""
-        header, tensors = read_tensors(path, "model")
-        if not isinstance(header.get("task"), dict) or header["task"].get("name") != "tagger":
-            raise ModelFileError(f"{path}: not a tagger; `lols inspect` says what it is")
-        return cls.from_file(path, header, tensors, threads=threads)
+        return cls.from_file(path, *read_task(path, "tagger"), threads=threads)
 
     @classmethod
     def from_file(

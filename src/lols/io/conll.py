@@ -7,23 +7,20 @@ column and keeps every other byte: comments, multi-word tokens, empty nodes, lin
 from __future__ import annotations
 
 import contextlib
-import gzip
+import io
 import os
-import sys
-import zlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
 from lols.io.conll_scan import last_cut, newlines
 from lols.io.conll_tokens import Reader, Sentences, parse
 from lols.io.conll_write import replace, replace_columns
+from lols.io.opening import opened, reading
 
 __all__ = ["Sentences", "chunks", "parse", "read", "replace", "replace_columns"]
 
-MAGIC = b"\x1f\x8b"  # how a gzip file begins
 STDIN = "standard input"
 
 
@@ -113,35 +110,15 @@ def _name(path: str | os.PathLike[str]) -> str:
 @contextlib.contextmanager
 def _opened(path: str | os.PathLike[str], name: str) -> Iterator[Any]:
     """The bytes of a file, uncompressed."""
-    with contextlib.ExitStack() as stack:
-        try:
-            stream: Any = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))
-            zipped = stream.peek(len(MAGIC)).startswith(MAGIC)
-        except FileNotFoundError:
-            raise LolsError(f"{name}: there is no such file; correct the name") from None
-        except IsADirectoryError:
-            raise LolsError(f"{name}: is a folder; give a file in it") from None
-        except (OSError, ValueError) as error:
-            raise LolsError(f"{name}: cannot be opened ({_reason(error)}); give a file that can be read") from error
-        if name.lower().endswith(".gz") and not zipped:
-            raise LolsError(f"{name}: is not compressed by gzip, as its name says; rename it")
-        if zipped:
-            stream = stack.enter_context(gzip.GzipFile(fileobj=stream))
-        elif path != "-" and stream.seekable():
-            stream = stream.raw  # the buffer around it would copy everything once more
-            stream.seek(0)
-        yield stream
+    with opened(path, name) as stream:
+        if path != "-" and isinstance(stream, io.BufferedReader) and stream.seekable():
+            stream.raw.seek(0)
+            yield stream.raw  # the buffer around it would copy everything once more
+        else:
+            yield stream
 
 
 def _fetch(stream: Any, size: int, name: str) -> bytes:
     """Up to `size` bytes, or all."""
-    try:
-        return stream.read(size)
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise LolsError(f"{name}: damaged gzip data ({_reason(error)}); make or fetch the file again") from error
-    except OSError as error:
-        raise LolsError(f"{name}: cannot be read ({_reason(error)}); give a file that can be read") from error
-
-
-def _reason(error: Exception) -> str:
-    return " ".join(str(getattr(error, "strerror", None) or error).split())
+    with reading(name):
+        return bytes(stream.read(size))

@@ -19,8 +19,9 @@ import pyarrow as pa
 from lols.errors import LolsError
 from lols.io import csv_scan as kernels
 from lols.io.conll_scan import check, newlines
-from lols.io.csv_head import LONGEST, Head, opened, reading
+from lols.io.csv_head import LONGEST, Head
 from lols.io.csv_quoted import BYTE, LEAST, TEXT, Mark, Piece, complaint, quoted
+from lols.io.opening import opened, reading
 
 __all__ = ["read_batches"]
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import gzip
 import io
 import re
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lols.errors import LolsError
+from lols.io.opening import opened, reading
 
-__all__ = ["Head", "look", "opened", "reading", "reason", "records"]
+__all__ = ["Head", "look", "records"]
 
-GZIP = b"\x1f\x8b"  # how a gzip file begins
 BOM = b"\xef\xbb\xbf"  # how some programs begin UTF-8 text
 SEPARATORS = ",;\t|"
 LINES = 101  # how many lines are looked at
@@ -160,37 +157,3 @@ def _has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def opened(path: str) -> Iterator[Any]:
-    """The bytes of a file, uncompressed."""
-    with contextlib.ExitStack() as stack:
-        try:
-            stream: Any = stack.enter_context(open(path, "rb"))
-            zipped = stream.peek(len(GZIP)).startswith(GZIP)
-        except FileNotFoundError:
-            raise LolsError(f"{path}: there is no such file; correct the name") from None
-        except IsADirectoryError:
-            raise LolsError(f"{path}: is a folder; give a file in it") from None
-        except (OSError, ValueError) as error:
-            raise LolsError(f"{path}: cannot be opened ({reason(error)}); give a file that can be read") from error
-        if path.lower().endswith(".gz") and not zipped:
-            raise LolsError(f"{path}: is not compressed by gzip, as its name says; rename it")
-        yield stack.enter_context(gzip.GzipFile(fileobj=stream)) if zipped else stream
-
-
-@contextlib.contextmanager
-def reading(path: str) -> Iterator[None]:
-    """Say in one line what is wrong with a file that cannot be read."""
-    try:
-        yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise LolsError(f"{path}: damaged gzip data ({reason(error)}); make or fetch the file again") from error
-    except OSError as error:
-        raise LolsError(f"{path}: cannot be read ({reason(error)}); give a file that can be read") from error
-
-
-def reason(error: Exception) -> str:
-    """What an error says, in one line."""
-    return " ".join(str(getattr(error, "strerror", None) or error).split())[:200]

@@ -13,7 +13,8 @@ import pyarrow.csv
 
 from lols.errors import LolsError
 from lols.io.conll_scan import check, newlines
-from lols.io.csv_head import LONGEST, Head, opened, reading, reason, records
+from lols.io.csv_head import LONGEST, Head, records
+from lols.io.opening import opened, reading, reason
 
 __all__ = ["BYTE", "LEAST", "TEXT", "Mark", "Piece", "complaint", "line_of", "quoted"]
 

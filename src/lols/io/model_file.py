@@ -17,7 +17,7 @@ from safetensors.numpy import save
 
 from lols.errors import ModelFileError
 
-__all__ = ["read_tensors", "write_tensors"]
+__all__ = ["read_task", "read_tensors", "write_tensors"]
 
 FORMAT = 2  # 2: weights without zeros, and the task
 
@@ -96,4 +96,12 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     for name, array in tensors.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"{path}: '{name}' holds NaN or infinity; the file is damaged")
+    return header, tensors
+
+
+def read_task(path: str | os.PathLike[str], name: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of a model file, if it is that of a tagger, a parser, ..., as the name says."""
+    header, tensors = read_tensors(path, "model")
+    if not isinstance(header.get("task"), dict) or header["task"].get("name") != name:
+        raise ModelFileError(f"{path}: not a {name}; `lols inspect` says what it is")
     return header, tensors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ import pyarrow.parquet
 
 from lols.errors import LolsError
 from lols.io.csv_file import read_batches
-from lols.io.csv_head import Head, look, opened, reading, reason
+from lols.io.csv_head import Head, look
 from lols.io.csv_quoted import Mark, line_of
+from lols.io.opening import opened, reading, reason
 
 __all__ = ["PIECE", "TableSource", "as_table", "open_table"]
 
@@ -152,7 +154,7 @@ def as_table(data: Any) -> Any:
 # --- one file ---------------------------------------------------------------------------------------------------------
 
 
-class _File:
+class _File(ABC):
     """A file, and which of its columns go where."""
 
     kind = "csv"
@@ -176,9 +178,9 @@ class _File:
                 raise LolsError(f"{self.path}: two columns are called {name!r}; rename one, or give names")
         self.order = [self.names.index(name) for name in called]
 
+    @abstractmethod
     def batches(self, names: list[str], piece: int, threads: int) -> Iterator[Any]:
         """The rows, the columns in order."""
-        raise NotImplementedError
 
     def place(self, row: int) -> str:
         """A row in words."""
