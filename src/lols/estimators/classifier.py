@@ -328,7 +328,7 @@ class CostSensitiveClassifier(ClassifierMixin, StoredClassifier):  # type: ignor
         from several: then the average over them, which need not have its least where the draw has.)
         """
         rows = self._rows(X)
-        pieces = [_part(rows, k, k + TOGETHER) for k in range(0, max(rows.rows, 1), TOGETHER)]
+        pieces = [rows.cut(k, k + TOGETHER) for k in range(0, max(rows.rows, 1), TOGETHER)]
         return np.concatenate([self.task_.class_costs(self._fitted.policy, p) for p in pieces]).astype(np.float64)
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -404,15 +404,3 @@ class CostSensitiveClassifier(ClassifierMixin, StoredClassifier):  # type: ignor
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
-
-
-def _part(rows: Rows, begin: int, end: int) -> Rows:
-    """Some of the rows."""
-    end = min(end, rows.rows)
-    bounds = rows.bounds[begin : end + 1]
-    types = rows.types[bounds[0] : bounds[-1]] if bounds.size else rows.types[:0]
-    if not rows.start.size:
-        return Rows(bounds - bounds[0], types, rows.start, rows.ids, rows.values)
-    start = rows.start[begin : end + 1]
-    own = slice(int(start[0]), int(start[-1]))
-    return Rows(bounds - bounds[0], types, start - start[0], rows.ids[own], rows.values[own])

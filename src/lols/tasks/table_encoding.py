@@ -52,6 +52,13 @@ class Rows(NamedTuple):
         """How many bytes they take."""
         return sum(array.nbytes for array in self)
 
+    def cut(self, begin: int, end: int) -> Rows:
+        """Some of the rows."""
+        bounds, start = self.bounds[begin : end + 1], self.start[begin : end + 1]
+        own = slice(int(start[0]), int(start[-1])) if start.size else slice(0)
+        types = self.types[int(bounds[0]) : int(bounds[-1])]
+        return Rows(bounds - bounds[0], types, start - start[:1], self.ids[own], self.values[own])
+
 
 class ColumnCode(NamedTuple):
     """How the values of a column are numbered: missing is 0, then bins or categories in their order."""
