@@ -58,6 +58,8 @@ OPTIONS: list[dict[str, Any]] = [
     {"estimator": "dr", "exploit": "last", "exploration": "boltzmann"},
     {"estimator": "direct", "exploration": "plausible"},
     {"learner": "hinge", "estimator": "ips"},
+    {"exploration": "bag", "bag": 3},
+    {"randomise": "steps", "epsilon": 0.3},
 ]
 
 
@@ -110,7 +112,74 @@ def test_losses_come_late_in_any_order_twice_or_never() -> None:
     made.learn(shown[4].id, 0.25)  # had one already
     after = made.report()
     assert after == before | {"ignored": 1}
-    assert after["awaited"] == sum(s.explored for s in shown[1::2])
+    assert after["awaited"] == 15
+
+
+@pytest.mark.uncompiled
+def test_a_loss_may_be_waited_for_too_long() -> None:
+    log = MemoryLog()
+    made = bandit(patience=5, epsilon=1.0, log=log)
+    for k in range(20):
+        made.decide(request(k))
+    assert made.report()["awaited"] == 5
+    for k in (3, 17):
+        made.learn(k, 0.5)
+    report = made.report()
+    assert (report["losses"], report["late"], report["policies"], report["awaited"]) == (2, 1, 2, 4)
+    same(made, bandit(patience=5, epsilon=1.0, log=log))
+
+
+@pytest.mark.uncompiled
+def test_a_log_that_forgets_rebuilds_nothing() -> None:
+    made = bandit(log=MemoryLog(keep=10))
+    run(made, 20)
+    with pytest.raises(LolsError, match="decision 0 is gone from the log"):
+        bandit(log=made.log)
+
+
+@pytest.mark.uncompiled
+def test_steps_that_are_drawn_have_chances() -> None:
+    made = bandit(randomise="steps", epsilon=0.5, seed=2)
+    run(made, 60)
+    decisions = [entry for entry in made.log.replay() if isinstance(entry, Decision)]
+    for d in decisions:
+        assert d.explored and d.chances.size == d.trail.size and d.propensity == pytest.approx(np.prod(d.chances))
+        assert set(np.round(d.chances.astype(float), 5)) <= {round(0.5 / LABELS, 5), round(0.5 + 0.5 / LABELS, 5)}
+        assert d.chance_action == pytest.approx(d.chances[d.step])
+    guarded = bandit(randomise="steps", guard=True, epsilon=0.5)
+    run(guarded, 60)
+    shown = [entry for entry in guarded.log.replay() if isinstance(entry, Decision)]
+    assert {d.guarded for d in shown} == {True, False}
+    assert all(d.guarded != d.explored and np.isnan(d.propensity) == d.guarded for d in shown)
+
+
+def test_a_bag_that_agrees_does_not_deviate() -> None:
+    made = bandit(exploration="bag", width=0.05, epsilon=0.7, seed=2)
+    run(made, 1500)
+    explored = [entry for entry in made.log.replay() if isinstance(entry, Decision) and entry.explored]
+    early, late = (np.mean([d.chance_action for d in part]) for part in (explored[:100], explored[-100:]))
+    assert late > 0.85 > early
+    for d in explored:
+        assert d.chance_action >= 0.05 / LABELS - 1e-12
+
+
+@pytest.mark.uncompiled
+def test_the_file_of_a_log_knows_its_bandit(tmp_path: Path) -> None:
+    path = tmp_path / "shown.log"
+    with bandit(log=path) as made:
+        run(made, 30)
+        kept = made.policy()
+    with bandit(log=path, durability="power") as again:
+        assert [a.tobytes() for a in arrays(again.policy())] == [a.tobytes() for a in arrays(kept)]
+    with pytest.raises(ConfigurationError, match=r"settings.seed is 4 in the log and 5 here"):
+        bandit(log=path, seed=5)
+    with pytest.raises(ConfigurationError, match=r"guard"):
+        bandit(log=path, guard=True)
+    other = lols.Reference(action=lambda x, y, s: 1, needs_truth=False)
+    with pytest.raises(ConfigurationError, match=r"reference.digest"):
+        StructuredBandit(SPACE, other, epsilon=0.6, seed=4, log=path)
+    with pytest.raises(ConfigurationError, match="durability has no effect"):
+        bandit(durability="power")
 
 
 @pytest.mark.uncompiled
@@ -152,10 +221,16 @@ def test_bad_use() -> None:
         ({"epsilon": 1.5}, "epsilon is 1.5"),
         ({"epsilon": "fast"}, "decay:FROM:POWER"),
         ({"beta": -1.0}, "beta is -1.0"),
-        ({"exploration": "wild"}, "choose uniform, boltzmann, plausible"),
+        ({"exploration": "wild"}, "choose uniform, boltzmann, plausible, bag"),
         ({"exploit": "best"}, "choose last, drawn, average"),
         ({"width": 0.0}, "width is 0.0"),
         ({"keep": 0}, "keep is 0"),
+        ({"patience": 0}, "patience is 0"),
+        ({"exploration": "bag", "bag": 1}, "bag is 1"),
+        ({"exploration": "bag", "width": 1.5}, "width is 1.5; for a bag"),
+        ({"exploration": "bag", "randomise": "steps"}, "leave randomise='steps' out"),
+        ({"randomise": "all"}, "choose deviation, steps"),
+        ({"epsilon": "theory:10:2"}, "theory:ROUNDS:STEPS:POLICIES"),
         ({"estimator": "mtr", "learner": "hinge"}, "use csoaa, not hinge"),
     ):
         with pytest.raises(ConfigurationError, match=says):
@@ -227,7 +302,7 @@ def test_guards_are_checked() -> None:
 def test_algorithm_2_keeps_a_sample_of_its_policies() -> None:
     made = StructuredBandit.algorithm2(SPACE, RULES, epsilon=0.7, keep=5, seed=2)
     run(made, 200)
-    assert len(made._kept) == 5
+    assert len(made._student.kept) == 5
     used = {entry.policy for entry in made.log.replay() if isinstance(entry, Decision) and not entry.explored}
     assert used == set(range(5))
 

@@ -83,7 +83,7 @@ def test_without_exploration_policy_and_rules_are_followed(compiled: bool) -> No
     assert desk.walk({"words": WORDS}, model.policy, way(EXPLOIT)).output == completed(model, [], False)
     shown = desk.walk({"words": WORDS}, model.policy, way(REFERENCE))
     assert shown.output == completed(model, [], True) == [0, 1, 1]
-    assert shown.features is None and shown.step == -1 and shown.trail.tolist() == [0, 1, 1]
+    assert shown.features.ids.size == 0 and shown.step == -1 and shown.trail.tolist() == [0, 1, 1]
 
 
 @pytest.mark.uncompiled
@@ -132,6 +132,8 @@ def test_the_chances_of_randomised_walks_add_up(compiled: bool, exploration: str
         seen[key] = seen.get(key, 0) + 1
         assert walk.propensity == pytest.approx(float(np.prod(walk.chances)))
         assert chance.setdefault(key, walk.propensity) == pytest.approx(walk.propensity)
+        assert walk.action == walk.trail[walk.step] and walk.chance_action == pytest.approx(walk.chances[walk.step])
+        assert walk.chance_step == 1 / 3 and walk.output == walk.trail.tolist() and walk.features.ids.size
     assert 0.9 < sum(chance.values()) <= 1 + 1e-9
     for key, count in seen.items():
         assert abs(count / rounds - chance[key]) < (0.04 if compiled else 0.1)
@@ -144,10 +146,26 @@ def test_compiled_and_plain_walks_are_the_same() -> None:
     for stream in range(60):
         for mode in (EXPLOIT, REFERENCE, EXPLORE, RANDOMISED):
             one, other = (desk.walk({"words": WORDS}, model.policy, way(mode, stream)) for desk in desks)
-            assert one.output == other.output and one[3:9] == other[3:9]
-            assert (one.features is None) == (other.features is None)
-            if one.features is not None and other.features is not None:
-                assert all(np.array_equal(a, b) for a, b in zip(one.features, other.features, strict=True))
+            assert one.output == other.output and one[3:8] == other[3:8]
+            assert one.propensity == pytest.approx(other.propensity, nan_ok=True)
+            assert all(np.array_equal(a, b) for a, b in zip(one.features, other.features, strict=True))
+            for a, b in zip((one.trail, one.chances, one.legal), (other.trail, other.chances, other.legal)):
+                assert np.array_equal(a, b)
+
+
+def test_votes_are_the_chances_of_a_deviation() -> None:
+    model, seen = trained(True), np.zeros(LABELS)
+
+    def votes(features: Any, legal: np.ndarray) -> np.ndarray:
+        assert features.ids.size and legal.all()
+        return np.array([0.0, 0.25, 0.75])
+
+    desk = Desk(SPACE, RULES, LABELS, votes=votes)
+    for stream in range(2000):
+        walk = desk.walk({"words": WORDS}, model.policy, way(EXPLORE, stream))
+        assert walk.chance_action == [0.0, 0.25, 0.75][walk.action]
+        seen[walk.action] += 1
+    assert seen[0] == 0 and abs(seen[1] / 2000 - 0.25) < 0.05
 
 
 def test_larger_objects_after_smaller_ones() -> None:

@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
+import os
+import threading
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from lols.bandit.advice import follow_advice, with_advice
-from lols.bandit.desk import Desk, Features, Walk
-from lols.bandit.estimates import check_estimator_name, estimate
+from lols.bandit.advice import with_advice
+from lols.bandit.desk import Desk, Walk
+from lols.bandit.entries import Decision, Loss
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
-from lols.bandit.log import Decision, Log, Loss, MemoryLog
-from lols.bandit.walk import EXPLOIT, EXPLORATIONS, EXPLORE, REFERENCE, Way
-from lols.engine.structures import Batch, Policy, Slots
-from lols.engine.table import lookup
-from lols.errors import ConfigurationError
+from lols.bandit.log import Log, MemoryLog, SqliteLog
+from lols.bandit.settings import BAG, STEPS, BanditSettings
+from lols.bandit.sqlite_log import Durability
+from lols.bandit.student import Student
+from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED, REFERENCE, Way
+from lols.digest import digest_functions
+from lols.engine.structures import Policy
+from lols.errors import ConfigurationError, LolsError
 from lols.hashing import mix, unit
-from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from lols.space import Reference, SearchSpace
-from lols.trainer import frozen
 
 __all__ = ["Shown", "StructuredBandit"]
 
-POLICIES = ("last", "drawn", "average")
-EXPLORING, DRAWING, KEEPING, COMPARING = 21, 22, 23, 24  # purposes of draws
-STALE = 1.05  # an averaged policy is made anew when it has learned this much more
+EXPLORING = 21  # a purpose of draws
+REMEMBERED = 100_000  # entries of a log in memory that nobody gave
 
 
 class Shown(NamedTuple):
@@ -47,14 +48,21 @@ class StructuredBandit:
     reference
         The rules that run today. They must not need the truth (`needs_truth=False`).
     epsilon
-        How often to explore: a number, or `"decay:FROM:POWER"`.
+        How often to explore: a number, `"decay:FROM:POWER"` or `"theory:ROUNDS:STEPS:POLICIES"`.
     beta
         The probability with which the reference completes a deviation, else the learned policy.
     exploration, width
-        How a deviation's action is drawn: `"uniform"`; `"boltzmann"`, by predicted cost at the temperature `width`; or
-        `"plausible"`, among those that seem to cost at most `width` more than the best.
+        How a deviation's action is drawn: `"uniform"`; `"boltzmann"`, by predicted cost at the temperature `width`;
+        `"plausible"`, among those that seem to cost at most `width` more than the best; or `"bag"`, by the votes of
+        policies that each learned from another resample of the losses, with a share `width` for all actions alike.
+    bag
+        How many policies are in the bag.
+    randomise
+        `"deviation"`: a round that explores deviates at one time, as in the paper. `"steps"`: every action of every
+        round is drawn, with a share `epsilon` for the exploration; then the log can tell the value of other policies.
     estimator
-        How one loss becomes the costs of all actions: `"ips"`, `"direct"`, `"dr"` or `"mtr"` (see `estimate`).
+        How one loss becomes the costs of all actions: `"ips"`, `"direct"`, `"dr"` or `"mtr"` (see `estimate`). `"auto"`
+        is `"mtr"` for csoaa and `"dr"` for other learners.
     exploit
         Which policy acts when nothing is explored: the `"last"`, one `"drawn"` from those so far, as in the paper, or
         their `"average"`.
@@ -70,11 +78,18 @@ class StructuredBandit:
     guard
         A `Guard`, or True for one with its defaults: the reference is shown until the learned policy is better with
         confidence. Half of epsilon then goes into showing the other one of the two, to compare them.
+    patience
+        For how many decisions a loss is waited for: one that comes later is written down and counted, not learned from.
     log
-        Where decisions and losses are written before they count; in memory unless given. A log that has entries already
-        is replayed: the policy is rebuilt bit for bit.
+        Where decisions and losses are written before they count: a file (SQLite), or a log; by default in memory, where
+        the last hundred thousand entries are kept. A log that has entries already is replayed: the policy is rebuilt
+        bit for bit.
+    durability
+        Of a log that is a file: `"process"` or `"power"` (see `SqliteLog`).
     seed
         One number behind all randomness.
+    compiled
+        False runs the same code as plain Python.
 
     Examples
     --------
@@ -99,15 +114,19 @@ class StructuredBandit:
         beta: float = 0.5,
         exploration: str = "uniform",
         width: float = 0.2,
-        estimator: str = "ips",
-        exploit: str = "last",
+        bag: int = 5,
+        randomise: str = "deviation",
+        estimator: str = "auto",
+        exploit: str = "average",
         keep: int = 10,
         learner: str | LearnerSettings = "csoaa",
         update: str | None = None,
         advice: float = 0.0,
-        baseline: bool = False,
+        baseline: bool = True,
         guard: Guard | bool = False,
-        log: Log | None = None,
+        patience: int = 100_000,
+        log: Log | str | os.PathLike[str] | None = None,
+        durability: Durability | None = None,
         seed: int = 0,
         compiled: bool = True,
     ):
@@ -115,57 +134,47 @@ class StructuredBandit:
             raise ConfigurationError(
                 "the reference needs the truth, which a live system does not know: give rules with needs_truth=False"
             )
-        if not 0.0 <= beta <= 1.0:
-            raise ConfigurationError(f"beta is {beta}; it is a probability, from 0 to 1")
-        for value, known, what in ((exploration, EXPLORATIONS, "exploration"), (exploit, POLICIES, "exploit")):
-            if value not in known:
-                raise ConfigurationError(f"unknown {what} '{value}': choose {', '.join(known)}")
-        if not width > 0.0:
-            raise ConfigurationError(f"width is {width}; it must be positive")
-        if keep < 1:
-            raise ConfigurationError(f"keep is {keep}; at least one policy must be kept")
         if isinstance(learner, str):
-            learner = LearnerSettings(learner, update or "adagrad")
+            learner = LearnerSettings(learner, update or ("nag" if learner == "csoaa" else "adagrad"))
         elif update is not None:
             raise ConfigurationError("update has no effect: it is part of the LearnerSettings that were given")
-        check_estimator_name(estimator, learner.reduction)
-        if not advice >= 0.0:
-            raise ConfigurationError(f"advice is {advice}; it must not be negative")
-        if advice:
-            space = with_advice(space, reference)
-        self.space, self.reference, self.seed = space, reference, seed
-        self.epsilon, self.beta, self.exploration, self.width = epsilon_schedule(epsilon), beta, exploration, width
-        self.estimator, self.exploit, self.keep = estimator, exploit, keep
-        by_action = space.action_features is not None
-        self._learner = Learner(
-            learner, space.sizes.actions, by_action=by_action, averaged=exploit == "average", compiled=compiled
-        )
-        if advice:
-            follow_advice(self._learner, advice)
-        self.baseline = baseline
-        self._guesses: Learner | None = None
-        if estimator in ("direct", "dr"):
-            regression = LearnerSettings("csoaa", learner.update)
-            self._guesses = Learner(
-                regression, space.sizes.actions, by_action=by_action, averaged=False, compiled=compiled
-            )
-        self._desk = Desk(space, reference, self._learner.columns, compiled=compiled)
-        self._kept: list[Policy] = [frozen(self._learner.policy())]
-        self._versions = 1
-        self._average: Policy | None = None
-        self._refresh = 1  # the version at which the average is made anew
-        self._pending: dict[int, Decision] = {}
+        if estimator == "auto":
+            estimator = "mtr" if learner.reduction == "csoaa" else "dr"
+        self.settings = BanditSettings(
+            epsilon, beta, exploration, width, bag, randomise, estimator, exploit, keep, learner, advice, baseline,
+            patience, seed,
+        )  # fmt: skip
+        self.space, self.reference = with_advice(space, reference) if advice else space, reference
         self.guard: Guard | None = (Guard() if guard else None) if isinstance(guard, bool) else guard
-        self._awaited: dict[int, bool] = {}  # of what was shown without exploring: whether by the reference
-        self._counts = {"decisions": 0, "explored": 0, "losses": 0, "ignored": 0, "loss": 0.0}
-        self.log: Log = MemoryLog() if log is None else log
-        for entry in self.log.replay():
-            self._take(entry)
+        self._epsilon = epsilon_schedule(epsilon, space.sizes.actions)
+        self._student = Student(self.settings, self.space, compiled=compiled)
+        votes = self._student.votes if exploration == BAG else None
+        self._desk = Desk(self.space, reference, self._student.learner.columns, votes=votes, compiled=compiled)
+        self._pending: dict[
+            int, Decision | bool
+        ] = {}  # what explored and waits for its loss; else, whether by the rules
+        self._counts = {"decisions": 0, "explored": 0, "losses": 0, "ignored": 0, "late": 0, "loss": 0.0}
+        self._one_at_a_time = threading.RLock()
+        self.log = self._opened(log, durability)
+        try:
+            for entry in self.log.replay():
+                self._take(entry)
+        except BaseException:
+            self.close()
+            raise
+
+    def _opened(self, log: Log | str | os.PathLike[str] | None, durability: Durability | None) -> Log:
+        if isinstance(log, (str, os.PathLike)):
+            return SqliteLog(log, durability=durability or "process", identity=self.identity())
+        if durability is not None:
+            raise ConfigurationError("durability has no effect: it is that of a log given as a file name")
+        return MemoryLog(REMEMBERED) if log is None else log
 
     @classmethod
     def algorithm2(cls, space: SearchSpace, reference: Reference, **options: Any) -> StructuredBandit:
         """The paper's Algorithm 2 as printed: uniform deviations, inverse propensity, exploiting a drawn policy."""
-        fixed: dict[str, Any] = {"exploration": "uniform", "estimator": "ips", "exploit": "drawn"}
+        fixed: dict[str, Any] = {"exploration": "uniform", "randomise": "deviation", "estimator": "ips"}
+        fixed |= {"exploit": "drawn", "baseline": False, "advice": 0.0, "guard": False}
         twice = sorted(set(fixed) & set(options))
         if twice:
             raise ConfigurationError(f"{twice[0]} is part of Algorithm 2: leave it out, or use StructuredBandit itself")
@@ -175,178 +184,127 @@ class StructuredBandit:
 
     def decide(self, obj: Any) -> Shown:
         """What to show for an object; written to the log before it is returned."""
-        number = self.log.decisions()
-        stream = mix(mix(self.seed, 0xBA4D), number)
-        epsilon = self.epsilon(number)
-        explore = unit(mix(stream, EXPLORING)) < (epsilon if self.guard is None else epsilon / 2)
-        policy, which = (self._learner.policy(), -1) if explore else self._exploiting(stream)
-        guarded = False
-        if self.guard is not None and not explore:
-            compare = unit(mix(stream, COMPARING)) * (1.0 - epsilon / 2) < epsilon / 2
-            guarded = compare == self.guard.trusted
-        walk = self._walk(obj, policy, EXPLORE if explore else REFERENCE if guarded else EXPLOIT, stream)
-        decision = self._decision(number, explore, which, walk)._replace(guarded=guarded)
-        self.log.append(decision)
-        self._take(decision)
-        return Shown(number, walk.output, explore)
+        with self._one_at_a_time:
+            number = self.log.decisions()
+            stream = mix(mix(self.settings.seed, 0xBA4D), number)
+            mode = self._mode(stream, self._epsilon(number))
+            policy, which = (self._student.current, -1) if mode == EXPLORE else self._student.exploiting(stream)
+            walk = self._walk(obj, policy, mode, stream, self._epsilon(number))
+            decision = Decision(
+                id=number,
+                explored=walk.step >= 0,
+                step=walk.step,
+                action=walk.action,
+                by_reference=walk.by_reference,
+                chance_step=walk.chance_step,
+                chance_action=walk.chance_action,
+                version=self._counts["losses"],  # type: ignore[arg-type]
+                policy=which,
+                guarded=mode == REFERENCE,
+                propensity=walk.propensity,
+                **walk.features._asdict(),
+                legal=walk.legal,
+                predicted=walk.predicted,
+                trail=walk.trail,
+                chances=walk.chances,
+            )
+            self.log.append(decision)
+            self._take(decision)
+            return Shown(number, walk.output, decision.explored)
+
+    def _mode(self, stream: int, epsilon: float) -> int:
+        """Who makes the structure of a round: a deviation, the learned policy, or the reference in its place."""
+        u = unit(mix(stream, EXPLORING))
+        if self.guard is None:
+            mode = EXPLORE if u < epsilon else EXPLOIT
+        elif u < epsilon / 2:
+            mode = EXPLORE
+        else:
+            other_one = u < epsilon
+            mode = EXPLOIT if self.guard.trusted != other_one else REFERENCE
+        return RANDOMISED if self.settings.randomise == STEPS and mode != REFERENCE else mode
 
     def show_reference(self, obj: Any) -> Any:
         """What the rules would show; nothing is logged."""
-        return self._walk(obj, self._learner.policy(), REFERENCE, 0).output
+        with self._one_at_a_time:
+            return self._walk(obj, self._student.current, REFERENCE, 0, 0.0).output
 
     def predict(self, obj: Any) -> Any:
         """What the current policy would show without exploring; nothing is logged."""
-        return self._walk(obj, self._exploiting(0)[0], EXPLOIT, 0).output
+        with self._one_at_a_time:
+            return self._walk(obj, self._student.exploiting(0)[0], EXPLOIT, 0, 0.0).output
 
-    def _walk(self, obj: Any, policy: Policy, mode: int, stream: int) -> Walk:
-        way = Way(mode, stream, self.beta, 0.0, EXPLORATIONS[self.exploration], self.width)
-        return self._desk.walk(obj, policy, way)
-
-    def _exploiting(self, stream: int) -> tuple[Policy, int]:
-        if self.exploit == "drawn":
-            which = min(int(unit(mix(stream, DRAWING)) * len(self._kept)), len(self._kept) - 1)
-            return self._kept[which], which
-        return self._learner.policy() if self._average is None else self._average, -1
-
-    def _decision(self, number: int, explored: bool, which: int, walk: Walk) -> Decision:
-        found = walk.features
-        empty = np.zeros(0, np.int64)
-        return Decision(
-            id=number,
-            explored=explored,
-            step=walk.step,
-            action=walk.action,
-            by_reference=walk.by_reference,
-            chance_step=walk.chance_step,
-            chance_action=walk.chance_action,
-            version=int(self._counts["losses"]),
-            policy=which,
-            guarded=False,
-            propensity=float("nan"),
-            ids=empty if found is None else found.ids,
-            values=np.zeros(0, np.float32) if found is None else found.values,
-            action_start=empty if found is None else found.action_start,
-            action_stop=empty if found is None else found.action_stop,
-            action_ids=empty if found is None else found.action_ids,
-            action_values=np.zeros(0, np.float32) if found is None else found.action_values,
-            legal=walk.legal if explored else np.zeros(0, np.bool_),
-            predicted=walk.predicted if explored else np.zeros(0, np.float32),
-            trail=walk.trail,
-            chances=np.zeros(0, np.float32),
-        )
+    def _walk(self, obj: Any, policy: Policy, mode: int, stream: int, epsilon: float) -> Walk:
+        settings = self.settings
+        return self._desk.walk(obj, policy, Way(mode, stream, settings.beta, epsilon, settings.drawing, settings.width))
 
     # --- learning ---
 
     def learn(self, id: int, loss: float) -> None:
         """Take the loss of what was shown: later, in any order; a second one for the same decision is ignored."""
-        entry = Loss(id, loss)
-        if self.log.append(entry):
-            self._take(entry)
-        else:
-            self._counts["ignored"] += 1
+        with self._one_at_a_time:
+            if self.log.append(Loss(id, loss)):
+                self._take(Loss(int(id), float(loss)))
+            else:
+                self._counts["ignored"] += 1
 
     def _take(self, entry: Decision | Loss) -> None:
         """What follows from an entry of the log, now and when the log is replayed."""
-        counts = self._counts
+        counts, pending = self._counts, self._pending
         if isinstance(entry, Decision):
+            if entry.id != counts["decisions"]:
+                raise LolsError(
+                    f"decision {counts['decisions']} is gone from the log: give a log that keeps all entries"
+                )
             counts["decisions"] += 1
             counts["explored"] += entry.explored
-            if entry.explored:
-                self._pending[entry.id] = entry
-            elif self.guard is not None:
-                self._awaited[entry.id] = entry.guarded
+            pending[entry.id] = entry if entry.explored else entry.guarded
+            oldest = next(iter(pending))
+            if oldest <= entry.id - self.settings.patience:
+                del pending[oldest]
             return
         counts["losses"] += 1
         counts["loss"] += entry.loss
-        if self.guard is not None and entry.id in self._awaited:
-            self.guard.saw(entry.loss, by_reference=self._awaited.pop(entry.id))
-        decision = self._pending.pop(entry.id, None)
-        if decision is not None:
-            self._update(decision, entry.loss)
-
-    def _update(self, decision: Decision, loss: float) -> None:
-        features = Features(
-            decision.ids, decision.values, decision.action_start, decision.action_stop, decision.action_ids,
-            decision.action_values,
-        )  # fmt: skip
-        if self.baseline:
-            loss -= self._counts["loss"] / self._counts["losses"]
-        guess = None
-        if self._guesses is not None:
-            guess = guessed(self._guesses, features, decision.legal)
-        made = estimate(self.estimator, decision.legal, decision.action, decision.chance_action, loss, guess)
-        self._learner.learn(batch_of(features, made.costs, made.weight))
-        if self._guesses is not None:
-            seen = np.full(decision.legal.size, np.inf)
-            seen[decision.action] = loss
-            self._guesses.learn(batch_of(features, seen, 1.0))
-        self._versions += 1
-        if self.exploit == "drawn":
-            self._keep()
-        if self.exploit == "average" and self._versions >= self._refresh:
-            self._average = frozen(self._learner.policy(averaged=True))
-            self._refresh = max(self._versions + 1, int(self._versions * STALE))
-
-    def _keep(self) -> None:
-        """Keep a random sample of all policies so far: each is in it with the same probability."""
-        if len(self._kept) < self.keep:
-            self._kept.append(frozen(self._learner.policy()))
-            return
-        key = mix(mix(self.seed, KEEPING), self._versions)
-        place = int(unit(key) * self._versions)
-        if place < self.keep:
-            self._kept[place] = frozen(self._learner.policy())
+        decision = pending.pop(entry.id, None)
+        if decision is None:
+            counts["late"] += 1
+        elif isinstance(decision, Decision):
+            mean = counts["loss"] / counts["losses"] if self.settings.baseline else 0.0
+            self._student.learn(decision, entry.loss - mean)
+            if self.guard is not None and self.settings.randomise == STEPS:
+                self.guard.saw(entry.loss, by_reference=False)
+        elif self.guard is not None:
+            self.guard.saw(entry.loss, by_reference=decision)
 
     # --- what is known ---
 
     def report(self) -> dict[str, Any]:
-        """Decisions, how many explored, losses, their mean, those ignored, and those still awaited of what explored."""
+        """Counts: decisions, how many explored, losses, their sum and mean, second ones ignored, too late, awaited."""
         counts = self._counts
         mean = counts["loss"] / counts["losses"] if counts["losses"] else None
-        made = {**counts, "mean_loss": mean, "awaited": len(self._pending), "policies": self._versions}
+        made = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
         return made if self.guard is None else {**made, "trusted": self.guard.trusted}
 
     def policy(self) -> Policy:
-        """The current policy, as a copy."""
-        return frozen(self._learner.policy())
+        """The policy that acts when nothing is explored, as a copy; of drawn ones, the last."""
+        with self._one_at_a_time:
+            return self._student.acting()
+
+    def identity(self) -> Mapping[str, Any]:
+        """What the log depends on: the space, the rules and all settings."""
+        return {
+            "space": {"name": self.space.name, "digest": digest_functions(self.space.functions())},
+            "reference": {"name": self.reference.name, "digest": digest_functions(self.reference.functions())},
+            "settings": self.settings.identity(),
+            "guard": None if self.guard is None else self.guard.identity(),
+        }
 
     def close(self) -> None:
         """Close the log."""
         self.log.close()
 
+    def __enter__(self) -> StructuredBandit:
+        return self
 
-def batch_of(features: Features, costs: np.ndarray, weight: float) -> Batch:
-    """One cost-sensitive example as a batch."""
-    zero, one = np.zeros(1, np.int64), np.ones(1, np.int64)
-    slots = Slots(
-        start=zero,
-        stop=np.array([features.ids.size], np.int64),
-        ids=features.ids,
-        values=features.values,
-        costs=costs.astype(np.float32)[np.newaxis],
-        weight=np.array([weight], np.float32),
-        action_start=features.action_start.reshape(-1, costs.size),
-        action_stop=features.action_stop.reshape(-1, costs.size),
-        action_ids=features.action_ids,
-        action_values=features.action_values,
-    )
-    nothing = np.zeros(1)
-    return Batch(zero, zero, nothing, nothing, zero, zero, zero, zero, one, np.zeros((1, 3)), slots)
-
-
-def guessed(learner: Learner, features: Features, legal: np.ndarray) -> np.ndarray:
-    """What a regression says that the actions cost."""
-    policy = learner.policy()
-    rows = _rows(policy.shared, features.ids)
-    made = (features.values[rows >= 0, np.newaxis] * policy.stack[0, rows[rows >= 0]]).sum(axis=0, dtype=np.float64)
-    if features.action_ids.size:
-        own = _rows(policy.single, features.action_ids)
-        weights = np.where(own >= 0, policy.single_stack[0, np.maximum(own, 0)], 0.0) * features.action_values
-        for a in np.flatnonzero(legal):
-            made[a] += weights[features.action_start[a] : features.action_stop[a]].sum(dtype=np.float64)
-    return made
-
-
-def _rows(table: Any, ids: np.ndarray) -> np.ndarray:
-    with np.errstate(over="ignore"):
-        return np.array([lookup(table, int(i)) for i in ids], np.int64)
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,31 +10,29 @@ from numba import typeof
 
 from lols.bandit.one import OneByOne
 from lols.bandit.walk import (
-    ACTION,
-    ACTION_FEATURES,
-    CHANCE_ACTION,
-    CHANCE_STEP,
     CHANCES,
     COIN,
-    FEATURES,
+    EXPLORE,
     NOTES,
-    PROPENSITY,
-    SHOWN,
-    STEP,
+    RANDOMISED,
     Walked,
     Way,
+    deviate_kernel,
     walk_kernel,
 )
 from lols.engine.driver import FusedDriver
-from lols.engine.dual import bind
+from lols.engine.dual import Kernel, bind
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import Data, Policy, Scratch, Slots
 from lols.examples import Examples
 from lols.space import Reference, SearchSpace
 
-__all__ = ["Desk", "Features", "Walk"]
+__all__ = ["Desk", "Features", "Walk", "no_array"]
 
 NOTHING = np.zeros(0)
+ROOMS = 1000  # sizes of objects that memory is kept for
+
+Votes = Callable[["Features", np.ndarray], np.ndarray]
 
 
 class Features(NamedTuple):
@@ -47,21 +46,33 @@ class Features(NamedTuple):
     action_values: np.ndarray
 
 
+def no_array(kind: Any) -> np.ndarray:
+    """An empty array that many may share."""
+    made = np.zeros(0, kind)
+    made.flags.writeable = False
+    return made
+
+
+_IDS, _VALUES = no_array(np.int64), no_array(np.float32)
+NO_FEATURES = Features(_IDS, _VALUES, _IDS, _IDS, _IDS, _VALUES)
+NO_LEGAL = no_array(np.bool_)
+
+
 class Walk(NamedTuple):
-    """One structure, and what was drawn on the way."""
+    """One structure, and what was drawn on the way; of the state to learn from, if there is one."""
 
     output: Any
     trail: np.ndarray
-    chances: np.ndarray
-    step: int  # of the deviation, -1 if there was none
+    chances: np.ndarray  # of each action, where they were drawn step by step
+    step: int  # -1 if there is nothing to learn from
     action: int
     by_reference: bool
     chance_step: float
     chance_action: float
-    propensity: float
+    propensity: float  # of the whole, where it was drawn step by step; NaN elsewhere
     legal: np.ndarray
     predicted: np.ndarray
-    features: Features | None
+    features: Features
 
 
 class Desk:
@@ -73,16 +84,28 @@ class Desk:
         The contract.
     columns
         The columns of the policies' weights.
+    votes
+        For explorations that kernels do not know: the chance of each action, from the features and the legal actions.
     compiled
         False runs the same code as plain Python.
 
     """
 
-    def __init__(self, space: SearchSpace, reference: Reference, columns: int, *, compiled: bool = True):
-        self.space, self.reference, self.columns, self.compiled = space, reference, columns, compiled
+    def __init__(
+        self,
+        space: SearchSpace,
+        reference: Reference,
+        columns: int,
+        *,
+        votes: Votes | None = None,
+        compiled: bool = True,
+    ):
+        self.space, self.reference, self.columns = space, reference, columns
+        self.votes, self.compiled = votes, compiled
         self._scratch: Scratch | None = None
         self._slots: Slots | None = None
-        self._room = (-1, -1, -1, -1)
+        self._room = (-1, -1, -1, -1)  # what the memory was made for
+        self._rooms: dict[tuple[int, int], Walked] = {}
         self._bound = bind("Space", space.functions()), bind("Reference", reference.functions())
         self._entries: dict[tuple[Any, ...], Any] = {}
         self._encode = OneByOne(space)
@@ -92,80 +115,100 @@ class Desk:
         examples = self._encode(obj)
         data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
         scratch, slots = self._memory(examples)
-        actions, steps = self.space.sizes.actions, int(examples.steps[0])
-        out = Walked(
-            state=np.zeros(int(examples.states[0]), state_type(self.compiled)),
-            trail=np.zeros(steps + 1, np.int32),
-            chances=np.ones(steps + 1, np.float64),
-            note=np.zeros(NOTES, np.int64),
-            chance=np.ones(CHANCES),
-            legal=np.zeros(actions, np.bool_),
-            predicted=np.zeros(actions, np.float32),
-            weights=np.zeros(actions),
-        )
-        self._run(examples, (*self._bound, data, policy, way, scratch, slots, out))
-        note, shown = out.note, int(out.note[SHOWN])
-        deviated = int(note[STEP]) >= 0
+        out = self._out(int(examples.states[0]), int(examples.steps[0]))
+        arguments = (*self._bound, data, policy, way, scratch, slots, out)
+        self._run(walk_kernel, examples, arguments)
+        features, legal, predicted = NO_FEATURES, NO_LEGAL, _VALUES
+        length, step, action, coin, count, action_count = out.note.tolist()
+        if step >= 0:
+            features, legal, predicted = _features(slots, count, action_count), out.legal.copy(), out.predicted.copy()
+        if way.mode == EXPLORE:
+            if self.votes is not None:
+                out.weights[:] = self.votes(features, legal)
+            self._run(deviate_kernel, examples, arguments)
+            length, step, action, coin = out.note[: COIN + 1].tolist()
+        chance_step, chance_action, propensity = out.chance.tolist()
+        randomised = way.mode == RANDOMISED
         return Walk(
             examples.output(0, out.state),
-            out.trail[:shown],
-            out.chances[:shown],
-            int(note[STEP]),
-            int(note[ACTION]),
-            bool(note[COIN]),
-            float(out.chance[CHANCE_STEP]),
-            float(out.chance[CHANCE_ACTION]),
-            float(out.chance[PROPENSITY]),
-            out.legal,
-            out.predicted,
-            _features(slots, int(note[FEATURES]), int(note[ACTION_FEATURES])) if deviated else None,
+            out.trail[:length].copy(),
+            out.chances[:length].astype(np.float32) if randomised else _VALUES,
+            step,
+            action,
+            bool(coin),
+            chance_step,
+            chance_action,
+            propensity if randomised else float("nan"),
+            legal,
+            predicted,
+            features,
         )
 
-    def _run(self, examples: Examples, arguments: tuple[Any, ...]) -> None:
-        """Run the kernel; what goes wrong is said in words."""
+    def _run(self, kernel: Kernel, examples: Examples, arguments: tuple[Any, ...]) -> None:
+        """Run a kernel; what goes wrong is said in words."""
         scratch = arguments[5]
-        kinds = tuple(getattr(column, "values", NOTHING).dtype for column in examples.x)
+        kinds = (kernel, *[getattr(column, "values", NOTHING).dtype for column in examples.x])
         entry = self._entries.get(kinds)
         error: Exception | None = None
         try:
             if entry is not None:
                 entry(*arguments)
             else:
-                walk_kernel(self.compiled, *arguments)
-                self._entries[kinds] = self._entry(arguments)
+                kernel(self.compiled, *arguments)
+                self._entries[kinds] = self._entry(kernel, arguments)
         except Exception as found:
             error = found
         if error is not None or scratch.where[0]:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
-            raise driver.explain(error, scratch, 0, lambda: walk_kernel.plain(*arguments)) from error
+            raise driver.explain(error, scratch, 0, lambda: kernel.plain(*arguments)) from error
 
-    def _entry(self, arguments: tuple[Any, ...]) -> Any:
+    def _entry(self, kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
         """The compiled kernel itself: to find out again and again which one it is would take most of the time."""
-        overloads = getattr(walk_kernel.compiled, "overloads", None)
+        overloads = getattr(kernel.compiled, "overloads", None)
         if not self.compiled or not overloads:
-            return lambda *given: walk_kernel(self.compiled, *given)
+            return lambda *given: kernel(self.compiled, *given)
         return overloads[tuple(typeof(argument) for argument in arguments)].entry_point
 
+    def _out(self, states: int, steps: int) -> Walked:
+        """Room for what a walk leaves behind, kept for the next object of this size."""
+        made = self._rooms.get((states, steps))
+        if made is None:
+            if len(self._rooms) >= ROOMS:
+                self._rooms.clear()
+            actions = self.space.sizes.actions
+            made = self._rooms[states, steps] = Walked(
+                state=np.zeros(states, state_type(self.compiled)),
+                trail=np.zeros(steps + 1, np.int32),
+                chances=np.ones(steps + 1, np.float64),
+                note=np.zeros(NOTES, np.int64),
+                chance=np.ones(CHANCES),
+                legal=np.zeros(actions, np.bool_),
+                predicted=np.zeros(actions, np.float32),
+                weights=np.zeros(actions),
+            )
+        return made
+
     def _memory(self, examples: Examples) -> tuple[Scratch, Slots]:
-        """Working memory, made anew only where an object is larger than all before."""
+        """Working memory, made anew where an object does not fit into what is there."""
         items = examples.items
         need = (
-            int(examples.states[0]),
-            int(examples.steps[0]),
+            min(int(examples.steps[0]), 1),
             int(items.first[-1] - items.first[0]) if items.first.size > 1 else 0,
-            examples.widest_item + int(items.start.size),
+            int(items.start.size),
+            examples.widest_item,
         )
-        if self._scratch is None or self._slots is None or any(n > r for n, r in zip(need, self._room, strict=True)):
-            self._room = tuple(max(n, r) for n, r in zip(need, self._room, strict=True))  # type: ignore[assignment]
+        if any(n > r for n, r in zip(need, self._room, strict=True)):
+            self._room = need
             self._scratch = make_scratch(examples, 1, self.columns, self.compiled)
             one = np.zeros(1, np.int64)
             self._slots = make_batch(None, examples, one, one, np.zeros(1), np.zeros(1)).slots
+        assert self._scratch is not None and self._slots is not None
         return self._scratch, self._slots
 
 
 def _features(slots: Slots, count: int, action_count: int) -> Features:
     rows = slots.action_start.shape[0]
-    start, stop = (a[0].copy() if rows else np.zeros(0, np.int64) for a in (slots.action_start, slots.action_stop))
+    start, stop = (a[0].copy() if rows else _IDS for a in (slots.action_start, slots.action_stop))
     shared = slots.ids[:count].copy(), slots.values[:count].copy()
     return Features(
         *shared, start, stop, slots.action_ids[:action_count].copy(), slots.action_values[:action_count].copy()

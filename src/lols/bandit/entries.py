@@ -12,7 +12,7 @@ import numpy as np
 
 from lols.errors import LolsError
 
-__all__ = ["Decision", "Loss", "check", "check_loss", "copied", "from_row", "to_row"]
+__all__ = ["Decision", "Loss", "check", "check_loss", "from_row", "to_row"]
 
 
 class Decision(NamedTuple):
@@ -56,9 +56,13 @@ ARRAYS = {
     **{"action_start": "<i8", "action_stop": "<i8", "action_ids": "<i8", "action_values": "<f4"},
     **{"legal": "?", "predicted": "<f4", "trail": "<i4", "chances": "<f4"},
 }
-_TOGETHER = [("ids", "values"), ("action_ids", "action_values"), ("action_start", "action_stop")]
+_TOGETHER = [
+    (Decision._fields.index(one), Decision._fields.index(other))
+    for one, other in (("ids", "values"), ("action_ids", "action_values"), ("action_start", "action_stop"))
+]
 _DTYPES = [np.dtype(kind) for kind in ARRAYS.values()]
 _NATIVE = [dtype.newbyteorder("=") for dtype in _DTYPES]
+_KINDS = [(dtype, 1) for dtype in _NATIVE]
 _SCALARS = struct.Struct("<q?qq?ddqq?d")  # the fields of a decision up to its arrays
 _LOSS = struct.Struct("<qd")
 _COUNT = len(Decision._fields) - len(ARRAYS)
@@ -82,22 +86,28 @@ def _check_decision(entry: Decision, count: int) -> None:
     """Refuse what does not follow `count` decisions, or would not come back bit for bit."""
     if entry.id != count:
         raise LolsError(f"decision {entry.id!r} is out of order: the log holds {count}, so the next is {count}")
-    for array, dtype, name in zip(entry[_COUNT:], _NATIVE, ARRAYS):
-        if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
-            found = f"{array.dtype}, {array.ndim}-d" if isinstance(array, np.ndarray) else type(array).__name__
-            raise LolsError(f"decision {entry.id}: {name} is {found}: give a 1-d array of {dtype}")
+    if [(getattr(array, "dtype", None), getattr(array, "ndim", 0)) for array in entry[_COUNT:]] != _KINDS:
+        for array, dtype, name in zip(entry[_COUNT:], _NATIVE, ARRAYS):
+            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
+                found = f"{array.dtype}, {array.ndim}-d" if isinstance(array, np.ndarray) else type(array).__name__
+                raise LolsError(f"decision {entry.id}: {name} is {found}: give a 1-d array of {dtype}")
     for one, other in _TOGETHER:
-        if len(getattr(entry, one)) != len(getattr(entry, other)):
-            raise LolsError(f"decision {entry.id}: {one} and {other} differ in length: give one for each of the others")
+        arrays: Any = entry[one], entry[other]
+        if len(arrays[0]) != len(arrays[1]):
+            names = f"{Decision._fields[one]} and {Decision._fields[other]}"
+            raise LolsError(f"decision {entry.id}: {names} differ in length: give one for each of the others")
     if len(entry.chances) not in (0, len(entry.trail)):
         raise LolsError(f"decision {entry.id}: {len(entry.chances)} chances for {len(entry.trail)} actions: give all")
     try:
         _SCALARS.pack(*entry[:_COUNT])
     except (struct.error, OverflowError, TypeError) as error:
         raise LolsError(f"decision {entry.id}: a number cannot be written: {error}") from error
-    for name in ("chance_step", "chance_action", "propensity"):
-        chance = getattr(entry, name)
-        if not 0 <= chance <= 1 + _ROUNDING and not (name == "propensity" and math.isnan(chance)):
+    for name, chance in (
+        ("chance_step", entry.chance_step),
+        ("chance_action", entry.chance_action),
+        ("propensity", 1.0 if math.isnan(entry.propensity) else entry.propensity),
+    ):
+        if not 0 <= chance <= 1 + _ROUNDING:
             raise LolsError(f"decision {entry.id}: {name} is {chance}: a probability lies between 0 and 1")
 
 
@@ -121,17 +131,6 @@ def _check_loss(entry: Loss, count: int) -> None:
     if not known:
         held = f"the log holds {count}, 0 to {count - 1}" if count else "the log holds none yet"
         raise LolsError(f"unknown decision {entry.id!r}: {held}; give the id that came with the decision")
-
-
-def copied(entry: Decision | Loss) -> Decision | Loss:
-    """A checked entry in arrays of its own and plain numbers, as it would come back from a table."""
-    if isinstance(entry, Loss):
-        return Loss(*_LOSS.unpack(_LOSS.pack(*entry)))
-    scalars = list(_SCALARS.unpack(_SCALARS.pack(*entry[:_COUNT])))
-    if math.isnan(entry.propensity):
-        scalars[_PROPENSITY] = math.nan
-    arrays: Any = entry[_COUNT:]
-    return Decision(*scalars, *(array.copy() for array in arrays))
 
 
 def to_row(entry: Decision | Loss) -> tuple[Any, ...]:

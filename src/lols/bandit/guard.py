@@ -69,7 +69,7 @@ class Guard:
             raise ConfigurationError(f"confidence is {confidence}; it is a probability from 0.5 on, below 1")
         if memory < LEAST:
             raise ConfigurationError(f"memory is {memory}; a comparison needs at least {LEAST} losses")
-        self.confidence = confidence
+        self.confidence, self.memory = confidence, memory
         self.reference, self.learned = Recent(memory), Recent(memory)
         self.trusted = False
 
@@ -86,3 +86,7 @@ class Guard:
             self.trusted = True
         elif gain < -bound:
             self.trusted = False
+
+    def identity(self) -> dict[str, float]:
+        """What decisions depend on, as plain values."""
+        return {"confidence": self.confidence, "memory": self.memory}

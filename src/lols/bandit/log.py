@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Protocol, Self
 
-from lols.bandit.entries import Decision, Loss, check, check_loss, copied
+from lols.bandit.entries import Decision, Loss, check, check_loss
 from lols.bandit.sqlite_log import SqliteLog
 
 __all__ = ["Decision", "Log", "Loss", "MemoryLog", "SqliteLog", "check_loss"]
@@ -48,6 +49,13 @@ class Log(Protocol):
 class MemoryLog:
     """A log for simulations and tests: it ends with its process.
 
+    It takes over the arrays of its entries: they must not be changed any more.
+
+    Parameters
+    ----------
+    keep
+        How many of the last entries are kept; None for all.
+
     >>> import numpy as np
     >>> nothing = [np.empty(0, kind) for kind in ("i8", "f4", "i8", "i8", "i8", "f4", "?", "f4", "i4", "f4")]
     >>> shown = Decision(0, False, -1, -1, False, 1.0, 1.0, 0, -1, False, 1.0, *nothing)
@@ -61,29 +69,30 @@ class MemoryLog:
     lols.errors.LolsError: unknown decision 17: the log holds 1, 0 to 0; give the id that came with the decision
     """
 
-    def __init__(self) -> None:
-        self._entries: list[Decision | Loss] = []
-        self._losses: set[int] = set()
+    def __init__(self, keep: int | None = None) -> None:
+        self._entries: deque[Decision | Loss] = deque(maxlen=keep)
+        self._settled = bytearray()  # for each decision, whether its loss is known
         self._duplicates = 0
         self._guard = threading.Lock()
 
     def append(self, entry: Decision | Loss) -> bool:
         with self._guard:
-            check(entry, self.decisions())
-            if isinstance(entry, Loss):
-                if entry.id in self._losses:
-                    self._duplicates += 1
-                    return False
-                self._losses.add(entry.id)
-            self._entries.append(copied(entry))  # the caller's arrays may be used again
+            check(entry, len(self._settled))
+            if isinstance(entry, Decision):
+                self._settled.append(0)
+            elif self._settled[entry.id]:
+                self._duplicates += 1
+                return False
+            else:
+                self._settled[entry.id] = 1
+            self._entries.append(entry)
         return True
 
     def replay(self) -> Iterator[Decision | Loss]:
-        for k in range(len(self._entries)):
-            yield self._entries[k]
+        return iter(list(self._entries))
 
     def decisions(self) -> int:
-        return len(self._entries) - len(self._losses)
+        return len(self._settled)
 
     def duplicates(self) -> int:
         return self._duplicates

@@ -13,12 +13,22 @@ from lols.engine.scoring import cheapest, gather, new_policy, own_items, score
 from lols.engine.structures import NO_ACTIONS, TEACHER, TIE, TOO_MANY_STEPS
 from lols.hashing import mix, unit
 
-__all__ = ["EXPLOIT", "EXPLORATIONS", "EXPLORE", "RANDOMISED", "REFERENCE", "Walked", "Way", "walk_kernel"]
+__all__ = [
+    "EXPLOIT",
+    "EXPLORATIONS",
+    "EXPLORE",
+    "RANDOMISED",
+    "REFERENCE",
+    "Walked",
+    "Way",
+    "deviate_kernel",
+    "walk_kernel",
+]
 
 EXPLOIT, REFERENCE, EXPLORE, RANDOMISED = 0, 1, 2, 3  # how a structure is made
 UNIFORM, BOLTZMANN, PLAUSIBLE = 0, 1, 2  # how an action is drawn
 EXPLORATIONS = {"uniform": UNIFORM, "boltzmann": BOLTZMANN, "plausible": PLAUSIBLE}
-LENGTH, STEP, ACTION, COIN, SHOWN, FEATURES, ACTION_FEATURES, NOTES = range(8)  # the cells of a note
+LENGTH, STEP, ACTION, COIN, FEATURES, ACTION_FEATURES, NOTES = range(7)  # the cells of a note
 CHANCE_STEP, CHANCE_ACTION, PROPENSITY, CHANCES = range(4)
 WHEN, WHICH, WHO, DRAW = 11, 12, 13, 14  # purposes of draws
 
@@ -91,10 +101,10 @@ def look_ahead(space, x, s, legal, policy, of, first_item, item_count, scratch):
 
 
 @dual
-def go(space, reference, x, y, s, t, until, limit, by_reference, policy, way, of, first_item, item_count, scratch, out):
-    """Walk from step t to an end state, or to step `until`; the step that it came to."""
+def go(space, reference, x, y, s, t, limit, by_reference, policy, way, of, first_item, item_count, scratch, out):
+    """Walk from step t to an end state; how many steps that are from the start."""
     legal, where = scratch.legal, scratch.where
-    while t != until and where[0] == 0 and find_legal(space, x, s, legal):
+    while where[0] == 0 and find_legal(space, x, s, legal):
         where[2] = t
         if t >= limit:
             where[0] = TOO_MANY_STEPS
@@ -128,8 +138,32 @@ def begin_again(space, x, s):
     start(space, x, s)
 
 
+@dual
+def stand(space, x, s, at, policy, way, of, first, count, scratch, slots, out):
+    """Go along the trail to step `at`: its features into slot 0, its legal actions, what they seem to cost and how
+    likely each is drawn.
+    """
+    begin_again(space, x, s)
+    for t in range(at):
+        step(space, x, s, out.trail[t])
+    legal, where = scratch.legal, scratch.where
+    find_legal(space, x, s, legal)
+    look_ahead(space, x, s, legal, policy, of, first, count, scratch)
+    for a in range(legal.size):
+        out.legal[a] = legal[a]
+        out.predicted[a] = scratch.sight.costs[a] if legal[a] else np.float32(np.inf)
+    draw_chances(legal, out.predicted, way.exploration, way.width, out.weights)
+    out.note[STEP] = at
+    out.note[FEATURES], out.note[ACTION_FEATURES] = record(
+        space, x, s, legal, of, first, scratch.sight, slots, 0, 0, 0, where
+    )
+
+
 def walk(space, reference, data, policy, way, scratch, slots, out):
-    """Make one structure: `note` and `chance` say what was drawn, slot 0 has the features of the deviation."""
+    """Make one structure; for a deviation, go to its state only.
+
+    `note` and `chance` say what was drawn; slot 0 has the features of the state to learn from.
+    """
     where, note, s, of = scratch.where, out.note, out.state, data.items
     where[0], where[1], where[2], where[3] = 0, 0, 0, -1
     new_policy(scratch.sight)
@@ -138,40 +172,43 @@ def walk(space, reference, data, policy, way, scratch, slots, out):
     first, count = own_items(of.first, 0)
     x, y = row(data.x, 0), row(data.y, 0)
     begin_again(space, x, s)
-    note[STEP], note[ACTION], note[COIN] = -1, -1, way.mode == REFERENCE
+    by_reference = way.mode == REFERENCE
+    note[STEP], note[ACTION], note[COIN] = -1, -1, by_reference
     note[FEATURES], note[ACTION_FEATURES] = 0, 0
     out.chance[CHANCE_STEP] = out.chance[CHANCE_ACTION] = out.chance[PROPENSITY] = 1.0
-    length = go(
-        space, reference, x, y, s, 0, -1, limit, way.mode == REFERENCE, policy, way, of, first, count, scratch, out
-    )
+    length = go(space, reference, x, y, s, 0, limit, by_reference, policy, way, of, first, count, scratch, out)
     if length == 0 and where[0] == 0:
         where[0] = NO_ACTIONS
-    note[LENGTH] = note[SHOWN] = length
+    note[LENGTH] = length
+    if where[0] != 0 or way.mode == EXPLOIT or by_reference:
+        return where[0]
+    at = min(np.int64(unit(mix(way.stream, WHEN)) * length), np.int64(length - 1))
+    stand(space, x, s, at, policy, way, of, first, count, scratch, slots, out)
+    out.chance[CHANCE_STEP] = 1.0 / length
     if way.mode == RANDOMISED:
+        note[ACTION], out.chance[CHANCE_ACTION] = out.trail[at], out.chances[at]
         for t in range(length):
             out.chance[PROPENSITY] *= out.chances[t]
-    if way.mode == EXPLORE and where[0] == 0:
-        at = min(np.int64(unit(mix(way.stream, WHEN)) * length), np.int64(length - 1))
-        begin_again(space, x, s)
-        go(space, reference, x, y, s, 0, at, limit, False, policy, way, of, first, count, scratch, out)
-        find_legal(space, x, s, scratch.legal)
-        look_ahead(space, x, s, scratch.legal, policy, of, first, count, scratch)
-        for a in range(out.legal.size):
-            out.legal[a] = scratch.legal[a]
-            out.predicted[a] = scratch.sight.costs[a] if scratch.legal[a] else np.float32(np.inf)
-        f, m = record(space, x, s, scratch.legal, of, first, scratch.sight, slots, 0, 0, 0, where)
-        note[FEATURES], note[ACTION_FEATURES] = f, m
-        draw_chances(out.legal, out.predicted, way.exploration, way.width, out.weights)
-        chosen = np.int64(drawn(out.weights, unit(mix(way.stream, WHICH))))
-        by_reference = unit(mix(way.stream, WHO)) < way.beta
-        note[STEP], note[ACTION], note[COIN] = at, chosen, by_reference
-        out.chance[CHANCE_STEP], out.chance[CHANCE_ACTION] = 1.0 / length, out.weights[chosen]
-        out.trail[at] = chosen
-        step(space, x, s, chosen)
-        note[SHOWN] = go(
-            space, reference, x, y, s, at + 1, -1, limit, by_reference, policy, way, of, first, count, scratch, out
-        )
+            if t >= at:
+                step(space, x, s, out.trail[t])
+    return where[0]
+
+
+def deviate(space, reference, data, policy, way, scratch, slots, out):
+    """From the state that `walk` went to: draw an action by `weights`, and complete the structure."""
+    where, note, s, of = scratch.where, out.note, out.state, data.items
+    first, count = own_items(of.first, 0)
+    x, y = row(data.x, 0), row(data.y, 0)
+    at, chosen = note[STEP], np.int64(drawn(out.weights, unit(mix(way.stream, WHICH))))
+    by_reference = unit(mix(way.stream, WHO)) < way.beta
+    note[ACTION], note[COIN], out.chance[CHANCE_ACTION] = chosen, by_reference, out.weights[chosen]
+    out.trail[at] = chosen
+    step(space, x, s, chosen)
+    note[LENGTH] = go(
+        space, reference, x, y, s, at + 1, data.steps[0], by_reference, policy, way, of, first, count, scratch, out
+    )
     return where[0]
 
 
 walk_kernel = Kernel(walk)
+deviate_kernel = Kernel(deviate)

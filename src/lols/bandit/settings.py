@@ -1,0 +1,72 @@
+"""The choices of a bandit in one piece: checked once, and written into its log as what the log depends on."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lols.bandit.estimates import check_estimator_name
+from lols.bandit.exploring import epsilon_schedule
+from lols.bandit.walk import EXPLORATIONS, UNIFORM
+from lols.errors import ConfigurationError
+from lols.learners.settings import LearnerSettings
+
+__all__ = ["BAG", "STEPS", "BanditSettings"]
+
+BAG, STEPS, DEVIATION = "bag", "steps", "deviation"
+KINDS = {
+    "exploration": (*EXPLORATIONS, BAG),
+    "randomise": (DEVIATION, STEPS),
+    "exploit": ("last", "drawn", "average"),
+}
+
+
+@dataclass(frozen=True)
+class BanditSettings:
+    """What `StructuredBandit` was asked to do; see there."""
+
+    epsilon: float | str
+    beta: float
+    exploration: str
+    width: float
+    bag: int
+    randomise: str
+    estimator: str
+    exploit: str
+    keep: int
+    learner: LearnerSettings
+    advice: float
+    baseline: bool
+    patience: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name, known in KINDS.items():
+            value = getattr(self, name)
+            if value not in known:
+                raise ConfigurationError(f"unknown {name} '{value}': choose {', '.join(known)}")
+        epsilon_schedule(self.epsilon, actions=2)
+        if not 0.0 <= self.beta <= 1.0:
+            raise ConfigurationError(f"beta is {self.beta}; it is a probability, from 0 to 1")
+        if not self.width > 0.0:
+            raise ConfigurationError(f"width is {self.width}; it must be positive")
+        if not self.advice >= 0.0:
+            raise ConfigurationError(f"advice is {self.advice}; it must not be negative")
+        for name, least in (("keep", 1), ("patience", 1), ("bag", 2)):
+            if getattr(self, name) < least:
+                raise ConfigurationError(f"{name} is {getattr(self, name)}; it must be at least {least}")
+        if self.exploration == BAG:
+            if self.width > 1.0:
+                raise ConfigurationError(f"width is {self.width}; for a bag it is a share, at most 1")
+            if self.randomise == STEPS:
+                raise ConfigurationError("a bag explores by single deviations: leave randomise='steps' out")
+        check_estimator_name(self.estimator, self.learner.reduction)
+
+    @property
+    def drawing(self) -> int:
+        """How kernels draw actions; what they do not know is handed to them."""
+        return EXPLORATIONS.get(self.exploration, UNIFORM)
+
+    def identity(self) -> dict[str, Any]:
+        """What decisions depend on, as plain values."""
+        return asdict(self)
