@@ -59,7 +59,8 @@ class StructuredBandit:
         How many policies are in the bag.
     randomise
         `"deviation"`: a round that explores deviates at one time, as in the paper. `"steps"`: every action of every
-        round is drawn, with a share `epsilon` for the exploration; then the log can tell the value of other policies.
+        round is drawn, the exploration's share being epsilon over the most steps that there may be; all rounds are
+        learned from then, and the log can tell the value of other policies.
     estimator
         How one loss becomes the costs of all actions: `"ips"`, `"direct"`, `"dr"` or `"mtr"` (see `estimate`). `"auto"`
         is `"mtr"` for csoaa and `"dr"` for other learners.

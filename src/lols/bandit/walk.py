@@ -39,7 +39,7 @@ class Way(NamedTuple):
     mode: int
     stream: int
     beta: float  # the reference's chance to complete a deviation
-    epsilon: float  # the chance of a random action at each step, where each is randomised
+    epsilon: float  # where each step is randomised, the most that any of them is: shared by as many as there may be
     exploration: int
     width: float  # the temperature, or how much dearer than the best an action may look to be plausible
 
@@ -119,9 +119,10 @@ def go(space, reference, x, y, s, t, limit, by_reference, policy, way, of, first
             if way.mode == RANDOMISED:
                 draw_chances(legal, scratch.sight.costs, way.exploration, way.width, out.weights)
                 best = a
-                if unit(mix(draw, WHO)) < way.epsilon:
+                share = way.epsilon / limit
+                if unit(mix(draw, WHO)) < share:
                     a = np.int64(drawn(out.weights, unit(mix(draw, DRAW))))
-                out.chances[t] = way.epsilon * out.weights[a] + (1.0 - way.epsilon if a == best else 0.0)
+                out.chances[t] = share * out.weights[a] + (1.0 - share if a == best else 0.0)
         if where[0] != 0:
             break
         out.trail[t] = a
