@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -358,3 +359,15 @@ def test_a_baseline_takes_noise_away() -> None:
             one.learn(k, cost + more)
     one, other = (m.policy().stack for m in made)
     assert np.allclose(one, other, atol=1e-4) and np.abs(one).max() > 0.05
+
+
+@pytest.mark.uncompiled
+def test_one_action_with_many_more_features_than_the_others() -> None:
+    def lopsided(x, s, a, out):  # type: ignore[no-untyped-def]
+        for k in range(80 if a == 1 else 1):
+            lols.emit(out, lols.feature(90, a, k))
+
+    space = replace(SPACE, action_features=lopsided, sizes=replace(SPACE.sizes, action_features=80))
+    made = StructuredBandit(space, RULES, epsilon=1.0, estimator="ips", seed=3, compiled=False)
+    run(made, 6)
+    assert made.report()["policies"] == 7

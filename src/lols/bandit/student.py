@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from lols.bandit.advice import follow_advice
-from lols.bandit.appraise import appraise
 from lols.bandit.desk import Features
 from lols.bandit.entries import Decision
 from lols.bandit.estimates import estimate
 from lols.bandit.settings import BAG, BanditSettings
+from lols.bandit.stored import costs_in
 from lols.engine.structures import Batch, Policy, Slots
 from lols.hashing import mix, unit
 from lols.learners.learner import Learner
@@ -87,10 +87,15 @@ class Student:
     def votes(self, features: Features, legal: np.ndarray) -> np.ndarray:
         """The chance of each action: how many members of the bag choose it, and `width` shared by all alike."""
         made = np.where(legal, self.settings.width / legal.sum(), 0.0)
+        batch = self._batch(features, legal.size)
         for member in self._bag:
-            costs = appraise(member.policy(), features, legal, compiled=self.compiled)
-            made[int(np.argmin(costs))] += (1.0 - self.settings.width) / len(self._bag)
+            costs = self._said(member, batch, legal)
+            made[int(np.argmin(np.where(legal, costs, np.inf)))] += (1.0 - self.settings.width) / len(self._bag)
         return made
+
+    def _said(self, learner: Learner, batch: Batch, legal: np.ndarray) -> np.ndarray:
+        """What a learner says that actions cost."""
+        return costs_in(batch, learner.policy(), legal[np.newaxis], compiled=self.compiled)[0]
 
     # --- learning ---
 
@@ -100,19 +105,21 @@ class Student:
             decision.ids, decision.values, decision.action_start, decision.action_stop, decision.action_ids,
             decision.action_values,
         )  # fmt: skip
-        guess = None
-        if self._guesses is not None:
-            guess = appraise(self._guesses.policy(), features, decision.legal, compiled=self.compiled)
-        made = estimate(self.settings.estimator, decision.legal, decision.action, decision.chance_action, loss, guess)
-        self.learner.learn(self._batch(features, made.costs, made.weight))
+        batch, legal, action = self._batch(features, decision.legal.size), decision.legal, decision.action
+        guess = None if self._guesses is None else self._said(self._guesses, batch, legal)
+        made = estimate(self.settings.estimator, legal, action, decision.chance_action, loss, guess)
+        costs, weight = batch.slots.costs, batch.slots.weight
+        costs[0], weight[0] = made.costs, made.weight
+        self.learner.learn(batch)
         for member, learner in enumerate(self._bag):
             copies = poisson(unit(mix(mix(mix(self.settings.seed, BAGGING), member), self.versions)))
             if copies:
-                learner.learn(self._batch(features, made.costs, made.weight * copies))
+                weight[0] = made.weight * copies
+                learner.learn(batch)
         if self._guesses is not None:
-            seen = np.full(decision.legal.size, np.inf)
-            seen[decision.action] = loss
-            self._guesses.learn(self._batch(features, seen, 1.0))
+            costs[0], weight[0] = np.inf, 1.0
+            costs[0, action] = loss
+            self._guesses.learn(batch)
         self.versions += 1
         self.current = self.learner.policy()
         if self.settings.exploit == "drawn":
@@ -131,26 +138,37 @@ class Student:
         if place < self.settings.keep:
             self.kept[place] = self.snapshot()
 
-    def _batch(self, features: Features, costs: np.ndarray, weight: float) -> Batch:
-        """One cost-sensitive example as a batch."""
+    def _batch(self, features: Features, actions: int) -> Batch:
+        """One state as a batch, with costs and weight to be filled in."""
         zero, one, nothing = self._zero, self._one, self._nothing
+        # room as in a batch of the engine: as much for each action as the widest one needs
+        widest = int((features.action_stop - features.action_start).max(initial=0))
         slots = Slots(
             start=zero,
             stop=np.array([features.ids.size], np.int64),
             ids=features.ids,
             values=features.values,
-            costs=costs.astype(np.float32)[np.newaxis],
-            weight=np.array([weight], np.float32),
-            action_start=features.action_start.reshape(-1, costs.size),
-            action_stop=features.action_stop.reshape(-1, costs.size),
-            action_ids=features.action_ids,
-            action_values=features.action_values,
+            costs=np.zeros((1, actions), np.float32),
+            weight=np.ones(1, np.float32),
+            action_start=features.action_start.reshape(-1, actions),
+            action_stop=features.action_stop.reshape(-1, actions),
+            action_ids=padded(features.action_ids, actions * widest),
+            action_values=padded(features.action_values, actions * widest),
         )
         return Batch(zero, zero, nothing, nothing, zero, zero, zero, zero, one, np.zeros((1, 3)), slots)
 
     def report(self) -> dict[str, Any]:
         """How many policies there were, and how many features the current one knows."""
         return {"policies": self.versions, "features": self.learner.report()["features"]}
+
+
+def padded(array: np.ndarray, size: int) -> np.ndarray:
+    """An array of at least this size, with zeros at its end."""
+    if array.size >= size:
+        return array
+    made = np.zeros(size, array.dtype)
+    made[: array.size] = array
+    return made
 
 
 def poisson(u: float) -> int:

@@ -1,0 +1,177 @@
+"""Along the trails of a log: what another policy would do in the states that they came through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.bandit.stored import actions_of, share_of, smooth
+from lols.engine.collect import record
+from lols.engine.driver import FusedDriver
+from lols.engine.dual import Kernel, bind, row, start, step
+from lols.engine.memory import make_batch, make_scratch
+from lols.engine.rolling import find_legal, teacher_action
+from lols.engine.scoring import cheapest, gather, new_policy, own_items, score
+from lols.engine.structures import TEACHER, Batch, Data, Policy
+from lols.errors import ConfigurationError, LolsError
+from lols.examples import Examples
+from lols.hashing import mix
+from lols.learners.learner import Learner
+from lols.learners.settings import LearnerSettings
+from lols.space import Reference, SearchSpace
+
+__all__ = ["Followed", "Follower"]
+
+MISFIT = 101  # what can be wrong besides the engine's codes: the trail is not one of this object
+
+
+class Followed(NamedTuple):
+    """States of a log, some to each round: their features, and what a target policy would do there."""
+
+    batch: Batch  # the costs in its slots are to be filled
+    legal: np.ndarray  # [slot, action]
+    target: np.ndarray  # [slot, action]: the chance that the target takes it
+    taken: np.ndarray  # [slot]: the action that was
+
+
+def follow(space, reference, data, policy, by_reference, epsilon, scratch, made, trail):
+    """Walk the logged trails, and write down the features of all states and what the target would do there.
+
+    The actions of round b are `trail[b]`, as many as `made.batch.filled[b]`. `where` says what goes wrong, and where.
+    """
+    where, legal, sight, of, batch = scratch.where, scratch.legal, scratch.sight, data.items, made.batch
+    where[0], where[1], where[2], where[3] = 0, 0, 0, -1
+    new_policy(sight)
+    for b in range(batch.first.size):
+        x, y = row(data.x, b), row(data.y, b)
+        first_item, item_count = own_items(of.first, b)
+        scratch.epoch[0] += 1
+        s = scratch.state[: data.states[b]]
+        s[:] = 0
+        start(space, x, s)
+        f, m = batch.first_feature[b], batch.first_action_feature[b]
+        for t in range(batch.filled[b]):
+            where[1], where[2] = b, t
+            slot, a = batch.first[b] + t, np.int64(trail[b, t])
+            if not find_legal(space, x, s, legal) or a < 0 or a >= legal.size or not legal[a]:
+                where[0] = MISFIT
+            if where[0] != 0:
+                return where[0]
+            made.taken[slot] = a
+            for k in range(legal.size):
+                made.legal[slot, k] = legal[k]
+            gather(space, x, s, item_count, sight, where)
+            if by_reference:
+                best = teacher_action(reference, x, y, s, legal, mix(0, TEACHER), scratch.opinion, where)
+                if best >= 0:
+                    made.target[slot, best] = 1.0
+            else:
+                for c in range(policy.chances.size):
+                    score(space, x, s, legal, policy, c, True, of, first_item, sight, scratch.epoch[0], where)
+                    made.target[slot, cheapest(sight.bits, legal, False, 0)] += share_of(policy.chances, c)
+            smooth(made.legal, made.target, slot, epsilon / data.steps[b])
+            f, m = record(space, x, s, legal, of, first_item, sight, batch.slots, slot, f, m, where)
+            if where[0] != 0:
+                return where[0]
+            step(space, x, s, a)
+        if find_legal(space, x, s, legal):
+            where[0], where[1], where[2] = MISFIT, b, batch.filled[b]
+            return where[0]
+    return where[0]
+
+
+follow_kernel = Kernel(follow)
+
+
+class Follower:
+    """Takes a target policy, or rules, along the trails of a log.
+
+    Parameters
+    ----------
+    space
+        The search space of the log.
+    target
+        The weights of a policy, or a reference that needs no truth and draws nothing.
+    epsilon
+        Shared by as many steps as there may be: the chance with which the target takes a random action instead of its
+        own, as a bandit does that draws every step.
+    compiled
+        False runs the same code as plain Python.
+
+    """
+
+    def __init__(self, space: SearchSpace, target: Policy | Reference, epsilon: float = 0.0, *, compiled: bool = True):
+        self.space, self.epsilon, self.compiled = space, epsilon, compiled
+        self.reference = target if isinstance(target, Reference) else None
+        if self.reference is not None and (self.reference.needs_truth or self.reference.random):
+            raise ConfigurationError(
+                "a reference to evaluate must not need the truth, nor draw at random: give needs_truth=False and "
+                "action(x, y, s)"
+            )
+        if isinstance(target, Reference):
+            target = Learner(LearnerSettings("csoaa", "gd"), space.sizes.actions, averaged=False).policy()
+        elif actions_of(target) != space.sizes.actions:
+            raise ConfigurationError(
+                f"the policy knows {actions_of(target)} actions and the space has {space.sizes.actions}: give a policy "
+                "that was learned in this space"
+            )
+        self.policy = target
+        functions = self.reference.functions() if self.reference is not None else {}
+        self._bound = bind("Space", space.functions()), bind("Reference", functions)
+
+    def __call__(self, ids: Sequence[int], objects: Sequence[Any], trails: Sequence[np.ndarray]) -> Followed:
+        """Walk along trails, each on its object; `ids` name them where something is wrong."""
+        examples = self._encoded(ids, objects)
+        filled = np.array([trail.size for trail in trails], np.int64)
+        for long in np.flatnonzero(filled > examples.steps):
+            raise _misfit(ids[int(long)], int(examples.steps[long]))
+        count, actions = len(trails), self.space.sizes.actions
+        numbers = np.arange(count)
+        batch = make_batch(None, examples, numbers, numbers, np.zeros(count), np.zeros(count))
+        batch.filled[:] = filled
+        slots = batch.slots.start.size
+        made = Followed(
+            batch, np.zeros((slots, actions), np.bool_), np.zeros((slots, actions)), np.zeros(slots, np.int64)
+        )
+        trail = np.zeros((count, int(filled.max(initial=1))), np.int32)
+        for b, taken in enumerate(trails):
+            trail[b, : taken.size] = taken
+        data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
+        scratch = make_scratch(examples, self.policy.chances.size, self.policy.stack.shape[2], self.compiled)
+        by_reference = self.reference is not None
+        arguments = (*self._bound, data, self.policy, by_reference, self.epsilon, scratch, made, trail)
+        error: Exception | None = None
+        try:
+            follow_kernel(self.compiled, *arguments)
+        except Exception as found:
+            error = found
+        if error is not None or scratch.where[0]:
+            b = int(scratch.where[1])
+            if scratch.where[0] == MISFIT:
+                raise _misfit(ids[b], int(scratch.where[2]))
+            driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
+            said = driver.explain(error, scratch, b, lambda: follow_kernel.plain(*arguments))
+            raise type(said)(str(said).replace(f"example {b}", f"decision {ids[b]}", 1)) from error
+        return made
+
+    def _encoded(self, ids: Sequence[int], objects: Sequence[Any]) -> Examples:
+        """The objects in columns; one that cannot be encoded is named by its decision."""
+        try:
+            return Examples(self.space, objects, truth=False)
+        except LolsError:
+            for number, obj in zip(ids, objects):
+                try:
+                    Examples(self.space, [obj], truth=False)
+                except LolsError as error:
+                    said = str(error).removeprefix("example 0").lstrip(":, ")
+                    raise type(error)(f"the object of decision {number}: {said}") from error
+            raise
+
+
+def _misfit(number: int, at: int) -> LolsError:
+    return LolsError(
+        f"decision {number}: its trail leaves the space at step {at}: give the object that it was made for, and the "
+        "same space"
+    )

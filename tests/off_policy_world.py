@@ -1,0 +1,131 @@
+"""A small world for off-policy evaluation: logs of it, and what policies cost in it, computed exactly."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import lols
+from lols.bandit.desk import Desk
+from lols.bandit.log import Decision, Loss
+from lols.bandit.walk import EXPLOIT, EXPLORATIONS, REFERENCE, Way
+from lols.engine.structures import Policy
+from lols.hashing import mix, unit
+from lols.learners.learner import Learner
+from lols.learners.settings import LearnerSettings
+from lols.worlds import tagging_space
+
+LABELS, BETA, WIDTH = 3, 0.5, 0.3
+SPACE = tagging_space(labels=LABELS)
+RULES = lols.Reference(action=lambda x, y, s: x.words[s[0]] % 2, needs_truth=False)
+OBJECTS = [{"words": words} for words in ([1, 2, 3], [4, 1], [5], [2, 5])]
+TRUE = {1: 1, 2: 0, 3: 2, 4: 0, 5: 1}
+
+
+class Entries:
+    """A log that only reads, and counts how often it was read."""
+
+    def __init__(self, entries: list[Decision | Loss]):
+        self.entries, self.readings = entries, 0
+
+    def replay(self) -> Iterator[Decision | Loss]:
+        self.readings += 1
+        yield from self.entries
+
+    def decisions(self) -> int:
+        return sum(isinstance(entry, Decision) for entry in self.entries)
+
+
+def policy_of(tag: Callable[[int], int]) -> Policy:
+    """A policy that gives each word of the small world a tag, whatever else there is."""
+    learner = Learner(LearnerSettings("csoaa", "gd"), LABELS, averaged=False, compiled=False)
+    weights = np.ones((len(TRUE), LABELS), np.float32)
+    for k, word in enumerate(TRUE):
+        weights[k, tag(word)] = 0.5
+        weights[k, (tag(word) + 1) % LABELS] = 0.7
+    features = np.array([lols.feature(0, word) for word in TRUE], np.int64)
+    learner.load(learner.state() | {"shared.features": features, "shared.weights": weights})
+    return learner.policy()
+
+
+GOOD = policy_of(lambda word: TRUE[word])
+MIDDLING = policy_of(lambda word: TRUE[word] if word % 2 else (TRUE[word] + 1) % LABELS)
+POOR = policy_of(lambda word: (TRUE[word] + 2) % LABELS)
+
+
+def loss_of(obj: Any, tags: list[int]) -> float:
+    """The expected loss: wrong tags, and two equal ones side by side."""
+    words = obj["words"]
+    wrong = sum(tag != TRUE[word] for tag, word in zip(tags, words, strict=True)) / len(words)
+    return 0.1 + 0.6 * wrong + 0.3 * any(a == b for a, b in itertools.pairwise(tags))
+
+
+def as_decision(number: int, walk: Any) -> Decision:
+    """A walk as a bandit writes it down."""
+    return Decision(
+        number,
+        walk.step >= 0,
+        *(walk.step, walk.action, walk.by_reference, walk.chance_step, walk.chance_action),
+        *(0, -1, False, walk.propensity),
+        *walk.features,
+        *(walk.legal, walk.predicted, walk.trail, walk.chances),
+    )
+
+
+def logged(
+    desk: Desk, policy: Policy, mode: int, seed: int, rounds: int, *, share: float = 0.5,
+    exploration: str = "uniform", noisy: bool = True,
+) -> tuple[Entries, dict[int, Any]]:  # fmt: skip
+    """A log of objects drawn at random, whose losses are 0 or 1 by chance, or the expected ones.
+
+    Where steps are drawn, each has this share of exploration.
+    """
+    entries: list[Decision | Loss] = []
+    objects = {}
+    for k in range(rounds):
+        obj = objects[k] = OBJECTS[int(unit(mix(mix(seed, 1), k)) * len(OBJECTS))]
+        stream, epsilon = mix(mix(seed, 2), k), share * len(obj["words"])
+        walk = desk.walk(obj, policy, Way(mode, stream, BETA, epsilon, EXPLORATIONS[exploration], WIDTH))
+        loss = loss_of(obj, walk.output)
+        entries.append(as_decision(k, walk))
+        entries.append(Loss(k, float(unit(mix(mix(seed, 3), k)) < loss) if noisy else loss))
+    return Entries(entries), objects
+
+
+def shown(desk: Desk, obj: Any, policy: Policy, *, by_reference: bool = False) -> list[int]:
+    return list(desk.walk(obj, policy, Way(REFERENCE if by_reference else EXPLOIT, 0, BETA, 0.0, 0, WIDTH)).output)
+
+
+def exact_value(
+    desk: Desk, policy: Policy, *, share: float = 0.0, epsilon: float = 0.0, by_reference: bool = False
+) -> float:
+    """The expected loss of following a policy that looks at words only, over all structures.
+
+    A step explores by a share, or by epsilon shared by all steps.
+    """
+    total = 0.0
+    for obj in OBJECTS:
+        own = shown(desk, obj, policy, by_reference=by_reference)
+        for tags in itertools.product(range(LABELS), repeat=len(own)):
+            chance = 1.0
+            for tag, best in zip(tags, own, strict=True):
+                explores = share + epsilon / len(own)
+                chance *= explores / LABELS + (1 - explores) * (tag == best)
+            total += chance * loss_of(obj, list(tags)) / len(OBJECTS)
+    return total
+
+
+def exact_deviation(desk: Desk, policy: Policy, target: Policy) -> float:
+    """The expected loss of a deviation that the target chooses, of policies that look at words only."""
+    total = 0.0
+    for obj in OBJECTS:
+        own, other = shown(desk, obj, policy), shown(desk, obj, target)
+        rules = shown(desk, obj, policy, by_reference=True)
+        for t in range(len(own)):
+            for rest, share in ((rules, BETA), (own, 1 - BETA)):
+                tags = [*own[:t], other[t], *rest[t + 1 :]]
+                total += share * loss_of(obj, tags) / len(own) / len(OBJECTS)
+    return total
