@@ -27,6 +27,7 @@ from lols.space import Reference, SearchSpace
 __all__ = ["Shown", "StructuredBandit"]
 
 EXPLORING = 21  # a purpose of draws
+RATE, ADVICE = 0.1, 0.1  # by default
 REMEMBERED = 100_000  # entries of a log in memory that nobody gave
 
 
@@ -53,8 +54,9 @@ class StructuredBandit:
         The probability with which the reference completes a deviation, else the learned policy.
     exploration, width
         How a deviation's action is drawn: `"uniform"`; `"boltzmann"`, by predicted cost at the temperature `width`;
-        `"plausible"`, among those that seem to cost at most `width` more than the best; or `"bag"`, by the votes of
-        policies that each learned from another resample of the losses, with a share `width` for all actions alike.
+        `"plausible"`, among those that seem to cost at most `width` more than the best (take it larger than `advice`,
+        or only the reference's actions are tried at first); or `"bag"`, by the votes of policies that each learned from
+        another resample of the losses, with a share `width` for all actions alike.
     bag
         How many policies are in the bag.
     randomise
@@ -73,7 +75,8 @@ class StructuredBandit:
         How costs become weights (see `lols.LearnerSettings`).
     advice
         How much cheaper the reference's action seems to be to begin with: the policy then starts out as the reference,
-        and unlearns that where it is wrong. 0 to start from nothing, without that feature.
+        and unlearns that where it is wrong. About what one wrong action costs: 0.1 by default, less where structures
+        are long. 0 to start from nothing, without that feature; so it is for rules that draw at random.
     baseline
         Whether losses are taken relative to their mean so far: the same costs but for a constant, with less noise.
     guard
@@ -113,8 +116,8 @@ class StructuredBandit:
         *,
         epsilon: float | str = 0.1,
         beta: float = 0.5,
-        exploration: str = "uniform",
-        width: float = 0.2,
+        exploration: str = "plausible",
+        width: float = 0.15,
         bag: int = 5,
         randomise: str = "deviation",
         estimator: str = "auto",
@@ -122,7 +125,7 @@ class StructuredBandit:
         keep: int = 10,
         learner: str | LearnerSettings = "csoaa",
         update: str | None = None,
-        advice: float = 0.0,
+        advice: float | None = None,
         baseline: bool = True,
         guard: Guard | bool = False,
         patience: int = 100_000,
@@ -136,11 +139,14 @@ class StructuredBandit:
                 "the reference needs the truth, which a live system does not know: give rules with needs_truth=False"
             )
         if isinstance(learner, str):
-            learner = LearnerSettings(learner, update or ("nag" if learner == "csoaa" else "adagrad"))
+            calm = learner == "csoaa" and update in (None, "nag")
+            learner = LearnerSettings(learner, update or ("nag" if calm else "adagrad"), rate=RATE if calm else None)
         elif update is not None:
             raise ConfigurationError("update has no effect: it is part of the LearnerSettings that were given")
         if estimator == "auto":
             estimator = "mtr" if learner.reduction == "csoaa" else "dr"
+        if advice is None:
+            advice = ADVICE if reference.action is not None and not reference.random else 0.0
         self.settings = BanditSettings(
             epsilon, beta, exploration, width, bag, randomise, estimator, exploit, keep, learner, advice, baseline,
             patience, seed,

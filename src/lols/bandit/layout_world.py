@@ -37,7 +37,7 @@ def layout_world(*, clicks: bool = False, items: int = 8, slots: int = 5, held_o
 
     def full_information(requests: Objects, seed: int) -> Callable[[Objects], list[Any]]:
         learner = LearnerSettings("hinge", "adagrad", margin="weighted")
-        return train(space, requests, rules, learner=learner, passes=1, seed=seed).predict
+        return train(space, requests, rules, learner=learner, passes=1, seed=seed, progress=False).predict
 
     return World(
         name="layout",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from lols.space import Reference, SearchSpace
@@ -30,3 +30,4 @@ class World:
     at_random: Callable[[Any, int], Any]  # an output whose actions are drawn uniformly, for one seed
     full_information: Callable[[Objects, int], Callable[[Objects], list[Any]]]  # learns with the truth, then predicts
     best: Callable[[Any], Any] | None = None  # the best output of all, where it can be found
+    options: Mapping[str, Any] = field(default_factory=dict)  # of a bandit that suits it, where defaults do not

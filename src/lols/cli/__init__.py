@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from lols.cli import evaluate, explain, inspect, predict, train, train_classifier, train_parser, train_pipeline, warmup
+from lols.cli import (
+    bandit,
+    evaluate,
+    explain,
+    inspect,
+    predict,
+    train,
+    train_classifier,
+    train_parser,
+    train_pipeline,
+    warmup,
+)
 from lols.cli.base import app, main
 
 __all__ = [
     "app",
+    "bandit",
     "evaluate",
     "explain",
     "inspect",
