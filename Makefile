@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 
-.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier study clean
+.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier bench-regret study clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -50,6 +50,10 @@ bench-parsing: $(BENCH)  ## measure the parser against other systems (needs the 
 bench-classifier: $(BENCH)  ## measure the classifier against other systems (needs the data)
 	@echo "==> benchmarks/classifier.py"
 	@$(BIN)/python benchmarks/classifier.py
+
+bench-regret: $(DEV)  ## measure how fast the bandit's regret falls
+	@echo "==> benchmarks/regret.py"
+	@$(BIN)/python benchmarks/regret.py
 
 study: $(DEV)  ## which roll-out, which coin, which learner (needs the data)
 	@echo "==> benchmarks/study.py"

@@ -24,9 +24,11 @@ _HOME = {
     "SearchSpace": "space",
     "Sizes": "space",
     "SpaceError": "errors",
+    "StructuredBandit": "bandit.bandit",
     "Tagger": "estimators.tagger",
     "Trainer": "trainer",
     "algorithm": "algorithms",
+    "certify": "certificates.certify",
     "checks": "",
     "emit": "features",
     "explain": "algorithms",
@@ -52,10 +54,12 @@ __all__ = [
     "SearchSpace",
     "Sizes",
     "SpaceError",
+    "StructuredBandit",
     "Tagger",
     "Trainer",
     "__version__",
     "algorithm",
+    "certify",
     "checks",
     "emit",
     "explain",
@@ -70,6 +74,8 @@ __all__ = [
 if TYPE_CHECKING:
     import lols.checks as checks
     from lols.algorithms import Algorithm, algorithm, explain
+    from lols.bandit.bandit import StructuredBandit
+    from lols.certificates.certify import certify
     from lols.errors import LolsError, SpaceError
     from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.parser import Parser

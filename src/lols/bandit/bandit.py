@@ -154,21 +154,56 @@ class StructuredBandit:
         self.space, self.reference = with_advice(space, reference) if advice else space, reference
         self.guard: Guard | None = (Guard() if guard else None) if isinstance(guard, bool) else guard
         self._epsilon = epsilon_schedule(epsilon, space.sizes.actions)
-        self._student = Student(self.settings, self.space, compiled=compiled)
-        votes = self._student.votes if exploration == BAG else None
-        self._desk = Desk(self.space, reference, self._student.learner.columns, votes=votes, compiled=compiled)
-        self._pending: dict[
-            int, Decision | bool
-        ] = {}  # what explored and waits for its loss; else, whether by the rules
-        self._counts = {"decisions": 0, "explored": 0, "losses": 0, "ignored": 0, "late": 0, "loss": 0.0}
+        self._compiled = compiled
         self._one_at_a_time = threading.RLock()
+        self._begin()
         self.log = self._opened(log, durability)
         try:
-            for entry in self.log.replay():
-                self._take(entry)
+            self._replay()
         except BaseException:
             self.close()
             raise
+
+    def _begin(self) -> None:
+        """Know nothing yet."""
+        settings, compiled = self.settings, self._compiled
+        if self.guard is not None:  # one of its own: another bandit may have been given the same
+            self.guard = Guard(self.guard.confidence, self.guard.memory)
+        self._student = Student(settings, self.space, compiled=compiled)
+        votes = self._student.votes if settings.exploration == BAG else None
+        self._desk = Desk(self.space, self.reference, self._student.learner.columns, votes=votes, compiled=compiled)
+        # what waits for its loss: decisions that explored; of others, whether the reference was shown
+        self._pending: dict[int, Decision | bool] = {}
+        self._counts = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
+        self._behind = False  # whether the log may know more than the policy
+
+    def _replay(self) -> None:
+        for entry in self.log.replay():
+            self._take(entry)
+
+    def _catch_up(self) -> None:
+        """After an interrupt between writing an entry and having learned from it: begin again from the log."""
+        if self._behind:
+            before = {**vars(self)}
+            try:
+                self._begin()
+                self._replay()
+            except BaseException:
+                vars(self).update(before)
+                raise
+
+    def _write(self, entry: Decision | Loss) -> bool:
+        """Write an entry, and take what follows from it; False for a second loss."""
+        self._behind = True
+        try:
+            written = self.log.append(entry)
+        except LolsError:  # nothing was written
+            self._behind = False
+            raise
+        if written:
+            self._take(entry)
+        self._behind = False
+        return written
 
     def _opened(self, log: Log | str | os.PathLike[str] | None, durability: Durability | None) -> Log:
         if isinstance(log, (str, os.PathLike)):
@@ -192,6 +227,7 @@ class StructuredBandit:
     def decide(self, obj: Any) -> Shown:
         """What to show for an object; written to the log before it is returned."""
         with self._one_at_a_time:
+            self._catch_up()
             number = self.log.decisions()
             stream = mix(mix(self.settings.seed, 0xBA4D), number)
             mode = self._mode(stream, self._epsilon(number))
@@ -215,8 +251,7 @@ class StructuredBandit:
                 trail=walk.trail,
                 chances=walk.chances,
             )
-            self.log.append(decision)
-            self._take(decision)
+            self._write(decision)
             return Shown(number, walk.output, decision.explored)
 
     def _mode(self, stream: int, epsilon: float) -> int:
@@ -250,10 +285,8 @@ class StructuredBandit:
     def learn(self, id: int, loss: float) -> None:
         """Take the loss of what was shown: later, in any order; a second one for the same decision is ignored."""
         with self._one_at_a_time:
-            if self.log.append(Loss(id, loss)):
-                self._take(Loss(int(id), float(loss)))
-            else:
-                self._counts["ignored"] += 1
+            self._catch_up()
+            self._write(Loss(id, loss))
 
     def _take(self, entry: Decision | Loss) -> None:
         """What follows from an entry of the log, now and when the log is replayed."""
@@ -270,27 +303,29 @@ class StructuredBandit:
             if oldest <= entry.id - self.settings.patience:
                 del pending[oldest]
             return
+        loss = float(entry.loss)  # a log in memory may have kept another kind of number
         counts["losses"] += 1
-        counts["loss"] += entry.loss
+        counts["loss"] += loss
         decision = pending.pop(entry.id, None)
         if decision is None:
             counts["late"] += 1
         elif isinstance(decision, Decision):
             mean = counts["loss"] / counts["losses"] if self.settings.baseline else 0.0
-            self._student.learn(decision, entry.loss - mean)
+            self._student.learn(decision, loss - mean)
             if self.guard is not None and self.settings.randomise == STEPS:
-                self.guard.saw(entry.loss, by_reference=False)
+                self.guard.saw(loss, by_reference=False)
         elif self.guard is not None:
-            self.guard.saw(entry.loss, by_reference=decision)
+            self.guard.saw(loss, by_reference=decision)
 
     # --- what is known ---
 
     def report(self) -> dict[str, Any]:
         """Counts: decisions, how many explored, losses, their sum and mean, second ones ignored, too late, awaited."""
-        counts = self._counts
-        mean = counts["loss"] / counts["losses"] if counts["losses"] else None
-        made = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
-        return made if self.guard is None else {**made, "trusted": self.guard.trusted}
+        with self._one_at_a_time:
+            counts = {**self._counts, "ignored": self.log.duplicates()}
+            mean = counts["loss"] / counts["losses"] if counts["losses"] else None
+            made = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
+            return made if self.guard is None else {**made, "trusted": self.guard.trusted}
 
     def policy(self) -> Policy:
         """The policy that acts when nothing is explored, as a copy; of drawn ones, the last."""

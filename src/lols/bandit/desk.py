@@ -198,10 +198,10 @@ class Desk:
             examples.widest_item,
         )
         if any(n > r for n, r in zip(need, self._room, strict=True)):
-            self._room = need
             self._scratch = make_scratch(examples, 1, self.columns, self.compiled)
             one = np.zeros(1, np.int64)
             self._slots = make_batch(None, examples, one, one, np.zeros(1), np.zeros(1)).slots
+            self._room = need
         assert self._scratch is not None and self._slots is not None
         return self._scratch, self._slots
 

@@ -99,8 +99,9 @@ class SqliteLog:
                 self._run(_ADD_REPEATED, row[:-1])
                 self._duplicates += 1
                 return False
-            except KeyboardInterrupt:  # perhaps after writing and before counting
-                self._count()
+            except BaseException as error:
+                if not isinstance(error, LolsError):  # an interrupt, perhaps after writing and before counting
+                    self._count()
                 raise
 
     def replay(self) -> Iterator[Decision | Loss]:
