@@ -230,9 +230,10 @@ class StructuredBandit:
             self._catch_up()
             number = self.log.decisions()
             stream = mix(mix(self.settings.seed, 0xBA4D), number)
-            mode = self._mode(stream, self._epsilon(number))
+            epsilon = self._epsilon(number)
+            mode = self._mode(stream, epsilon)
             policy, which = (self._student.current, -1) if mode == EXPLORE else self._student.exploiting(stream)
-            walk = self._walk(obj, policy, mode, stream, self._epsilon(number))
+            walk = self._walk(obj, policy, mode, stream, epsilon)
             decision = Decision(
                 id=number,
                 explored=walk.step >= 0,

@@ -56,13 +56,10 @@ ARRAYS = {
     **{"action_start": "<i8", "action_stop": "<i8", "action_ids": "<i8", "action_values": "<f4"},
     **{"legal": "?", "predicted": "<f4", "trail": "<i4", "chances": "<f4"},
 }
-_TOGETHER = [
-    (Decision._fields.index(one), Decision._fields.index(other))
-    for one, other in (("ids", "values"), ("action_ids", "action_values"), ("action_start", "action_stop"))
-]
+_TOGETHER = [("ids", "values"), ("action_ids", "action_values"), ("action_start", "action_stop")]
 _DTYPES = [np.dtype(kind) for kind in ARRAYS.values()]
 _NATIVE = [dtype.newbyteorder("=") for dtype in _DTYPES]
-_KINDS = [(dtype, 1) for dtype in _NATIVE]
+_ONES = [1] * len(_NATIVE)
 _SCALARS = struct.Struct("<q?qq?ddqq?d")  # the fields of a decision up to its arrays
 _LOSS = struct.Struct("<qd")
 _COUNT = len(Decision._fields) - len(ARRAYS)
@@ -86,16 +83,16 @@ def _check_decision(entry: Decision, count: int) -> None:
     """Refuse what does not follow `count` decisions, or would not come back bit for bit."""
     if entry.id != count:
         raise LolsError(f"decision {entry.id!r} is out of order: the log holds {count}, so the next is {count}")
-    if [(getattr(array, "dtype", None), getattr(array, "ndim", 0)) for array in entry[_COUNT:]] != _KINDS:
+    if not _is_sound(entry):
         for array, dtype, name in zip(entry[_COUNT:], _NATIVE, ARRAYS):
             if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
                 found = f"{array.dtype}, {array.ndim}-d" if isinstance(array, np.ndarray) else type(array).__name__
                 raise LolsError(f"decision {entry.id}: {name} is {found}: give a 1-d array of {dtype}")
-    for one, other in _TOGETHER:
-        arrays: Any = entry[one], entry[other]
-        if len(arrays[0]) != len(arrays[1]):
-            names = f"{Decision._fields[one]} and {Decision._fields[other]}"
-            raise LolsError(f"decision {entry.id}: {names} differ in length: give one for each of the others")
+        for one, other in _TOGETHER:
+            if len(getattr(entry, one)) != len(getattr(entry, other)):
+                raise LolsError(
+                    f"decision {entry.id}: {one} and {other} differ in length: give one for each of the others"
+                )
     if len(entry.chances) not in (0, len(entry.trail)):
         raise LolsError(f"decision {entry.id}: {len(entry.chances)} chances for {len(entry.trail)} actions: give all")
     try:
@@ -109,6 +106,21 @@ def _check_decision(entry: Decision, count: int) -> None:
     ):
         if not 0 <= chance <= 1 + _ROUNDING:
             raise LolsError(f"decision {entry.id}: {name} is {chance}: a probability lies between 0 and 1")
+
+
+def _is_sound(entry: Decision) -> bool:
+    """Whether all arrays are of the kind and length that they should be, found out quickly."""
+    arrays: Any = entry[_COUNT:]
+    try:
+        return (
+            [array.dtype for array in arrays] == _NATIVE
+            and [array.ndim for array in arrays] == _ONES
+            and entry.ids.size == entry.values.size
+            and entry.action_ids.size == entry.action_values.size
+            and entry.action_start.size == entry.action_stop.size
+        )
+    except AttributeError:
+        return False
 
 
 def check_loss(loss: float) -> None:

@@ -17,6 +17,15 @@ NO_ITEMS = Items(
 )
 
 
+class One(Examples):
+    """A data set of one example, without truth, as the space's functions see it."""
+
+    seen: Any
+
+    def example(self, index: int) -> tuple[Any, Any]:
+        return self.seen, self.y
+
+
 class OneByOne:
     """Encodes one object after the other.
 
@@ -27,6 +36,7 @@ class OneByOne:
         self.space = space
         self._settings = Examples.from_columns(space, 0, {}).x
         self._nothing = record_class(())()
+        self._classes: dict[tuple[str, ...], type] = {}  # of examples with these columns
 
     def __call__(self, obj: Any) -> Examples:
         """An object as a data set of one, without truth."""
@@ -41,23 +51,32 @@ class OneByOne:
             columns = [_column(value) for value in x.values()]
         except Exception:
             return None
-        if any(column is None for column in columns) or space.items is not None:
+        if None in columns or space.items is not None:
             return None
-        settings = self._settings
-        names = (*x, *settings._fields)
-        if len(set(names)) != len(names):
+        made_of = self._class(tuple(x))
+        if made_of is None:
             return None
-        made = Examples.__new__(Examples)
+        made = One.__new__(One)
         made.space, made.count, made.has_truth = space, 1, False
-        made.x = record_class(names)(*columns, *settings)
+        made.x = made_of(*columns, *self._settings)
         made.y, made.items = self._nothing, NO_ITEMS
         made.widest_item = 0
         try:
-            seen = type(made.x)(*(view(column, 0) for column in made.x))
-            made.states, made.steps = (_size(size, seen) for size in (space.sizes.state, space.sizes.steps))
+            made.seen = made_of(*[view(column, 0) for column in made.x])
+            made.states, made.steps = (_size(size, made.seen) for size in (space.sizes.state, space.sizes.steps))
         except Exception:
             return None
         return made if made.states[0] >= 0 and made.steps[0] >= 0 else None
+
+    def _class(self, columns: tuple[str, ...]) -> type | None:
+        """The class of examples with these columns; None where they clash with settings."""
+        found = self._classes.get(columns)
+        if found is None:
+            names = (*columns, *self._settings._fields)
+            if len(set(names)) != len(names):
+                return None
+            found = self._classes[columns] = record_class(names)
+        return found
 
 
 def _column(value: Any) -> Ragged | Scalar | None:
