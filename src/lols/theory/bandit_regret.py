@@ -19,6 +19,7 @@ from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
 from lols.theory.bandit_worlds import BanditWorld, Exact, tree_reference, tree_space
+from lols.theory.theorem3 import LeftSide, RightSide
 
 __all__ = [
     "LEARNERS",
@@ -49,32 +50,6 @@ LARGEST = 62  # bits of a policy's code
 
 
 # --- the two sides of Theorem 3 ---------------------------------------------------------------------------------------
-
-
-class LeftSide(NamedTuple):
-    """Theorem 3's left side: β (J - J_ref) + (1 - β) Σ_t (J - min_π E[Q(s, π)])."""
-
-    beta: float
-    to_reference: float  # J - J_ref: negative where the rules are beaten
-    to_deviations: float  # Σ_t (J - min_π E[Q(s, π)]), one π for all policies that the averaged one may be
-    each: float  # the same where every policy is compared with its own best π: what the proof bounds
-
-    @property
-    def value(self) -> float:
-        """The left side as it stands."""
-        return self.beta * self.to_reference + (1.0 - self.beta) * self.to_deviations
-
-    @property
-    def most(self) -> float:
-        """The left side with every policy's own deviations: never less, and what the proof bounds."""
-        return self.beta * self.to_reference + (1.0 - self.beta) * self.each
-
-
-class RightSide(NamedTuple):
-    """Theorem 3's right side, and the part of it that no learner in the class could avoid."""
-
-    full: float  # T δ_N
-    of_class: float  # T δ_class: what remains of it for the best policy in hindsight
 
 
 def left_side(world: BanditWorld, tables: np.ndarray, weights: np.ndarray, beta: float) -> LeftSide:

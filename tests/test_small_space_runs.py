@@ -1,0 +1,23 @@
+"""The library's own training on small spaces: the space keeps its contract, and is the same compiled or not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lols.checks import check_space
+from lols.theory.small_space_runs import layered_reference, layered_space, start_example, train_lols
+from lols.theory.small_spaces import random_space
+
+
+def test_the_space_keeps_its_contract() -> None:
+    space = random_space(np.random.default_rng(2), steps=3, actions=3)
+    inputs = [start_example(space, s) for s in range(space.start.size)]
+    check_space(layered_space(), inputs, layered_reference())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_policies_are_the_same_compiled_or_not(seed: int) -> None:
+    space = random_space(np.random.default_rng(seed), steps=3, actions=2 + seed % 2)
+    one, other = (train_lols(space, 30, 0.5, seed=seed, compiled=compiled) for compiled in (True, False))
+    assert one.tolist() == other.tolist()
