@@ -3,17 +3,43 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
 
-__all__ = ["bandit_curves", "check_plot", "confusion"]
+if TYPE_CHECKING:
+    from lols.plots_certify import regret_plot
+    from lols.plots_reproduce import beta_sweep, heat_map, learning_curves, regret_slope, write_plots
+    from lols.plots_theory import gap_curves, snake_growth, tightness
+
+__all__ = [
+    "bandit_curves",
+    "beta_sweep",
+    "check_plot",
+    "confusion",
+    "gap_curves",
+    "heat_map",
+    "learning_curves",
+    "regret_plot",
+    "regret_slope",
+    "snake_growth",
+    "tightness",
+    "write_plots",
+]
+
+# Drawings that live in files of their own, which are loaded when one of them is asked for.
+_HOME = {
+    **dict.fromkeys(("beta_sweep", "heat_map", "learning_curves", "regret_slope", "write_plots"), "plots_reproduce"),
+    **dict.fromkeys(("gap_curves", "snake_growth", "tightness"), "plots_theory"),
+    "regret_plot": "plots_certify",
+}
 
 ENDINGS = (".png", ".svg", ".pdf")
 NUMBERED = 16  # classes up to which there are numbers in the cells
@@ -24,6 +50,16 @@ LONGEST = 24  # characters of a class's name
 APART = 0.055  # of the height of a picture: from one label beside it to the next
 SQUASHED = 0.45  # the share of the height that a line far from all others may take
 BLUE, GREY, GREEN, RED = "#1f5fa8", "#555555", "#2b7a3d", "#a8431f"
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'lols.plots' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"lols.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 
 
 def confusion(scores: Any, path: str | os.PathLike[str]) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from lols.cli import (
     bandit,
+    certify,
     evaluate,
     explain,
     inspect,
     predict,
+    reproduce,
     train,
     train_classifier,
     train_parser,
@@ -19,11 +21,13 @@ from lols.cli.base import app, main
 __all__ = [
     "app",
     "bandit",
+    "certify",
     "evaluate",
     "explain",
     "inspect",
     "main",
     "predict",
+    "reproduce",
     "train",
     "train_classifier",
     "train_parser",

@@ -1,0 +1,108 @@
+"""One sentence of advice, by written rules on the numbers of a certificate: the first rule that holds speaks.
+
+| rule | holds if | verdict |
+|---|---|---|
+| 1 | the hindsight regret, at the upper end of its interval, is at most 5 % of the loss | locally optimal |
+| 2 | the in-class regret is there, and the teacher had no part in training | more passes |
+| 3 | the in-class regret is there, and policies fitted on the costs of training take away half of it | more passes |
+| 4 | the in-class regret is there | the teacher |
+| 5 | otherwise | the features |
+
+An in-class regret *is there* if its whole interval is above 0 and it is at least 5 % of the hindsight regret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lols.certificates.intervals import Estimate
+from lols.certificates.training import Training
+
+__all__ = ["LOCALLY_OPTIMAL", "PASSES", "VERDICTS", "Advice", "Regrets", "advise"]
+
+SMALL = 0.05
+HALF = 0.5
+LOCALLY_OPTIMAL = "locally optimal"
+PASSES = "more passes would help"
+TEACHER = "the teacher is the bottleneck"
+FEATURES = "the features are the bottleneck"
+VERDICTS = (LOCALLY_OPTIMAL, PASSES, TEACHER, FEATURES)
+
+
+@dataclass(frozen=True)
+class Regrets:
+    """Regret to one-step deviations under some costs: with hindsight, and within the class of policies."""
+
+    hindsight: Estimate
+    in_class: Estimate
+
+    @property
+    def there(self) -> bool:
+        """Whether some policy of the class is known to do better, by more than a little."""
+        return self.in_class.positive and self.in_class.value >= SMALL * self.hindsight.value
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What stands in the way of a better policy, which rule says so, and what to do."""
+
+    rule: int
+    verdict: str
+    sentence: str
+
+
+def advise(
+    loss: Estimate, teacher: Estimate, own: Regrets, retrained: Estimate, training: Training, fitted: int
+) -> Advice:
+    """Apply the rules: `own` are regrets under roll-outs by the policy itself.
+
+    `retrained` is how much of them goes away with policies that are fitted on the costs of training, `teacher` the
+    teacher's loss, and `fitted` how many examples the policies of the same class were fitted on.
+
+    >>> from lols.algorithms import LOLS
+    >>> from lols.learners.settings import LearnerSettings
+    >>> how = Training(LOLS, 0.5, 0.0, LearnerSettings("hinge", "adagrad"), True, 5)
+    >>> much, none = Estimate(0.5, 0.4, 0.6), Estimate(0.0, 0.0, 0.0)
+    >>> advise(Estimate(1.0, 0.9, 1.1), none, Regrets(much, none), none, how, 100).verdict
+    'the features are the bottleneck'
+    """
+    rule = _rule(loss, own, retrained, training)
+    share = own.in_class.value / own.hindsight.value if own.hindsight.value > 0.0 else 0.0
+    gain = f"{own.in_class.value:.3g} of a hindsight regret of {own.hindsight.value:.3g} ({100 * share:.0f} %)"
+    if rule == 1:
+        rest = "its loss is 0" if loss.value == 0.0 else "what it still loses takes several changes at once"
+        words = f"no single decision, changed with hindsight, would make it much better; {rest}."
+        return Advice(rule, LOCALLY_OPTIMAL, f"Locally optimal: {words}")
+    if rule in (2, 3):
+        words = f"a policy of the same class, fitted on {fitted:,} others, takes away {gain}"
+        return Advice(rule, PASSES, f"More passes would help: {words}; train longer, or on more data like this.")
+    if rule == 4:
+        words = f"a policy of the same class takes away {gain}, which the costs of its training do not show"
+        return Advice(rule, TEACHER, f"The teacher is the bottleneck: {words}; {_way_out(training, teacher)}.")
+    words = (
+        f"with hindsight, single decisions cost {own.hindsight.value:.3g}, but no policy of the same class, fitted on "
+    )
+    words += f"{fitted:,} others, did much better"
+    return Advice(rule, FEATURES, f"The features are the bottleneck: {words}; give it more to look at.")
+
+
+def _rule(loss: Estimate, own: Regrets, retrained: Estimate, training: Training) -> int:
+    if own.hindsight.high <= SMALL * loss.value:
+        return 1
+    if not own.there:
+        return 5
+    if not training.taught:
+        return 2
+    return 3 if retrained.positive and retrained.value >= HALF * own.in_class.value else 4
+
+
+def _way_out(training: Training, teacher: Estimate) -> str:
+    """What would free the policy of its teacher."""
+    ways = []
+    if training.beta_in > 0.0:
+        ways.append("roll in with the learned policy")
+    if training.beta is None or training.beta == 1.0:
+        ways.append("roll out with a mixture (lols)")
+    elif training.beta > 0.0:
+        ways.append(f"lower β (now {training.beta:.2g})")
+    return " and ".join(ways) + (", or find a better teacher" if teacher.value > 0.0 else "")

@@ -1,0 +1,257 @@
+"""`lols.certify`: measure a trained policy against its teacher and against its own one-step deviations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lols.certificates.advice import Regrets, advise
+from lols.certificates.certificate import Certificate, Theorem
+from lols.certificates.choosing import drawn, some
+from lols.certificates.deviations import Deviations, collect_deviations
+from lols.certificates.fitting import crossed
+from lols.certificates.intervals import RESAMPLES, estimates
+from lols.certificates.places import Naming, by_decision, by_step
+from lols.certificates.training import Training, training_of
+from lols.engine.driver import FusedDriver
+from lols.engine.structures import following
+from lols.errors import ConfigurationError, LolsError
+from lols.examples import Examples
+from lols.model import Model
+from lols.progress import Progress
+from lols.space import Reference
+
+__all__ = ["LIMIT", "Case", "certify", "certify_case"]
+
+LIMIT = 2000
+FEWEST = 12  # examples: halves of a half are to be learned from
+TOP = 10
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy, the examples that it is judged by, its teacher, and what actions are called."""
+
+    model: Model
+    examples: Examples
+    reference: Reference
+    naming: Naming
+    of: int  # how many examples there were to draw from
+    teacher: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def certify(
+    model: Any,
+    objects: Iterable[Any] | Examples | tuple[Any, ...],
+    reference: Reference | str | None = None,
+    *,
+    limit: int | None = LIMIT,
+    seed: int = 0,
+    names: Sequence[str] | Callable[[int], str] | None = None,
+    top: int = TOP,
+    resamples: int = RESAMPLES,
+    threads: int = 1,
+    progress: bool | None = None,
+) -> Certificate:
+    """Say what Theorem 3 of the paper says about a policy, and what stands in its way.
+
+    Parameters
+    ----------
+    model
+        A `lols.Model`; or a trained `Tagger`, `Parser` or `CostSensitiveClassifier`.
+    objects
+        Labelled objects for the space's `encode`, or `Examples`; for an estimator a pair of inputs and truths, as for
+        its `fit`. Give data that training did not see.
+    reference
+        The teacher. An estimator knows its own, and takes the name of another.
+    limit
+        The most examples that are looked at, drawn by the seed; None for all. Every action of every state is tried.
+    names
+        What the actions are called in `by_decision`; by default by their numbers.
+    top
+        How many decisions are listed.
+    resamples
+        Draws of the bootstrap behind the intervals.
+    threads
+        Threads that share the roll-outs; they do not change the result.
+
+    Examples
+    --------
+    Figure 3(c) of the paper: a policy whose teacher rolled out never learns that the way it did not go ends better,
+    since the teacher would spoil it.
+
+    >>> import lols
+    >>> from lols.theory.small_worlds import out_reference, world_reference, world_space
+    >>> world = out_reference()
+    >>> model = lols.train(world_space(), [world] * 20, world_reference(), roll_out="reference", compiled=False)
+    >>> made = lols.certify(model, [world] * 20, world_reference(), names=["first", "second"])
+    >>> made.verdict
+    'the teacher is the bottleneck'
+
+    """
+    if isinstance(model, Model):
+        if not isinstance(reference, Reference):
+            raise ConfigurationError("certify needs the teacher of a model of your own space: give a lols.Reference")
+        case = _case(model, objects, reference, limit, seed, names)
+    else:
+        from lols.certificates.tasks import case_of
+
+        if isinstance(reference, Reference) or names is not None:
+            raise ConfigurationError("an estimator has teachers and actions of its own: name one of its teachers")
+        case = case_of(model, objects, reference, limit=check_limit(limit), seed=seed)
+    return certify_case(case, seed=seed, top=top, resamples=resamples, threads=threads, progress=progress)
+
+
+def check_limit(limit: int | None) -> int | None:
+    """A limit that leaves enough examples."""
+    if limit is not None and limit < FEWEST:
+        raise ConfigurationError(f"limit is {limit}: a certificate needs at least {FEWEST} examples")
+    return limit
+
+
+def _case(
+    model: Model,
+    objects: Iterable[Any] | Examples,
+    reference: Reference,
+    limit: int | None,
+    seed: int,
+    names: Sequence[str] | Callable[[int], str] | None,
+) -> Case:
+    """The case of a space of the user's own."""
+    check_limit(limit)
+    if isinstance(objects, Examples):
+        of = len(objects)
+        examples = some(objects, drawn(of, limit, seed)) if limit is not None and of > limit else objects
+    else:
+        listed = list(objects)
+        of = len(listed)
+        examples = Examples(model.space, [listed[k] for k in drawn(of, limit, seed).tolist()], truth=True)
+    if names is None or callable(names):
+        name: Callable[[int], str] = str if names is None else names
+    elif len(names) != model.space.sizes.actions:
+        raise ConfigurationError(f"names has {len(names)} entries; the space has {model.space.sizes.actions} actions")
+    else:
+        name = list(names).__getitem__
+    return Case(model, examples, reference, Naming(lambda _, action: name(action)), of, reference.name)
+
+
+def certify_case(
+    case: Case,
+    *,
+    seed: int = 0,
+    top: int = TOP,
+    resamples: int = RESAMPLES,
+    threads: int = 1,
+    progress: bool | None = None,
+) -> Certificate:
+    """The certificate of a case."""
+    model, examples = case.model, case.examples
+    _check(case, resamples)
+    training = training_of(model)
+    follow = following(model.plan.seed, False)
+    costly = _costly(training)
+    with (
+        FusedDriver(model.space, examples, case.reference, threads=threads, compiled=model.compiled) as driver,
+        Progress(progress, (2 + (costly is not None)) * int(examples.steps.sum()), "certifying", "steps") as bar,
+    ):
+        predictions = driver.predict(model.policy, follow)
+        taken = predictions.all_actions()
+        loss = driver.losses(predictions, model.policy)
+        teacher_loss = driver.losses(driver.follow_teacher(follow, model.policy), model.policy)
+        each: dict[str, Any] = {"seed": seed, "bar": bar}
+        own = collect_deviations(model, driver, case.reference, training.deviating("learned", "learned"), **each)
+        whole = int(examples.steps.sum())
+        taught = collect_deviations(
+            model, driver, case.reference, training.deviating("learned", "reference"), **each, done=whole
+        )
+        shown = None
+        if costly is not None:
+            chosen = training.deviating(*costly)
+            shares: dict[str, Any] = {"beta": training.beta or 0.0, "beta_in": training.beta_in}
+            shown = collect_deviations(model, driver, case.reference, chosen, **each, **shares, done=2 * whole)
+        bar.say("fitting")
+        hindsight, by_teacher = own.regrets(taken), taught.regrets(taken)
+        better = own.choices(model.policy, best=True)
+        fit = crossed(own, taken, model.policy, training, seed)
+        in_class = hindsight - own.regrets(fit.actions(own, taken))
+        trained, trained_taken = _trained(own, taught, shown, taken, model, training)
+        trained_fit = crossed(trained, trained_taken, model.policy, training, seed)
+        trained_hindsight = trained.regrets(trained_taken)
+        trained_gain = trained_hindsight - trained.regrets(trained_fit.actions(trained, trained_taken))
+        retrained = hindsight - own.regrets(trained_fit.actions(own, taken))
+    sums = [own.by_example(values) for values in (hindsight, in_class, by_teacher)]
+    columns = [loss, teacher_loss, loss - teacher_loss, *sums[:2]]
+    columns += [trained.by_example(values) for values in (trained_hindsight, trained_gain)]
+    columns.append(own.by_example(retrained))
+    beta = training.beta
+    if beta is not None:
+        columns.append(beta * (loss - teacher_loss) + (1.0 - beta) * sums[1])
+        columns.append(beta * sums[2] + (1.0 - beta) * sums[0])
+    found = estimates(columns, seed, resamples)
+    regrets = Regrets(found[3], found[4]), Regrets(found[5], found[6])
+    return Certificate(
+        examples=len(examples),
+        of=case.of,
+        decisions=taken.size,
+        reference=case.teacher or case.reference.name,
+        algorithm=training.algorithm.name,
+        roll_in=training.algorithm.roll_in,
+        roll_out=training.algorithm.roll_out,
+        loss=found[0],
+        teacher_loss=found[1],
+        regret_to_teacher=found[2],
+        hindsight=found[3],
+        in_class=found[4],
+        retrained=found[7],
+        training=regrets[1],
+        theorem=None if beta is None else Theorem(beta, found[8], found[9]),
+        by_step=by_step(own, hindsight, in_class, seed, resamples),
+        by_decision=by_decision(own, taken, better, hindsight, in_class, case.naming, top, seed, resamples),
+        advice=advise(found[0], found[1], regrets[0], found[7], training, len(examples) // 2),
+        fitted=fit.fits,
+        notes=case.notes,
+    )
+
+
+def _check(case: Case, resamples: int) -> None:
+    policies = case.model.policy.chances.size
+    if policies > 1:
+        raise ConfigurationError(
+            f"the policy draws one of {policies} at every state, as searn's do, so that no deviation has a cost of its "
+            "own: certify a model of another algorithm"
+        )
+    if len(case.examples) < FEWEST:
+        raise LolsError(f"there are {len(case.examples)} examples: a certificate needs at least {FEWEST}")
+    if resamples < 1:
+        raise ConfigurationError(f"resamples is {resamples}; it must be at least 1")
+
+
+def _costly(training: Training) -> tuple[str, str] | None:
+    """Who rolled in and out in training, where its costs do not follow from those of teacher and learner."""
+    into = "reference" if training.beta_in == 1.0 else "learned" if training.beta_in == 0.0 else "mixture"
+    if into == "learned" and training.beta is not None:
+        return None
+    out = "none" if training.beta is None else training.algorithm.roll_out
+    return into, out
+
+
+def _trained(
+    own: Deviations,
+    taught: Deviations,
+    shown: Deviations | None,
+    taken: np.ndarray,
+    model: Model,
+    training: Training,
+) -> tuple[Deviations, np.ndarray]:
+    """The states and costs that training would give this policy, and what it does there."""
+    if shown is not None:
+        return shown, shown.choices(model.policy)
+    beta = training.beta
+    if beta in (0.0, 1.0):
+        return (own, taken) if beta == 0.0 else (taught, taken)
+    assert beta is not None
+    return own.with_costs(beta * taught.costs + (1.0 - beta) * own.costs), taken

@@ -1,0 +1,137 @@
+"""The in-class regret: could a policy of the same class (features, learner) do better on these deviations?
+
+Half of the examples are fitted, the other half is judged, and then the other way round: what is gained was not learned
+by heart. The policy itself is of its class, too: a fit that does not help within its own half is not used, and the
+policy then stands in for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.certificates.deviations import Deviations
+from lols.certificates.training import Training
+from lols.engine.structures import Policy
+from lols.engine.table import features_by_row, is_fixed
+from lols.hashing import mix
+from lols.learners.learner import Learner
+from lols.learners.settings import LearnerSettings
+from lols.trainer import frozen, shuffled
+
+__all__ = ["ITSELF", "Crossed", "Fit", "crossed", "fit_policy", "ways"]
+
+ITSELF = "the policy itself"
+
+
+class Fit(NamedTuple):
+    """A way to fit: with which settings, and whether from where the policy stands or anew."""
+
+    name: str
+    settings: LearnerSettings
+    onward: bool
+
+
+class Crossed(NamedTuple):
+    """Two policies, each fitted on one half of the examples, with the other half; None stands for the policy itself."""
+
+    judged: tuple[np.ndarray, np.ndarray]
+    policies: tuple[Policy | None, Policy | None]
+    fits: tuple[str, str]
+
+    def actions(self, deviations: Deviations, taken: np.ndarray) -> np.ndarray:
+        """What they do at each state of the half that they were not fitted on; `taken` is what the policy itself does.
+
+        The deviations may be others than those that were fitted, if they are of the same examples.
+        """
+        made = taken.copy()
+        for judged, policy in zip(self.judged, self.policies, strict=True):
+            if policy is not None:
+                there = deviations.states_of(judged)
+                made[there] = deviations.choices(policy, there)
+        return made
+
+
+def ways(settings: LearnerSettings) -> list[Fit]:
+    """Ways to fit a policy of the class: the learner of training, also at its default rate, anew or from the policy.
+
+    >>> [way.name for way in ways(LearnerSettings("hinge", "adagrad", rate=0.001))]
+    ['anew', 'onward', 'anew, rate 0.1', 'onward, rate 0.1']
+    """
+    usual = replace(settings, rate=None)
+    made = [Fit("anew", settings, False), Fit("onward", settings, True)]
+    if usual.step != settings.step:
+        made += [Fit(f"{way.name}, rate {usual.step:g}", usual, way.onward) for way in made]
+    return [way for way in made if not way.onward or settings.update != "ridge"]  # whose matrices no policy keeps
+
+
+def crossed(deviations: Deviations, taken: np.ndarray, policy: Policy, training: Training, seed: int) -> Crossed:
+    """Fit on either half, to be judged on the other; the halves depend on the seed only."""
+    order = shuffled(len(deviations), mix(seed, 0x4A1F))
+    halves = order[: order.size // 2], order[order.size // 2 :]
+    one, other = (
+        _best(deviations, taken, fitted, policy, training, mix(seed, number)) for number, fitted in enumerate(halves)
+    )
+    return Crossed(halves[::-1], (one[1], other[1]), (one[0], other[0]))
+
+
+def _best(
+    deviations: Deviations, taken: np.ndarray, chosen: np.ndarray, policy: Policy, training: Training, seed: int
+) -> tuple[str, Policy | None]:
+    """The best way to fit, by a third of the examples that it did not see, done again on all of them."""
+    seen, unseen = chosen[: 2 * chosen.size // 3], chosen[2 * chosen.size // 3 :]
+    there = deviations.states_of(unseen)
+    best, least = None, deviations.regrets(taken[there], there).sum()
+    for way in ways(training.settings):
+        made = fit_policy(deviations, seen, training, seed, policy, way)
+        after = deviations.regrets(deviations.choices(made, there), there).sum()
+        if after < least:
+            best, least = way, after
+    if best is None:
+        return ITSELF, None
+    return best.name, fit_policy(deviations, chosen, training, seed, policy, best)
+
+
+def fit_policy(
+    deviations: Deviations, chosen: np.ndarray, training: Training, seed: int, policy: Policy, way: Fit
+) -> Policy:
+    """Learn from the deviations of some examples, anew or from where the policy stands."""
+    by_action = deviations.slots.action_start.size > 0
+    averaged, compiled = training.averaged, deviations.compiled
+    learner = Learner(
+        way.settings, deviations.costs.shape[1], by_action=by_action, averaged=averaged, compiled=compiled
+    )
+    if way.onward:
+        learner.load(_state(learner, policy, deviations.features))
+    for number in range(training.passes):
+        learner.learn(deviations.batch(chosen[shuffled(chosen.size, mix(mix(seed, 0xF17), number))]))
+    return learner.policy(averaged=True) if learner.averaged else frozen(learner.policy())
+
+
+def _state(learner: Learner, policy: Policy, features: np.ndarray) -> dict[str, np.ndarray]:
+    """A learner's state that stands where a policy does, as far as some features, in order, say.
+
+    How often each weight was changed is not known. AdaGrad's weight is at 2 · rate · √(sum of squares) after changes
+    that all went one way: that is taken for the sum of squares. The weights count as those of the first round in the
+    average.
+    """
+    made = {"counters": np.zeros_like(learner.counters)}
+    for name, table, stack, bank in (
+        ("shared", policy.shared, policy.stack[0], learner.shared),
+        ("single", policy.single, policy.single_stack[0][:, np.newaxis], learner.single),
+    ):
+        known: np.ndarray = np.zeros(0, np.int64)
+        weights = stack
+        if not is_fixed(table):
+            known = features_by_row(table, int((table.rows >= 0).sum()))
+            rows = np.flatnonzero(np.isin(known, features))
+            known, weights = known[rows], stack[rows]
+        squares = (weights / np.float32(2.0 * learner.recipe.rate)) ** 2
+        made[f"{name}.features"] = known
+        made[f"{name}.weights"] = weights
+        made[f"{name}.squares"] = squares if bank.squares.shape[0] else bank.squares
+        made[f"{name}.sums"] = weights if bank.sums.shape[0] else bank.sums
+        made[f"{name}.scales"] = np.zeros(weights.shape[0], np.float32) if bank.scales.shape[0] else bank.scales
+    return made

@@ -1,0 +1,124 @@
+"""Where regret arises: at which steps of the trajectories, and on which decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from lols.certificates.deviations import Deviations
+from lols.certificates.intervals import Estimate, estimates
+
+__all__ = ["DecisionRow", "Naming", "StepRow", "by_decision", "by_step"]
+
+TENTHS = 10
+Name = Callable[[int, int], str]
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What actions are called; `places` tells apart decisions that have names of their own, such as nodes of a tree."""
+
+    name: Name
+    places: Callable[[Deviations, np.ndarray], np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """A step, or a tenth of the way, in all trajectories: its part of the regrets per example."""
+
+    step: str
+    decisions: int
+    hindsight: Estimate
+    in_class: Estimate
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self) | {"hindsight": self.hindsight.as_dict(), "in_class": self.in_class.as_dict()}
+
+
+@dataclass(frozen=True)
+class DecisionRow:
+    """All states where one action was taken and another would have been best.
+
+    `in_class` is how much of the hindsight regret there goes away with the policies that were fitted on the other half.
+    """
+
+    taken: str
+    better: str
+    decisions: int
+    hindsight: Estimate
+    in_class: Estimate
+    share: float  # of all hindsight regret
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self) | {"hindsight": self.hindsight.as_dict(), "in_class": self.in_class.as_dict()}
+
+
+def by_step(
+    deviations: Deviations, hindsight: np.ndarray, in_class: np.ndarray, seed: int, resamples: int
+) -> list[StepRow]:
+    """Regrets by step, or by tenths of the way where some trajectories have more than ten steps."""
+    lengths = np.diff(deviations.first)
+    longest = int(lengths.max(initial=0))
+    if longest <= TENTHS:
+        part, names = deviations.step, [str(k + 1) for k in range(longest)]
+    else:
+        part = deviations.step * TENTHS // lengths[deviations.example]
+        names = [f"{100 * k // TENTHS}-{100 * (k + 1) // TENTHS} %" for k in range(TENTHS)]
+    found = _estimated(deviations, [part == k for k in range(len(names))], hindsight, in_class, seed, resamples)
+    return [StepRow(name, *row) for name, row in zip(names, found, strict=True)]
+
+
+def by_decision(
+    deviations: Deviations,
+    taken: np.ndarray,
+    better: np.ndarray,
+    hindsight: np.ndarray,
+    in_class: np.ndarray,
+    naming: Naming,
+    top: int,
+    seed: int,
+    resamples: int,
+) -> list[DecisionRow]:
+    """The pairs of actions, taken and better, that cost most, the worst first."""
+    wrong = np.flatnonzero(hindsight > 0.0)
+    if wrong.size == 0 or top == 0:
+        return []
+    places = np.zeros(taken.size, np.int64) if naming.places is None else naming.places(deviations, taken)
+    pairs, group = np.unique(
+        np.stack([places[wrong], taken[wrong], better[wrong]], axis=1), axis=0, return_inverse=True
+    )
+    group = group.reshape(-1)
+    sums = np.bincount(group, weights=hindsight[wrong])
+    worst = np.argsort(-sums, kind="stable")[:top]
+    masks = []
+    for k in worst:
+        mask = np.zeros(taken.size, bool)
+        mask[wrong[group == k]] = True
+        masks.append(mask)
+    found = _estimated(deviations, masks, hindsight, in_class, seed, resamples)
+    total = float(sums.sum())
+    rows = []
+    for k, row in zip(worst, found, strict=True):
+        place, did, best = pairs[k].tolist()
+        share = float(sums[k]) / total
+        rows.append(DecisionRow(naming.name(place, did), naming.name(place, best), *row, share))
+    return rows
+
+
+def _estimated(
+    deviations: Deviations,
+    masks: Sequence[np.ndarray],
+    hindsight: np.ndarray,
+    in_class: np.ndarray,
+    seed: int,
+    resamples: int,
+) -> list[tuple[int, Estimate, Estimate]]:
+    """For sets of states how many they are, and their part of either regret per example."""
+    columns = [deviations.by_example(values * mask) for mask in masks for values in (hindsight, in_class)]
+    found = estimates(columns, seed, resamples)
+    return [(int(mask.sum()), found[2 * k], found[2 * k + 1]) for k, mask in enumerate(masks)]

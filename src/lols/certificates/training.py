@@ -1,0 +1,85 @@
+"""What is known of how a model was trained: algorithm, β and learner, from the facts that its file keeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lols.algorithms import LOLS, Algorithm, schedules
+from lols.errors import LolsError
+from lols.learners.settings import LearnerSettings
+from lols.model import Model
+
+__all__ = ["Training", "training_of"]
+
+BETA = 0.5  # where β was adapted, and nobody noted to what
+FEWEST_PASSES, MOST_PASSES = 5, 10  # of a fit
+
+
+@dataclass(frozen=True)
+class Training:
+    """How a policy came about: who rolled in and out, with which chances in the end, and what learned from it.
+
+    `beta` is the share of the reference in the roll-outs; None where there were none. `passes` are those of a fit:
+    as in training, but at least 5 and at most 10.
+    """
+
+    algorithm: Algorithm
+    beta: float | None
+    beta_in: float
+    settings: LearnerSettings
+    averaged: bool
+    passes: int
+
+    @property
+    def taught(self) -> bool:
+        """Whether the teacher had a hand in the states or in the costs that were learned from."""
+        return self.beta != 0.0 or self.beta_in > 0.0
+
+    def deviating(self, roll_in: str, roll_out: str) -> Algorithm:
+        """The same with other policies, every action evaluated, and nothing left to chance that can be avoided."""
+        return replace(
+            self.algorithm,
+            roll_in=roll_in,
+            roll_out=roll_out,
+            beta=BETA,
+            beta_in=None,
+            mix="expected",
+            ties="first",
+            imitate=self.algorithm.imitate and roll_out == "none",
+            restart=False,
+            alpha=None,
+            horizon=None,
+            sample_steps=None,
+            sample_actions=None,
+            prune=None,
+        )
+
+
+def training_of(model: Model) -> Training:
+    """How a model was trained, as far as it says so; else by LOLS with the default learner.
+
+    >>> from lols import train
+    >>> from lols.worlds import tagging_data, tagging_references, tagging_space
+    >>> teacher = tagging_references()["optimal"]
+    >>> model = train(tagging_space(12), tagging_data(2), teacher, beta=0.2, passes=3, compiled=False)
+    >>> found = training_of(model)
+    >>> found.algorithm.name, found.beta, found.settings.reduction, found.passes, found.taught
+    ('lols', 0.2, 'hinge', 5, True)
+    """
+    about = model.about
+    try:
+        chosen = Algorithm(**about["algorithm"])
+        learner = {k: v for k, v in about["learner"].items() if k not in ("actions", "by_action", "averaged")}
+        settings, averaged = LearnerSettings(**learner), bool(about["learner"]["averaged"])
+    except (KeyError, TypeError, ValueError, AttributeError, LolsError):
+        chosen, settings, averaged = LOLS, LearnerSettings("hinge", "adagrad"), True
+    rounds = max(int(about.get("passes") or 1) * int(about.get("examples") or 1), 1)
+    adapted = about.get("beta")
+    adapted = BETA if adapted is None else float(adapted)
+    last = [adapted if s is None else float(s(np.array([rounds - 1]), rounds)[0]) for s in schedules(chosen)]
+    out = {"reference": 1.0, "learned": 0.0, "none": None}.get(chosen.roll_out, last[0])
+    into = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_in, last[1])
+    passes = min(max(int(about.get("passes") or 1), FEWEST_PASSES), MOST_PASSES)
+    return Training(chosen, out, into, settings, averaged and chosen.returned == "average", passes)

@@ -1,0 +1,148 @@
+"""`lols reproduce`: the paper's tables and claims, run again."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from lols.cli.base import app, say
+
+__all__ = ["reproduce"]
+
+
+@app.command()
+def reproduce(
+    part: Annotated[
+        str,
+        typer.Argument(
+            metavar="[table2|table3|table4|theory|bandit|all]",
+            help="table2: classification; table3: tagging; table4: parsing; theory: what can be computed exactly; "
+            "bandit: learning from the loss of what was shown.",
+            show_default=False,
+        ),
+    ] = "all",
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DIR",
+            help="The folder with the public data sets; without it data are generated.",
+            show_default=False,
+        ),
+    ] = None,
+    download: Annotated[
+        bool,
+        typer.Option(
+            "--download", help="Fetch public data sets that are missing from their homes, into a cache (LOLS_CACHE)."
+        ),
+    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Less data, fewer passes: under three minutes.")] = False,
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each cell: 2 with --quick, else 1.", show_default=False)
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes at a time: as many as there are cores.", show_default=False)
+    ] = None,
+    json_file: Annotated[
+        str | None,
+        typer.Option("--json", metavar="FILE", help="Keep all figures here, as they come.", show_default=False),
+    ] = None,
+    html: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Write a report with pictures, one file.", show_default=False),
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from what the --json file has.")] = False,
+) -> None:
+    """Run the paper's experiments again: its tables with ours, and which of its claims hold here.
+
+    `lols reproduce table3 --quick`
+    """
+    from lols.reproduce.run import check_file
+    from lols.reproduce.run import reproduce as run
+    from lols.reproduce.show import show_result
+
+    if html is not None:
+        check_file(html)
+    command = _command(part, data, quick, seeds)
+    try:
+        with _Bar() as bar:
+            result = run(
+                part,
+                data=data,
+                download=download,
+                quick=quick,
+                seeds=seeds,
+                jobs=jobs,
+                file=json_file,
+                resume=resume,
+                watch=bar.watch,
+                say=bar.say,
+                command=command,
+            )
+    except KeyboardInterrupt:
+        kept = (
+            f"what is done is in {json_file}: go on with --resume" if json_file else "use --json to keep what is done"
+        )
+        print(f"lols: stopped; {kept}", file=sys.stderr)
+        raise typer.Exit(130) from None
+    show_result(result, say)
+    minutes, seconds = divmod(round(result["seconds"]), 60)
+    say.print(f"Done in {minutes} min {seconds} s." if minutes else f"Done in {seconds} s.")
+    if json_file is not None:
+        say.print(f"Figures: {json_file}", markup=False)
+    if html is not None:
+        from lols.reproduce.report import write_report
+
+        write_report(result, html)
+        say.print(f"Report: {html}", markup=False)
+
+
+def _command(part: str, data: str | None, quick: bool, seeds: int | None) -> str:
+    """The command that gives the same figures."""
+    words = ["lols reproduce", part]
+    words += ["--quick"] if quick else []
+    words += [f"--data {shlex.quote(data)}"] if data is not None else []
+    words += [f"--seeds {seeds}"] if seeds is not None else []
+    return " ".join(words)
+
+
+class _Bar:
+    """How far it is, and what is running; on terminals only."""
+
+    def __init__(self) -> None:
+        self.bar: Any = None
+        if sys.stderr.isatty():
+            from rich import progress
+            from rich.console import Console
+
+            self.bar = progress.Progress(
+                progress.TextColumn("{task.completed}/{task.total}"),
+                progress.BarColumn(20),
+                progress.TimeElapsedColumn(),
+                progress.TimeRemainingColumn(),
+                progress.TextColumn("{task.description}"),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self.task = self.bar.add_task("", total=None)
+
+    def __enter__(self) -> _Bar:
+        if self.bar is not None:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+    def watch(self, done: int, total: int, running: list[str]) -> None:
+        """Show what is running."""
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done, total=total, description=" · ".join(running))
+
+    def say(self, words: str) -> None:
+        """Show a few words."""
+        if self.bar is not None:
+            self.bar.update(self.task, description=words)
