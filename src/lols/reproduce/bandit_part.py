@@ -21,21 +21,24 @@ SLOPE = -1 / 3  # Corollary 2: the regret falls at least as the third root of th
 
 def bandit_work(quick: bool, seeds: int, data: str | None) -> list[Work]:
     """What there is to do; `data` is a folder with the EWT treebank, for tagging."""
-    work = [Work("bandit layout", simulated, ("layout", LAYOUT[quick], seeds, HELD_OUT[quick], None))]
+    work = [Work("bandit layout", simulated, ("layout", LAYOUT[quick], seeds, HELD_OUT[quick], None, not quick))]
     if not quick:
         work.append(Work("bandit tagging", simulated, ("tagging", TAGGING, seeds, None, data)))
     return [*work, Work(REGRET, regret_curve, (ROUNDS[quick], SEEDS[quick]))]
 
 
-def simulated(world: str, rounds: int, seeds: int, held_out: int | None, data: str | None) -> dict[str, Any]:
-    """What `lols bandit simulate` gives."""
+def simulated(
+    world: str, rounds: int, seeds: int, held_out: int | None, data: str | None, full_information: bool = True
+) -> dict[str, Any]:
+    """What `lols bandit simulate` gives; without a learner that sees the truth there is less to compile."""
     from lols.bandit.outcome import summarise
     from lols.bandit.simulate import Place, simulate_seeds
 
     place = Place(world, data, held_out=held_out)
-    found = summarise(simulate_seeds(place, {}, rounds, range(seeds), jobs=1))
+    found = summarise(simulate_seeds(place, {}, rounds, range(seeds), jobs=1, full_information=full_information))
     command = f"lols bandit simulate {world} --rounds {rounds} --seeds {seeds}"
-    return {**found, "command": command if held_out is None else f"{command} --held-out {held_out}"}
+    command += "" if held_out is None else f" --held-out {held_out}"
+    return {**found, "command": command + ("" if full_information else " --no-full-information")}
 
 
 def regret_curve(rounds: tuple[int, ...], seeds: int, compiled: bool = True) -> dict[str, Any]:
