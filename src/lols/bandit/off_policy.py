@@ -67,7 +67,7 @@ def deviations(
     >>> from lols.bandit import StructuredBandit
     >>> from lols.worlds import tagging_space
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
-    >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=1.0, beta=1.0, seed=1)
+    >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=1.0, beta=1.0, exploration="uniform", seed=1)
     >>> for k in range(400):
     ...     shown = bandit.decide({"words": [4, 5]})
     ...     bandit.learn(shown.id, loss=shown.output.count(2) / 2)

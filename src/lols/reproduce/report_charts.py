@@ -20,6 +20,7 @@ LETTER = 6.2  # the width of a small letter
 SPAN = 0.45  # decades that a logarithmic scale has at least: there is a tick in them
 
 Point = tuple[float, float]
+NEAR = 1e-8  # values that are closer than this are drawn as one
 
 
 class Scale(NamedTuple):
@@ -44,7 +45,8 @@ class Scale(NamedTuple):
             span = math.log10(high / low)
             room = max(margin * span, (SPAN - span) / 2, 0.05)
             return cls(low / 10**room, high * 10**room, words, log)
-        room = margin * (high - low) or max(0.05 * abs(high), 0.01)
+        apart = high - low > NEAR * max(abs(low), abs(high), 1.0)
+        room = margin * (high - low) if apart else max(0.05 * abs(high), 0.01)
         return cls(low - room, high + room, words, log)
 
     def place(self, value: float) -> float:
