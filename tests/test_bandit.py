@@ -156,6 +156,63 @@ def test_steps_that_are_drawn_have_chances() -> None:
     assert all(d.guarded != d.explored and np.isnan(d.propensity) == d.guarded for d in shown)
 
 
+def uneven() -> lols.SearchSpace:
+    """Action 0 ends at once; action 1 leads to three steps more, of which nothing depends."""
+
+    def actions(x, s, legal):  # type: ignore[no-untyped-def]
+        legal[0] = s[0] == 0 or (s[1] == 1 and s[0] < 4)
+        legal[1] = s[0] == 0
+
+    def step(x, s, a):  # type: ignore[no-untyped-def]
+        s[0] += 1
+        if s[0] == 1:
+            s[1] = a
+
+    def start(x, s):  # type: ignore[no-untyped-def]
+        pass
+
+    def features(x, s, out):  # type: ignore[no-untyped-def]
+        lols.emit(out, lols.feature(0, s[0]))
+
+    return lols.SearchSpace(
+        start=start,
+        actions=actions,
+        step=step,
+        features=features,
+        loss=lambda x, y, s: 0.0,
+        output=lambda x, s: int(s[1]),
+        encode=lambda obj: lols.Example({"any": 1}),
+        sizes=lols.Sizes(state=2, actions=2, features=1, steps=4),
+    )
+
+
+def test_how_long_a_structure_gets_does_not_count() -> None:
+    """The loss after action 1 is larger, though it is spread over four steps."""
+    rules = lols.Reference(action=lambda x, y, s: 0 if s[0] > 0 else 1, needs_truth=False)
+    options: dict[str, Any] = {"epsilon": 1.0, "exploration": "uniform", "advice": 0.0, "baseline": False, "seed": 5}
+    made = StructuredBandit(uneven(), rules, randomise="steps", estimator="ips", update="ridge", **options)
+    losses = []
+    for _ in range(3000):
+        shown = made.decide({})
+        losses.append(0.6 if shown.output else 0.4)
+        made.learn(shown.id, losses[-1])
+    first = [d for d in made.log.replay() if isinstance(d, Decision) and d.step == 0]
+    weighted = np.bincount([d.action for d in first], [losses[d.id] / d.chance_action for d in first])
+    assert np.abs(weighted / len(first) - [0.4, 0.6]).max() < 0.12 and made.predict({}) == 0
+
+
+def test_a_log_of_other_actions_is_refused(tmp_path: Path) -> None:
+    with StructuredBandit(tagging_space(labels=5), RULES, epsilon=1.0, log=tmp_path / "a.log") as made:
+        run(made, 5)
+    with pytest.raises(ConfigurationError, match=r"space.actions is 5 in the log and 3 here"):
+        StructuredBandit(SPACE, RULES, epsilon=1.0, log=tmp_path / "a.log")
+    with (
+        SqliteLog(tmp_path / "a.log", identity=None) as log,
+        pytest.raises(LolsError, match="decision 0 has 5 actions and the space 3"),
+    ):
+        StructuredBandit(SPACE, RULES, epsilon=1.0, log=log)
+
+
 def test_a_bag_that_agrees_does_not_deviate() -> None:
     made = bandit(exploration="bag", width=0.05, epsilon=0.7, seed=2)
     run(made, 1500)
@@ -211,8 +268,7 @@ def test_what_is_logged() -> None:
         assert d.chance_step == 1 / length and d.chance_action == pytest.approx(1 / LABELS)
         assert 0 <= d.step < length and d.trail[d.step] == d.action and d.legal.all() and d.ids.size
     assert all(d.step == -1 and d.ids.size == 0 for d in decisions if not d.explored)
-    versions = [d.version for d in decisions]
-    assert versions == sorted(versions)
+    assert [d.version for d in decisions] == [sum(d.explored for d in decisions[:k]) for k in range(60)]
 
 
 @pytest.mark.uncompiled
@@ -306,6 +362,8 @@ def test_algorithm_2_keeps_a_sample_of_its_policies() -> None:
     made = StructuredBandit.algorithm2(SPACE, RULES, epsilon=0.7, keep=5, seed=2)
     run(made, 200)
     assert len(made._student.kept) == 5
+    drawn = [one.tobytes() for one in arrays(made.policy())]
+    assert drawn == [one.tobytes() for one in arrays(made._student.snapshot())]  # the last, not one of the sample
     used = {entry.policy for entry in made.log.replay() if isinstance(entry, Decision) and not entry.explored}
     assert used == set(range(5))
 

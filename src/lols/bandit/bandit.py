@@ -61,8 +61,8 @@ class StructuredBandit:
         How many policies are in the bag.
     randomise
         `"deviation"`: a round that explores deviates at one time, as in the paper. `"steps"`: every action of every
-        round is drawn, the exploration's share being epsilon over the most steps that there may be; all rounds are
-        learned from then, and the log can tell the value of other policies.
+        round is drawn, the exploration's share being epsilon over the most steps that there may be; (nearly) all rounds
+        are learned from then, beta has no part, and the log can tell the value of other policies.
     estimator
         How one loss becomes the costs of all actions: `"ips"`, `"direct"`, `"dr"` or `"mtr"` (see `estimate`). `"auto"`
         is `"mtr"` for csoaa and `"dr"` for other learners.
@@ -242,7 +242,7 @@ class StructuredBandit:
                 by_reference=walk.by_reference,
                 chance_step=walk.chance_step,
                 chance_action=walk.chance_action,
-                version=self._counts["losses"],  # type: ignore[arg-type]
+                version=self._student.versions - 1,
                 policy=which,
                 guarded=mode == REFERENCE,
                 propensity=walk.propensity,
@@ -273,9 +273,9 @@ class StructuredBandit:
             return self._walk(obj, self._student.current, REFERENCE, 0, 0.0).output
 
     def predict(self, obj: Any) -> Any:
-        """What the current policy would show without exploring; nothing is logged."""
+        """What `policy()` would show, without exploring; nothing is logged."""
         with self._one_at_a_time:
-            return self._walk(obj, self._student.exploiting(0)[0], EXPLOIT, 0, 0.0).output
+            return self._walk(obj, self._student.final(), EXPLOIT, 0, 0.0).output
 
     def _walk(self, obj: Any, policy: Policy, mode: int, stream: int, epsilon: float) -> Walk:
         settings = self.settings
@@ -296,6 +296,12 @@ class StructuredBandit:
             if entry.id != counts["decisions"]:
                 raise LolsError(
                     f"decision {counts['decisions']} is gone from the log: give a log that keeps all entries"
+                )
+            actions = self.space.sizes.actions
+            if entry.legal.size not in (0, actions):
+                raise LolsError(
+                    f"decision {entry.id} has {entry.legal.size} actions and the space {actions}: give the space that "
+                    "the log was made with"
                 )
             counts["decisions"] += 1
             counts["explored"] += entry.explored
@@ -336,7 +342,12 @@ class StructuredBandit:
     def identity(self) -> Mapping[str, Any]:
         """What the log depends on: the space, the rules and all settings."""
         return {
-            "space": {"name": self.space.name, "digest": digest_functions(self.space.functions())},
+            "space": {
+                "name": self.space.name,
+                "actions": self.space.sizes.actions,
+                "settings": {name: _plain(value) for name, value in sorted(self.space.settings.items())},
+                "digest": digest_functions(self.space.functions()),
+            },
             "reference": {"name": self.reference.name, "digest": digest_functions(self.reference.functions())},
             "settings": self.settings.identity(),
             "guard": None if self.guard is None else self.guard.identity(),
@@ -351,3 +362,8 @@ class StructuredBandit:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _plain(value: Any) -> Any:
+    """A setting of a space as a value of JSON."""
+    return value.tolist() if hasattr(value, "tolist") else value

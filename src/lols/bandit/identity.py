@@ -18,9 +18,16 @@ _MOST = 5  # differences in a message
 def written(identity: Mapping[str, Any]) -> str:
     """The identity as it is kept in the log."""
     try:
-        return json.dumps(dict(identity), sort_keys=True, allow_nan=False)
+        return json.dumps(dict(identity), sort_keys=True, allow_nan=False, default=_number)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"the identity of a log must be JSON: {error}") from error
+
+
+def _number(value: Any) -> Any:
+    """A number of NumPy as a plain one."""
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is no value of JSON")
 
 
 def parsed(text: Any, path: Path) -> dict[str, Any]:
@@ -51,6 +58,10 @@ def compare(held: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> N
         if len(different) > _MOST:
             said.append(f"{len(different) - _MOST} more")
         fix = "give the same settings, or another file"
+        if all(name.endswith(".digest") for name in different):
+            fix = (
+                "its functions (or Python, NumPy or lols) are of another version: go back to that, or give another file"
+            )
         raise ConfigurationError(f"{path}: of another bandit: {', '.join(said)}; {fix}")
 
 

@@ -41,8 +41,8 @@ def deviations(
     every policy. It is not the loss of following the target from start to end (see `evaluate_policy`).
 
     The chance p(t) = 1/T of the step is part of what is estimated, and no weight: short and long structures count
-    alike. Only the action's chance p(a_t | s_t) is divided by. With `randomise="steps"` all rounds count: other steps
-    are then as they were drawn, and T is the length of what was shown.
+    alike. Only the action's chance p(a_t | s_t) is divided by. With `randomise="steps"` the rounds count that came
+    as far as the step drawn: other steps are then as they were drawn, and T is the most steps that there may be.
 
     Parameters
     ----------

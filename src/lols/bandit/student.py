@@ -80,8 +80,12 @@ class Student:
         )
         return frozen(policy._replace(stack=policy.stack[:, : rows[0]], single_stack=policy.single_stack[:, : rows[1]]))
 
+    def final(self) -> Policy:
+        """The policy that acts when nothing is explored; of drawn ones, the last."""
+        return self.current if self._average is None else self._average
+
     def acting(self) -> Policy:
-        """A copy of the policy that acts when nothing is explored; of drawn ones, the last."""
+        """The final policy as a copy."""
         return self.snapshot() if self._average is None else frozen(self._average)
 
     def votes(self, features: Features, legal: np.ndarray) -> np.ndarray:

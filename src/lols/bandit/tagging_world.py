@@ -24,7 +24,8 @@ from lols.trainer import train as train_model
 __all__ = ["Lexicon", "tagging_loss", "tagging_rule", "tagging_space", "tagging_world"]
 
 VALUE, WHOLE = 0.02, 1.0  # of features, where losses of whole sentences are learned from
-# A wrong tag or head costs a sentence of usual length about this much.
+# A wrong tag or head costs a sentence of usual length about 0.05. With a width no larger than that, only the rule's
+# own actions are plausible at first, until the policy has begun to doubt them.
 SUITED = {
     "epsilon": 1.0,
     "advice": 0.05,

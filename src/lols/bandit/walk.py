@@ -183,15 +183,20 @@ def walk(space, reference, data, policy, way, scratch, slots, out):
     note[LENGTH] = length
     if where[0] != 0 or way.mode == EXPLOIT or by_reference:
         return where[0]
-    at = min(np.int64(unit(mix(way.stream, WHEN)) * length), np.int64(length - 1))
-    stand(space, x, s, at, policy, way, of, first, count, scratch, slots, out)
-    out.chance[CHANCE_STEP] = 1.0 / length
+    # Where each step is drawn, the length depends on what was drawn; the time must not.
+    times = limit if way.mode == RANDOMISED else np.int64(length)
+    at = min(np.int64(unit(mix(way.stream, WHEN)) * times), np.int64(times - 1))
     if way.mode == RANDOMISED:
-        note[ACTION], out.chance[CHANCE_ACTION] = out.trail[at], out.chances[at]
         for t in range(length):
             out.chance[PROPENSITY] *= out.chances[t]
-            if t >= at:
-                step(space, x, s, out.trail[t])
+        if at >= length:  # it had ended before: nothing to learn from
+            return where[0]
+    stand(space, x, s, at, policy, way, of, first, count, scratch, slots, out)
+    out.chance[CHANCE_STEP] = 1.0 / times
+    if way.mode == RANDOMISED:
+        note[ACTION], out.chance[CHANCE_ACTION] = out.trail[at], out.chances[at]
+        for t in range(at, length):
+            step(space, x, s, out.trail[t])
     return where[0]
 
 
