@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 
-.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier bench-regret study clean
+.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-regret study clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -50,6 +50,10 @@ bench-parsing: $(BENCH)  ## measure the parser against other systems (needs the 
 bench-classifier: $(BENCH)  ## measure the classifier against other systems (needs the data)
 	@echo "==> benchmarks/classifier.py"
 	@$(BIN)/python benchmarks/classifier.py
+
+bench-bandit: $(DEV)  ## measure the bandit's decisions a second
+	@echo "==> benchmarks/bandit.py"
+	@$(BIN)/python benchmarks/bandit.py
 
 bench-regret: $(DEV)  ## measure how fast the bandit's regret falls
 	@echo "==> benchmarks/regret.py"
