@@ -74,7 +74,7 @@ def confusion(scores: Any, path: str | os.PathLike[str]) -> None:
     '<?xml'
     """
     check_plot(path)
-    classes = [_short(str(name)) for name in scores.classes]
+    classes = [short(str(name)) for name in scores.classes]
     counts = np.asarray(scores.confusion)
     colours = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)) ** GAMMA
     size, longest = len(classes), max(map(len, classes))
@@ -83,7 +83,7 @@ def confusion(scores: Any, path: str | os.PathLike[str]) -> None:
     font = 10 if size <= 8 else 8 if numbered else max(4.0, min(8.0, 60 * cell * 0.6))
     margin = 0.075 * longest * font / 10 + 0.75
     width, height = size * cell + margin + 1.1, size * cell + margin + 0.85
-    with _figure(max(width, 4.6), height, path) as (figure, axes):
+    with drawing(max(width, 4.6), height, path) as (figure, axes):
         image = axes.imshow(colours, cmap="Blues", vmin=0.0, vmax=1.0, aspect="equal")
         slanted = longest * font * 0.6 / 72 > cell
         axes.set_xticks(range(size), classes, fontsize=font, rotation=90 if slanted else 0)
@@ -137,7 +137,7 @@ def bandit_curves(result: Mapping[str, Any], path: str | os.PathLike[str]) -> No
     lowest, highest = float((loss - band).min()), float((loss + band).max())
     levels = [lowest, highest, *(line.value for line in (*of_rounds, *held_out) if line.name != "random")]
     apart = [k for k in of_rounds if k.value - max(levels) > SQUASHED * (k.value - min(levels))]
-    with _figure(9.6, 4.6, path) as (figure, axes):
+    with drawing(9.6, 4.6, path) as (figure, axes):
         axes.remove()
         left, right = figure.subplots(1, 2, sharey=True, width_ratios=[5, 1])
         left.fill_between(middles, loss - band, loss + band, color=BLUE, alpha=0.2, linewidth=0)
@@ -250,12 +250,12 @@ def _numbers(axes: Any, counts: np.ndarray, colours: np.ndarray, cell: float, fo
         axes.text(predicted, true, text, ha="center", va="center", color=colour, fontsize=fits)
 
 
-def _short(name: str) -> str:
+def short(name: str) -> str:
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 
 @contextlib.contextmanager
-def _figure(width: float, height: float, path: str | os.PathLike[str]) -> Iterator[tuple[Any, Any]]:
+def drawing(width: float, height: float, path: str | os.PathLike[str]) -> Iterator[tuple[Any, Any]]:
     """A figure that is written in the end, as a whole or not at all; no window, no state."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lols.plots import BLUE, GREEN, _figure, _short, check_plot
+from lols.plots import BLUE, GREEN, check_plot, drawing, short
 
 __all__ = ["regret_plot"]
 
@@ -30,7 +30,7 @@ def regret_plot(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None
     check_plot(path)
     steps, decisions = list(result["by_step"]), list(result["by_decision"])
     height = max(3.4, 0.36 * max(len(steps), len(decisions)) + 1.4)
-    with _figure(11.0, height, path) as (figure, axes):
+    with drawing(11.0, height, path) as (figure, axes):
         axes.remove()
         left, right = figure.subplots(1, 2, width_ratios=[1, 1.25])
         names = [row["step"] for row in steps]
@@ -49,7 +49,7 @@ def _falls(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _short_pair(row: Mapping[str, Any]) -> str:
-    name = f"{_short(row['taken'])} → {_short(row['better'])}"
+    name = f"{short(row['taken'])} → {short(row['better'])}"
     return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
 
 

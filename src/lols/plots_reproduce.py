@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lols.errors import ConfigurationError
-from lols.plots import BLUE, ENDINGS, GREEN, GREY, RED, _figure, bandit_curves, check_plot
+from lols.plots import BLUE, ENDINGS, GREEN, GREY, RED, bandit_curves, check_plot, drawing
 
 __all__ = ["beta_sweep", "heat_map", "learning_curves", "regret_slope", "write_plots"]
 
@@ -54,7 +54,7 @@ def heat_map(table: Table, path: str | os.PathLike[str]) -> None:
     learners = [x for x in table["learners"] if any(c["learner"] == x for c in table["cells"])]
     rows, teachers, digits = table["rows"], table["teachers"], paper_digits(table)
     width = 2.0 + 1.35 * len(teachers) * len(learners)
-    with _figure(width, 1.3 + 0.55 * len(rows), path) as (figure, axes):
+    with drawing(width, 1.3 + 0.55 * len(rows), path) as (figure, axes):
         axes.remove()
         for learner, one in zip(learners, figure.subplots(1, len(learners), sharey=True, squeeze=False)[0]):
             colours = np.array([[close.get((r, t, learner), np.nan) for t in teachers] for r in rows])
@@ -117,7 +117,7 @@ def learning_curves(table: Table, path: str | os.PathLike[str]) -> None:
     learners, teachers = (
         [x for x in table[f"{name}s"] if any(c[name] == x for c in curves)] for name in ("learner", "teacher")
     )
-    with _figure(1.2 + 3.1 * len(teachers), 1.3 + 2.3 * len(learners), path) as (figure, axes):
+    with drawing(1.2 + 3.1 * len(teachers), 1.3 + 2.3 * len(learners), path) as (figure, axes):
         axes.remove()
         grid = figure.subplots(len(learners), len(teachers), sharex=True, sharey="col", squeeze=False)
         for one, learner, teacher in (
@@ -151,7 +151,7 @@ def beta_sweep(table: Table, path: str | os.PathLike[str]) -> None:
     if not cells:
         raise ConfigurationError("the table has no sweep of β")
     learners = [x for x in table["learners"] if any(c["learner"] == x for c in cells)]
-    with _figure(1.2 + 4.2 * len(learners), 3.9, path) as (figure, axes):
+    with drawing(1.2 + 4.2 * len(learners), 3.9, path) as (figure, axes):
         axes.remove()
         grid = figure.subplots(1, len(learners), sharey=True, squeeze=False)
         for one, learner in zip(grid[0], learners):
@@ -184,7 +184,7 @@ def regret_slope(regret: Mapping[str, Any], path: str | os.PathLike[str]) -> Non
     check_plot(path)
     rounds, values, slope = np.array(regret["rounds"]), regret["values"], regret.get("slope") or {}
     means = np.array([np.mean(runs) for runs in values])
-    with _figure(6.2, 4.4, path) as (_, axes):
+    with drawing(6.2, 4.4, path) as (_, axes):
         for n, runs in zip(rounds, values):
             axes.plot([n] * len(runs), runs, linestyle="none", marker="v", markersize=4, color=GREY, alpha=0.8)
         axes.plot(rounds, means, linestyle="none", marker="o", markersize=6, color=BLUE)

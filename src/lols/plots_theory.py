@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.plots import BLUE, GREEN, GREY, RED, _figure, check_plot
+from lols.plots import BLUE, GREEN, GREY, RED, check_plot, drawing
 
 __all__ = ["gap_curves", "snake_growth", "tightness"]
 
@@ -34,7 +34,7 @@ def tightness(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """
     check_plot(path)
     three = result["theorem3"]
-    with _figure(10.4, 4.8, path) as (figure, axes):
+    with drawing(10.4, 4.8, path) as (figure, axes):
         axes.remove()
         points, bars = figure.subplots(1, 2, width_ratios=[1.15, 1])
         for row, colour in zip(three["by_beta"], SHADES):
@@ -81,7 +81,7 @@ def gap_curves(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     gap = result["gap"]
     rows = gap["spaces"]
     betas, total = [row["beta"] for row in rows], max(row["spaces"] for row in rows)
-    with _figure(12.4, 4.0, path) as (figure, axes):
+    with drawing(12.4, 4.0, path) as (figure, axes):
         axes.remove()
         worlds, means, shares = figure.subplots(1, 3)
         for name, colour in zip(dict.fromkeys(row["world"] for row in gap["worlds"]), (RED, BLUE)):
@@ -124,7 +124,7 @@ def snake_growth(result: Mapping[str, Any], path: str | os.PathLike[str]) -> Non
     check_plot(path)
     rows, fit = result["snakes"]["rows"], result["snakes"]["fit"]
     steps = [row["steps"] for row in rows]
-    with _figure(6.6, 4.4, path) as (_, axes):
+    with drawing(6.6, 4.4, path) as (_, axes):
         fine = np.linspace(steps[0] - 0.25, steps[-1] + 0.25, 50)
         axes.plot(fine, fit["scale"] * fit["base"] ** fine, color=RED, linewidth=1.0, alpha=0.6)
         lines = (("policies", "policies, $2^T$", GREY), ("updates", "updates along a snake", RED),

@@ -27,7 +27,7 @@ from lols.engine.structures import Data, Policy, Scratch, Slots
 from lols.examples import Examples
 from lols.space import Reference, SearchSpace
 
-__all__ = ["Desk", "Features", "Walk", "no_array"]
+__all__ = ["Desk", "Features", "Walk"]
 
 NOTHING = np.zeros(0)
 ROOMS = 1000  # sizes of objects that memory is kept for

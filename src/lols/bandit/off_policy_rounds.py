@@ -8,7 +8,7 @@ import numpy as np
 
 from lols.bandit.follow import Followed
 from lols.bandit.log import Decision, Log, check_loss
-from lols.bandit.stored import costs_in
+from lols.bandit.stored import costs_in, padded
 from lols.engine.structures import Batch, Slots
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
@@ -125,14 +125,14 @@ def stacked(
     slots = Slots(
         start=np.concatenate([[0], stop[:-1]]),
         stop=stop,
-        ids=_padded([d.ids for d in decisions], count * widest),
-        values=_padded([d.values for d in decisions], count * widest),
+        ids=padded([d.ids for d in decisions], count * widest),
+        values=padded([d.values for d in decisions], count * widest),
         costs=np.full((count, actions), np.inf, np.float32),
         weight=np.ones(count, np.float32),
         action_start=np.zeros(shape, np.int64),
         action_stop=np.zeros(shape, np.int64),
-        action_ids=_padded([d.action_ids for d in decisions], count * actions * widest_action),
-        action_values=_padded([d.action_values for d in decisions], count * actions * widest_action),
+        action_ids=padded([d.action_ids for d in decisions], count * actions * widest_action),
+        action_values=padded([d.action_values for d in decisions], count * actions * widest_action),
     )
     if by_action:
         for k, d in enumerate(decisions):
@@ -145,15 +145,6 @@ def stacked(
     )  # fmt: skip
     taken = np.array([d.action for d in decisions])
     return batch, legal, taken, np.array([d.chance_action for d in decisions])
-
-
-def _padded(parts: list[np.ndarray], size: int) -> np.ndarray:
-    made = np.zeros(max(size, sum(part.size for part in parts)), parts[0].dtype)
-    at = 0
-    for part in parts:
-        made[at : at + part.size] = part
-        at += part.size
-    return made
 
 
 def _check(d: Decision, actions: int, by_action: bool) -> None:

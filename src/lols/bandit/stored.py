@@ -10,7 +10,7 @@ from lols.engine.structures import Batch, Policy
 from lols.engine.table import lookup
 from lols.learners.learner import LIBRARY
 
-__all__ = ["actions_of", "costs_in", "target_in"]
+__all__ = ["actions_of", "costs_in", "padded", "target_in"]
 
 
 @dual
@@ -90,6 +90,16 @@ def target_in(
     target = np.zeros(legal.shape)
     choose_kernel(compiled, LIBRARY, batch, policy, epsilon, legal, columns, costs, costs.view(np.int32), target)
     return target
+
+
+def padded(parts: list[np.ndarray], size: int) -> np.ndarray:
+    """Arrays one after the other in one of at least this size, with zeros at its end."""
+    made = np.zeros(max(size, sum(part.size for part in parts)), parts[0].dtype)
+    at = 0
+    for part in parts:
+        made[at : at + part.size] = part
+        at += part.size
+    return made
 
 
 def actions_of(policy: Policy) -> int:

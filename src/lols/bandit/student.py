@@ -12,7 +12,7 @@ from lols.bandit.desk import Features
 from lols.bandit.entries import Decision
 from lols.bandit.estimates import estimate
 from lols.bandit.settings import BAG, BanditSettings
-from lols.bandit.stored import costs_in
+from lols.bandit.stored import costs_in, padded
 from lols.engine.structures import Batch, Policy, Slots
 from lols.hashing import mix, unit
 from lols.learners.learner import Learner
@@ -70,7 +70,7 @@ class Student:
         if self.settings.exploit == "drawn":
             which = min(int(unit(mix(stream, DRAWING)) * len(self.kept)), len(self.kept) - 1)
             return self.kept[which], which
-        return self.current if self._average is None else self._average, -1
+        return self.final(), -1
 
     def snapshot(self) -> Policy:
         """The current policy as a copy, without the room that is kept for features to come."""
@@ -156,23 +156,14 @@ class Student:
             weight=np.ones(1, np.float32),
             action_start=features.action_start.reshape(-1, actions),
             action_stop=features.action_stop.reshape(-1, actions),
-            action_ids=padded(features.action_ids, actions * widest),
-            action_values=padded(features.action_values, actions * widest),
+            action_ids=padded([features.action_ids], actions * widest),
+            action_values=padded([features.action_values], actions * widest),
         )
         return Batch(zero, zero, nothing, nothing, zero, zero, zero, zero, one, np.zeros((1, 3)), slots)
 
     def report(self) -> dict[str, Any]:
         """How many policies there were, and how many features the current one knows."""
         return {"policies": self.versions, "features": self.learner.report()["features"]}
-
-
-def padded(array: np.ndarray, size: int) -> np.ndarray:
-    """An array of at least this size, with zeros at its end."""
-    if array.size >= size:
-        return array
-    made = np.zeros(size, array.dtype)
-    made[: array.size] = array
-    return made
 
 
 def poisson(u: float) -> int:
