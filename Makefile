@@ -12,9 +12,10 @@ BENCH := $(VENV)/.bench-stamp
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(DEV)  ## train under good and bad teachers, and compare the strategies
-	@echo "==> demo: examples/strategies.py"
-	@$(BIN)/python examples/strategies.py
+demo: $(DEV)  ## the paper in small: all strategies under good and bad teachers; tables, claims, a report
+	@echo "==> lols reproduce all --quick: generated data; the first run compiles, which takes a few minutes"
+	@mkdir -p reports/demo
+	@$(BIN)/lols reproduce all --quick --json reports/demo/reproduce.json --html reports/demo/report.html --plots reports/demo
 
 test: lint  ## lint, then the tests: compiled, uncompiled, bounds-checked
 	@echo "==> tests and doctests, compiled"

@@ -17,6 +17,7 @@ from lols.errors import LolsError
 from lols.reproduce import data, plan
 from lols.reproduce import run as running
 from lols.reproduce.cells import Run, measure
+from lols.reproduce.certify_part import certify_work, join_certificates
 from lols.reproduce.claims import CLAIMS, Figure, Figures, judge_claims
 from lols.reproduce.data import generated
 from lols.reproduce.paper import PAPER, STRATEGIES, TEACHERS, paper_figure
@@ -327,17 +328,37 @@ def test_other_work_runs_in_processes_too():
     assert made[1] == made[2] == {"square 0": 0, "square 1": 1, "square 2": 2}
 
 
+# --- certificates ---
+
+
+def test_certificates_are_what_the_command_says(tiny, tmp_path):
+    place = generated(["table4"], tmp_path, quick=True)[0]
+    (work,) = certify_work(place, True, "lols reproduce table4 --quick")  # the fixture has one teacher only
+    assert work.name == "certificate: LOLS, optimal teacher" and work.kind == ("parsing", "optimal")
+    found = work.function(*work.arguments)
+    assert join_certificates({work.name: found, "theory": 1}) == {"LOLS, optimal teacher": found}
+    (tmp_path / "trained").mkdir()
+    model = tmp_path / "trained" / "m.lols"
+    options = ("--algorithm", "lols", "--labelling", "none", "--prune", "0", "--passes", place.passes)
+    done = run("train", "parser", place.train, *options, "--learner", "hinge", "-o", model)
+    assert done.exit_code == 0, done.output
+    certified = json.loads(run("certify", model, place.test, "--json").stdout)
+    same = {name: value for name, value in found.items() if name not in ("command", "fitted", "notes")}
+    assert {name: certified[name] for name in same} == same
+
+
 # --- the command ---
 
 
 def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypatch):
     monkeypatch.setitem(plan.TABLES, "table2", TABLES["table2"]._replace(teachers=("optimal",), quick_betas=()))
     monkeypatch.chdir(tmp_path)
-    done = run("reproduce", "table2", "--quick", "--seeds", "2", "--jobs", "1", "--json", "r.json")
+    done = run("reproduce", "table2", "--quick", "--seeds", "2", "--jobs", "1", "--json", "r.json", "--plots", "p")
     assert done.exit_code == 0, done.output
     assert "Table 2: Cost-sensitive classification" in done.output
     assert "LOLS beats Searn" in done.output and "judgements hold here" in done.output
-    assert "Figures: r.json" in done.output
+    assert "Figures: r.json" in done.output and "Pictures: 2 in p" in done.output
+    assert sorted(path.name for path in (tmp_path / "p").iterdir()) == ["table2-curves.png", "table2.png"]
     kept = json.loads((tmp_path / "r.json").read_text())
     assert kept["command"] == "lols reproduce table2 --quick --seeds 2"
     assert {cell["row"] for cell in kept["tables"]["table2"]["cells"]} == set(ROWS)
@@ -355,6 +376,7 @@ def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypa
         (["table2", "--json", "{here}/no/such/r.json"], "there is no folder"),
         (["table2", "--json", "{here}"], "is a folder"),
         (["table2", "--html", "{here}/no/r.html"], "there is no folder"),
+        (["table2", "--plots", "{here}/a-file/p"], "cannot be made a folder"),
         (["table2", "--data", "{here}/none"], "is no folder"),
         (["table2", "--data", "{here}"], "kdd99-10percent.csv.gz: is not there"),
         (["table3", "--data", "{here}"], "wsj-train.conll.gz: is not there"),
@@ -362,6 +384,7 @@ def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypa
 )
 def test_mistakes_are_one_line(arguments, words, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("LOLS_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "a-file").touch()
     arguments = [argument.format(here=tmp_path) for argument in arguments]
     assert words in error_line(monkeypatch, capsys, "reproduce", *arguments)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from typing import Annotated, Any
 
 import typer
@@ -53,18 +54,24 @@ def reproduce(
         str | None,
         typer.Option(metavar="FILE", help="Write a report with pictures, one file.", show_default=False),
     ] = None,
+    plots: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Write the pictures into this folder, as PNG files.", show_default=False),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from what the --json file has.")] = False,
 ) -> None:
     """Run the paper's experiments again: its tables with ours, and which of its claims hold here.
 
     `lols reproduce table3 --quick`
     """
-    from lols.reproduce.run import check_file
+    from lols.reproduce.run import check_file, check_folder
     from lols.reproduce.run import reproduce as run
     from lols.reproduce.show import show_result
 
     if html is not None:
         check_file(html)
+    if plots is not None:
+        check_folder(plots)
     command = _command(part, data, quick, seeds)
     try:
         with _Bar() as bar:
@@ -97,6 +104,10 @@ def reproduce(
 
         write_report(result, html)
         say.print(f"Report: {html}", markup=False)
+    if plots is not None:
+        from lols.plots import write_plots
+
+        say.print(f"Pictures: {len(write_plots(result, plots))} in {plots}", markup=False)
 
 
 def _command(part: str, data: str | None, quick: bool, seeds: int | None) -> str:
@@ -109,10 +120,11 @@ def _command(part: str, data: str | None, quick: bool, seeds: int | None) -> str
 
 
 class _Bar:
-    """How far it is, and what is running; on terminals only."""
+    """How far it is, and what is running: a bar on terminals, else a line now and then."""
 
     def __init__(self) -> None:
         self.bar: Any = None
+        self.told, self.began = -1, time.monotonic()
         if sys.stderr.isatty():
             from rich import progress
             from rich.console import Console
@@ -141,6 +153,10 @@ class _Bar:
         """Show what is running."""
         if self.bar is not None:
             self.bar.update(self.task, completed=done, total=total, description=" · ".join(running))
+        elif (tenth := 10 * done // max(total, 1)) > self.told:
+            self.told = tenth
+            more = "" if tenth else "; the first run compiles, which takes a few minutes"
+            print(f"{done} of {total} done, {time.monotonic() - self.began:.0f} s{more}", file=sys.stderr, flush=True)
 
     def say(self, words: str) -> None:
         """Show a few words."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from lols.reproduce.data import Place
 from lols.reproduce.plan import Cell, options_of
 
-__all__ = ["Run", "measure"]
+__all__ = ["Run", "measure", "options_for", "reader"]
 
 
 class Run(NamedTuple):
@@ -28,8 +28,15 @@ def measure(cell: Cell, place: Place) -> Run:
     that teachers could not be compared.
     """
     began = time.perf_counter()
-    data = _READERS[place.spec.task](place)
-    options = {
+    data = reader(place)
+    history = data.fit(options_for(cell, place)).model_.report["dev"]
+    values = [float(entry[place.spec.metric]) for entry in history]
+    return Run(values, time.perf_counter() - began, data.items, data.most)
+
+
+def options_for(cell: Cell, place: Place) -> dict[str, Any]:
+    """The options of the estimator that a cell trains."""
+    return {
         **options_of(cell.row),
         "reference": cell.teacher,
         "learner": cell.learner,
@@ -37,9 +44,11 @@ def measure(cell: Cell, place: Place) -> Run:
         "passes": place.passes,
         "progress": False,
     }
-    history = data.history(options)
-    values = [float(entry[place.spec.metric]) for entry in history]
-    return Run(values, time.perf_counter() - began, data.items, data.most)
+
+
+def reader(place: Place) -> Any:
+    """The data of a table as its task reads them; what was used last is kept."""
+    return _READERS[place.spec.task](place)
 
 
 class _Sentences:
@@ -54,12 +63,12 @@ class _Sentences:
         self.train, self.test = (read_tagged([path], columns) for path in (place.train, place.test))
         self.items = self.test.corpus.tokens
 
-    def history(self, options: dict[str, Any]) -> list[dict[str, float]]:
+    def fit(self, options: dict[str, Any]) -> Any:
         from lols.estimators.tagger import Tagger
 
         tagger = Tagger(prune=None, **options)
         tagger.fit_columns(self.train.corpus, self.train.labels, dev=(self.test.corpus, self.test.labels))
-        return tagger.model_.report["dev"]
+        return tagger
 
 
 class _Trees:
@@ -77,12 +86,12 @@ class _Trees:
         self.test = test.corpus._replace(columns=kept), *test.trees
         self.items = test.corpus.tokens
 
-    def history(self, options: dict[str, Any]) -> list[dict[str, float]]:
+    def fit(self, options: dict[str, Any]) -> Any:
         from lols.estimators.parser import Parser
 
         parser = Parser(prune=None, labelling="none", **options)
         parser.fit_columns(self.train.corpus, *self.train.trees, dev=self.test)
-        return parser.model_.report["dev"]
+        return parser
 
 
 class _Table:
@@ -108,12 +117,12 @@ class _Table:
         self.encoder, self.rows, self.targets, self.test = kept
         self.items = self.test[0].rows
 
-    def history(self, options: dict[str, Any]) -> list[dict[str, float]]:
+    def fit(self, options: dict[str, Any]) -> Any:
         from lols.estimators.classifier import CostSensitiveClassifier
 
         model = CostSensitiveClassifier(**self.known, **options)
         model.fit_rows(self.encoder, self.rows, self.targets, dev=self.test)
-        return model.model_.report["dev"]
+        return model
 
 
 # A process keeps the data that it used last: cells come table by table.

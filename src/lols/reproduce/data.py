@@ -16,7 +16,7 @@ __all__ = ["FURTHER", "Place", "generated", "public"]
 
 # Made rows and sentences: to learn from and to test on, and the passes.
 SIZES = {"table2": (20_000, 20_000, 5), "table3": (3_000, 1_000, 5), "table4": (1_200, 600, 5)}
-QUICK = {"table2": (8_000, 10_000, 5), "table3": (400, 500, 2), "table4": (250, 300, 2)}
+QUICK = {"table2": (8_000, 10_000, 5), "table3": (400, 500, 2), "table4": (200, 300, 2)}
 FILES = {
     "table2": ("kdd99-10percent.csv.gz", "kdd99-corrected.csv.gz"),
     "table3": ("wsj-train.conll.gz", "wsj-test.conll.gz"),

@@ -15,15 +15,17 @@ from lols import __version__
 from lols.errors import ConfigurationError, LolsError
 from lols.reproduce.bandit_part import REGRET, bandit_work, join_bandit
 from lols.reproduce.cells import Run
+from lols.reproduce.certify_part import MARK, TABLE, certify_work, join_certificates
 from lols.reproduce.claims import judge_claims
 from lols.reproduce.data import FILES, Place, generated, public
 from lols.reproduce.plan import PARTS, ROWS, Cell, cells_of
 from lols.reproduce.runner import Item, Work, run_items
 from lols.reproduce.tables import make_table
 
-__all__ = ["check_file", "reproduce", "write_json"]
+__all__ = ["check_file", "check_folder", "reproduce", "write_json"]
 
 SEEDS = {True: 2, False: 1}  # quick or not
+LONGEST = ("parsing", "tagging", "classification")  # to compile
 OFTEN = 2.0  # seconds from one writing of the results to the next
 
 Watch = Callable[[int, int, list[str]], None]  # items done, items in all, and what is running
@@ -159,8 +161,8 @@ class _State:
         return place.spec.quick_betas if self.quick else place.spec.betas
 
     def wanted(self) -> list[Cell]:
-        """The cells of all tables, the most important data set first."""
-        order = sorted(self.places.values(), key=lambda place: place.table != place.spec.paper)
+        """The cells of all tables, other data sets last; what takes longest to compile first, while others run."""
+        order = sorted(self.places.values(), key=lambda p: (p.table != p.spec.paper, LONGEST.index(p.spec.task)))
         return [
             cell for place in order for cell in cells_of(place.spec, self.seeds, self.betas(place), self.rows)
             if self.rows == ROWS or cell.row in self.rows
@@ -177,11 +179,22 @@ class _State:
             made += bandit_work(self.quick, self.seeds, data)
         return made
 
+    def certificates(self) -> list[Work]:
+        """The parsers that are certified."""
+        if self.rows != ROWS:
+            return []
+        return certify_work(self.places.get(TABLE), self.quick, self.table_command(TABLE))
+
+    def table_command(self, table: str) -> str:
+        """The command for one table of the paper."""
+        return self.command.replace("reproduce all", f"reproduce {table}")
+
     def missing(self, data: str | None) -> list[Item]:
         """What is still to run; long work first, so that nobody waits for it in the end."""
         return [
             *(work for work in self.work(data) if work.name not in self.others),
             *(cell for cell in self.wanted() if cell.key not in self.runs),
+            *(work for work in self.certificates() if work.name not in self.others),
         ]
 
     def keep(self, item: Item, found: Any) -> None:
@@ -213,6 +226,7 @@ class _State:
             bandit = found["bandit"] or {"worlds": {}, "regret": None}
             others = {f"bandit {name}": value for name, value in bandit["worlds"].items()}
             others |= {"theory": found["theory"], REGRET: bandit["regret"]}
+            others |= {MARK + name: value for name, value in (found.get("certificates") or {}).items()}
             seconds = float(found["seconds"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise LolsError(f"{path}: holds no results to go on from; leave out --resume, or name another") from None
@@ -245,7 +259,7 @@ class _State:
                 seeds=self.seeds,
                 betas=self.betas(place),
                 rows=self.rows,
-                command=self.command.replace("reproduce all", f"reproduce {place.spec.paper}"),
+                command=self.table_command(place.spec.paper),
             )
             for name, place in self.places.items()
         }
@@ -260,6 +274,7 @@ class _State:
             "claims": judge_claims(tables),
             "theory": self.others.get("theory"),
             "bandit": join_bandit(self.others),
+            "certificates": join_certificates(self.others) or None,
             "settings": self.settings(),
             "runs": {key: run._asdict() for key, run in self.runs.items()} | self.kept,
         }
@@ -274,6 +289,18 @@ def check_file(path: str | os.PathLike[str]) -> None:
         raise LolsError(f"{target}: there is no folder {target.parent}; make it, or name another file")
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise LolsError(f"{target}: cannot be written; name another file")
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Whether pictures can be drawn into a folder, which is made if it is not there."""
+    from lols.plots import check_plot
+
+    target = Path(path)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LolsError(f"{target}: cannot be made a folder ({error.strerror}); name another") from None
+    check_plot(target / "table2.png")
 
 
 def write_json(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:

@@ -27,6 +27,7 @@ class Work(NamedTuple):
     name: str
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
+    kind: Kind | None = None  # of the cells whose kernels it uses, too
 
     @property
     def words(self) -> str:
@@ -40,8 +41,8 @@ Watch = Callable[[list[str]], None]
 
 
 def kind_of(item: Item) -> Kind | None:
-    """What must be compiled for a cell; other work has to see to itself."""
-    return (TABLES[item.table].task, item.teacher) if isinstance(item, Cell) else None
+    """What must be compiled for it; work without a kind has to see to itself."""
+    return (TABLES[item.table].task, item.teacher) if isinstance(item, Cell) else item.kind
 
 
 class Queue:

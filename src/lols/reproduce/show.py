@@ -13,7 +13,7 @@ from rich.text import Text
 from lols.reproduce.claims import summary, where_of
 from lols.reproduce.paper import LOLS, ROLL_INS, ROLL_OUTS
 
-__all__ = ["show_bandit", "show_claims", "show_result", "show_table"]
+__all__ = ["show_bandit", "show_certificates", "show_claims", "show_result", "show_table"]
 
 LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}
 METRICS = {"cost": "Average cost", "uas": "UAS in percent", "accuracy": "Accuracy in percent"}
@@ -33,6 +33,9 @@ def show_result(result: Mapping[str, Any], console: Console) -> None:
         console.print()
     if result["bandit"] is not None:
         show_bandit(result["bandit"], console)
+        console.print()
+    if result.get("certificates"):
+        show_certificates(result["certificates"], console)
         console.print()
     if result["claims"]:
         show_claims(result["claims"], console)
@@ -194,3 +197,24 @@ def show_bandit(bandit: Mapping[str, Any], console: Console) -> None:
             f"Exact regret of Algorithm 2: {means}: it falls as N^{slope['value']:.2f} "
             f"({slope['low']:.2f} to {slope['high']:.2f}); Corollary 2 promises N^-0.33."
         )
+
+
+# --- certificates -----------------------------------------------------------------------------------------------------
+
+
+def show_certificates(certificates: Mapping[str, Mapping[str, Any]], console: Console) -> None:
+    """Print losses and regrets of each policy, and what stands in its way."""
+    console.print(Text("Certificates: what Theorem 3 says of three parsers (lols certify)", style="bold"))
+    names = {
+        "loss": "loss",
+        "teacher_loss": "teacher's",
+        "regret_to_teacher": "regret to it",
+        "deviation_regret_hindsight": "hindsight",
+        "deviation_regret_in_class": "in class",
+    }
+    shown = _grid("Wrong arcs in a sentence; regret to one-step deviations", "policy", *names.values())
+    for policy, made in certificates.items():
+        shown.add_row(policy, *(f"{made[name]['value']:.2f}" for name in names))
+    console.print(shown)
+    for policy, made in certificates.items():
+        console.print(f"{policy}: {made['verdict']}.")

@@ -37,8 +37,8 @@ def theory_claims(result: dict[str, Any]) -> list[dict[str, Any]]:
         _claim(
             "Section 3.2, remark 1", "the sum over one-step deviations is never negative",
             three["negative_deviations"] == 0 and three["two_policies"] >= 0.0,
-            f"{three['two_policies']:g} for the average of two policies that go different ways, and negative in "
-            f"{three['negative_deviations']:,} of {runs:,} runs: no one change need suit all that were averaged",
+            f"{three['two_policies']:g} for the average of two policies that go different ways: no one change need suit"
+            f" all that were averaged; in runs of LOLS negative in {three['negative_deviations']:,} of {runs:,}",
         ),
         _claim(
             "Section 3.2, the gap", "for 0 < β < 1 it does not always vanish, whatever the class",
