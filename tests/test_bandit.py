@@ -73,7 +73,6 @@ def test_it_gets_better_than_its_rules(options: dict[str, Any]) -> None:
     assert learned < rules - 0.2
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("options", OPTIONS[:3], ids=str)
 def test_compiled_or_not(options: dict[str, Any]) -> None:
     one, other = bandit(**options), bandit(**options, compiled=False)
@@ -81,7 +80,6 @@ def test_compiled_or_not(options: dict[str, Any]) -> None:
     assert one.report() == other.report()
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_the_log_rebuilds_the_bandit(options: dict[str, Any]) -> None:
     log = MemoryLog()
@@ -102,7 +100,6 @@ def test_the_log_rebuilds_the_bandit(options: dict[str, Any]) -> None:
     assert [shown.id for shown in late] == list(range(63, 83))
 
 
-@pytest.mark.uncompiled
 def test_losses_come_late_in_any_order_twice_or_never() -> None:
     made = bandit()
     shown = [made.decide(request(k)) for k in range(30)]
@@ -116,7 +113,6 @@ def test_losses_come_late_in_any_order_twice_or_never() -> None:
     assert after["awaited"] == 15
 
 
-@pytest.mark.uncompiled
 def test_a_loss_may_be_waited_for_too_long() -> None:
     log = MemoryLog()
     made = bandit(patience=5, epsilon=1.0, log=log)
@@ -130,7 +126,6 @@ def test_a_loss_may_be_waited_for_too_long() -> None:
     same(made, bandit(patience=5, epsilon=1.0, log=log))
 
 
-@pytest.mark.uncompiled
 def test_a_log_that_forgets_rebuilds_nothing() -> None:
     made = bandit(log=MemoryLog(keep=10))
     run(made, 20)
@@ -138,7 +133,6 @@ def test_a_log_that_forgets_rebuilds_nothing() -> None:
         bandit(log=made.log)
 
 
-@pytest.mark.uncompiled
 def test_steps_that_are_drawn_have_chances() -> None:
     made = bandit(randomise="steps", exploration="uniform", epsilon=0.5, seed=2)
     run(made, 60)
@@ -223,7 +217,6 @@ def test_a_bag_that_agrees_does_not_deviate() -> None:
         assert d.chance_action >= 0.05 / LABELS - 1e-12
 
 
-@pytest.mark.uncompiled
 def test_the_file_of_a_log_knows_its_bandit(tmp_path: Path) -> None:
     path = tmp_path / "shown.log"
     with bandit(log=path) as made:
@@ -242,7 +235,6 @@ def test_the_file_of_a_log_knows_its_bandit(tmp_path: Path) -> None:
         bandit(durability="power")
 
 
-@pytest.mark.uncompiled
 def test_a_log_on_disk_goes_on_after_the_process(tmp_path: Path) -> None:
     path = tmp_path / "shown.log"
     with SqliteLog(path, identity={"seed": 4}) as log:
@@ -255,7 +247,6 @@ def test_a_log_on_disk_goes_on_after_the_process(tmp_path: Path) -> None:
         same(made, whole)
 
 
-@pytest.mark.uncompiled
 def test_what_is_logged() -> None:
     made = bandit(epsilon=0.5, exploration="uniform")
     run(made, 60)
@@ -271,7 +262,6 @@ def test_what_is_logged() -> None:
     assert [d.version for d in decisions] == [sum(d.explored for d in decisions[:k]) for k in range(60)]
 
 
-@pytest.mark.uncompiled
 def test_bad_use() -> None:
     teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
     with pytest.raises(ConfigurationError, match="the reference needs the truth"):
@@ -306,7 +296,6 @@ def test_bad_use() -> None:
     assert made.report()["losses"] == 0
 
 
-@pytest.mark.uncompiled
 def test_the_guard_trusts_what_is_better_and_only_that() -> None:
     rng = np.random.default_rng(1)
     for gap, trusted in ((0.1, True), (0.0, False), (-0.1, False)):
@@ -323,7 +312,6 @@ def test_the_guard_trusts_what_is_better_and_only_that() -> None:
         assert guard.trusted == (mean < 0.5)
 
 
-@pytest.mark.uncompiled
 def test_no_false_trust_in_one_that_is_no_better() -> None:
     rng, wrong = np.random.default_rng(2), 0
     for _ in range(40):
@@ -350,7 +338,6 @@ def test_with_a_guard_the_reference_is_shown_until_the_policy_is_better() -> Non
     same(made, bandit(guard=True, epsilon=0.4, estimator="mtr", log=log))
 
 
-@pytest.mark.uncompiled
 def test_guards_are_checked() -> None:
     with pytest.raises(ConfigurationError, match="confidence is 1"):
         Guard(confidence=1.0)
@@ -397,7 +384,6 @@ def test_advice_beside_features_of_actions() -> None:
         assert made.predict(page) == made.show_reference(page)
 
 
-@pytest.mark.uncompiled
 def test_advice_needs_rules_that_do_not_draw() -> None:
     drawing = lols.Reference(action=lambda x, y, s, rng: int(lols.uniform(rng) < 0.5), needs_truth=False)
     with pytest.raises(ConfigurationError, match="never draws at random"):
@@ -419,7 +405,6 @@ def test_a_baseline_takes_noise_away() -> None:
     assert np.allclose(one, other, atol=1e-4) and np.abs(one).max() > 0.05
 
 
-@pytest.mark.uncompiled
 def test_one_action_with_many_more_features_than_the_others() -> None:
     def lopsided(x, s, a, out):  # type: ignore[no-untyped-def]
         for k in range(80 if a == 1 else 1):

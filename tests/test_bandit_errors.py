@@ -45,7 +45,6 @@ class Unreliable(MemoryLog):
         return super().append(entry)
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("kind", ["default", "drawn", "steps"])
 def test_after_a_log_that_fails_the_same_decision_is_made_again(kind: str) -> None:
     log = Unreliable()
@@ -73,7 +72,6 @@ def stumbling(obj: Any) -> Any:
     return {"words": obj["words"]}
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("kind", ["default", "guard", "bag", "steps"])
 def test_an_error_in_encode_or_in_the_rules_leaves_no_trace(tmp_path: Path, kind: str) -> None:
     space, options = replace(SPACE, encode=stumbling), {"epsilon": 0.6, "seed": 4, **KINDS[kind]}
@@ -125,7 +123,6 @@ class InterruptedFile(SqliteLog):
         return changed
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("kind", ["default", "guard", "bag"])
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, TimeoutError])
 @pytest.mark.parametrize("in_file", [False, True])
@@ -147,7 +144,6 @@ def test_interrupted_after_writing_the_entry_is_not_lost(
         assert len(entries) == 48 and made.report()["losses"] == 24
 
 
-@pytest.mark.uncompiled
 def test_interrupted_while_learning_the_loss_is_learned_once(monkeypatch: pytest.MonkeyPatch) -> None:
     log = MemoryLog()
     made, twin = bandit("default", log=log), Twin("default")
@@ -174,7 +170,6 @@ def test_interrupted_while_learning_the_loss_is_learned_once(monkeypatch: pytest
 # --- what a rebuilt bandit must not depend on ---
 
 
-@pytest.mark.uncompiled
 def test_second_losses_are_counted_over_restarts(tmp_path: Path) -> None:
     path = tmp_path / "shown.log"
     for ignored in (2, 4):
@@ -185,7 +180,6 @@ def test_second_losses_are_counted_over_restarts(tmp_path: Path) -> None:
             assert made.report()["ignored"] == made.log.duplicates() == ignored
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("number", [np.float32, np.float64, float, np.float16])
 def test_losses_of_any_kind_of_number(tmp_path: Path, number: type) -> None:
     logs = [tmp_path / "shown.log", MemoryLog()]
@@ -202,7 +196,6 @@ def test_losses_of_any_kind_of_number(tmp_path: Path, number: type) -> None:
     again[0].close()
 
 
-@pytest.mark.uncompiled
 def test_a_guard_that_was_used_before_begins_anew() -> None:
     guard, log = Guard(confidence=0.6, memory=50), MemoryLog()
     made = bandit("guard", guard=guard, log=log)
@@ -219,7 +212,6 @@ def test_a_guard_that_was_used_before_begins_anew() -> None:
 # --- threads ---
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("kind", ["default", "drawn", "guard"])
 def test_threads_share_a_bandit(tmp_path: Path, kind: str) -> None:
     path, failed = tmp_path / "shown.log", []

@@ -182,7 +182,6 @@ def test_worlds_that_are_none(losses: Any, rules: Any, message: str) -> None:
         BanditWorld(losses, rules)
 
 
-@pytest.mark.uncompiled
 def test_learners_that_are_too_small() -> None:
     with pytest.raises(ConfigurationError, match="more room"):
         run_algorithm2(ladder_world(), 300, seed=0, learner=LearnerSettings("csoaa", "gd", bits=3), compiled=False)
@@ -193,7 +192,6 @@ def test_learners_that_are_too_small() -> None:
 # --- runs -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize(("steps", "beta", "rounds"), [(2, 0.0, 400), (2, 0.5, 400), (3, 0.5, 700)])
 def test_a_run_is_algorithm_2_with_running_means(steps: int, beta: float, rounds: int) -> None:
     world, seed = ladder_world((0.9, 0.3), steps=steps, wrong=(1,)), 5
@@ -239,7 +237,6 @@ def test_a_run_is_algorithm_2_with_running_means(steps: int, beta: float, rounds
     assert 0.7 * epsilon * rounds < version < rounds
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("name", sorted(LEARNERS))
 def test_a_policy_is_noted_as_its_weights_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     world, bandits = ladder_world((0.9, 0.3)), []

@@ -72,7 +72,6 @@ def bare(obj: Any) -> Any:
 # --- the contract -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 @BOTH
 def test_spaces_keep_the_contract(world: World) -> None:
     objects = short(world)
@@ -80,7 +79,6 @@ def test_spaces_keep_the_contract(world: World) -> None:
     assert not world.rules.needs_truth
 
 
-@pytest.mark.uncompiled
 @BOTH
 @given(which=st.integers(0, 9), seed=st.integers(0, 2**32 - 1))
 def test_the_rule_is_legal_everywhere_and_losses_are_those_of_the_world(world: World, which: int, seed: int) -> None:
@@ -92,7 +90,6 @@ def test_the_rule_is_legal_everywhere_and_losses_are_those_of_the_world(world: W
     assert costs == pytest.approx(loss) and 0 <= loss <= 1
 
 
-@pytest.mark.uncompiled
 @BOTH
 def test_objects_are_encoded_without_truth_and_at_once(world: World) -> None:
     one = OneByOne(world.space)
@@ -127,7 +124,6 @@ def test_compiled_or_not_the_decisions_are_the_same(name: str) -> None:
 # --- rules, chance, and full information ------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 def test_the_parsing_rule_attaches_to_the_right_neighbour() -> None:
     for obj in short(WORLDS["parsing"]):
         assert by_rule(WORLDS["parsing"], obj) == [*range(2, len(obj["forms"]) + 1), 0]
@@ -136,7 +132,6 @@ def test_the_parsing_rule_attaches_to_the_right_neighbour() -> None:
     assert right < left - 0.1
 
 
-@pytest.mark.uncompiled
 def test_the_tagging_rule_gives_the_most_frequent_tag_of_other_sentences() -> None:
     world, lexicon = WORLDS["tagging"], Lexicon.of(TRAIN)
     once = _tags_of_words_seen_once(TRAIN)
@@ -161,7 +156,6 @@ def _tags_of_words_seen_once(objects: list[Any]) -> list[str]:
     return [tag for form, tag in pairs if counts[form] == 1]
 
 
-@pytest.mark.uncompiled
 @BOTH
 def test_chance_is_legal_repeatable_and_worse_than_the_rule(world: World) -> None:
     objects = [*short(world), *HELD_OUT[:20]]
@@ -194,7 +188,6 @@ def test_a_crossing_tree_can_be_learned_from() -> None:
 # --- arrivals and words -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 def test_arrivals_come_in_passes() -> None:
     made = in_passes(list(range(7)), 17, 3)
     assert sorted(made[:7]) == sorted(made[7:14]) == list(range(7)) and made[:7] != made[7:14]
@@ -204,7 +197,6 @@ def test_arrivals_come_in_passes() -> None:
     assert len(once) == 3 and passes == 2 and distinct(objects[:1]) == ([{}], 1)
 
 
-@pytest.mark.uncompiled
 @given(st.lists(st.text(max_size=6), max_size=20))
 def test_words_are_looked_up_as_they_would_be_worked_out(words: list[str]) -> None:
     table = WordTable(form_facts, FACTS)
@@ -220,7 +212,6 @@ def test_a_table_of_words_grows() -> None:
 # --- by name ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 def test_worlds_are_loaded_by_name(tmp_path: Path) -> None:
     files = [tmp_path / "ewt-train.conllu", tmp_path / "ewt-test.conllu"]
     for path, seed in zip(files, (1, 2), strict=True):
@@ -233,7 +224,6 @@ def test_worlds_are_loaded_by_name(tmp_path: Path) -> None:
     assert load_world("parsing").held_out == held_out and len(train) == 4 * len(held_out) == 4000
 
 
-@pytest.mark.uncompiled
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "ewt-train.conllu.gz").write_bytes(b"")
     (tmp_path / "no-tags.conllu").write_text("1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n\n")

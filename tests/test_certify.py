@@ -66,7 +66,6 @@ class Twin:
         return made
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("name", ["keyed", "full", "closed", "pictured"])
 def test_losses_and_regrets_are_those_of_the_twin(name):
     variant = VARIANTS[name]
@@ -98,7 +97,6 @@ def test_losses_and_regrets_are_those_of_the_twin(name):
     assert decisions == sum(value > 1e-9 for r in own for value in r)
 
 
-@pytest.mark.uncompiled
 def test_training_is_judged_at_its_own_states_and_costs():
     variant = VARIANTS["full"]
     data = random_data(3, variant, count=12)
@@ -118,7 +116,6 @@ def test_training_is_judged_at_its_own_states_and_costs():
     assert made.roll_in == "reference"
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("name", sorted(VARIANTS))
 def test_what_a_policy_does_with_stored_features_is_what_the_engine_does(name):
     variant = VARIANTS[name]
@@ -153,7 +150,6 @@ def certified(space, reference, trained, count=60, **options):
     return lols.certify(model, sentences(count, seed=9), reference, resamples=200, names=["even", "odd"])
 
 
-@pytest.mark.uncompiled
 def test_a_teacher_that_rolls_out_badly_is_the_bottleneck():
     world = [out_reference()] * 20
     model = lols.train(world_space(), world, world_reference(), roll_out="reference", compiled=False)
@@ -166,7 +162,6 @@ def test_a_teacher_that_rolls_out_badly_is_the_bottleneck():
     assert lols.certify(freed, world, world_reference(), resamples=50).loss.value == 0.0
 
 
-@pytest.mark.uncompiled
 def test_a_teacher_that_is_imitated_is_the_bottleneck():
     made = certified(SIGHTED, LAZY, sentences(40), algorithm="cloning")
     assert made.loss == made.teacher_loss
@@ -175,7 +170,6 @@ def test_a_teacher_that_is_imitated_is_the_bottleneck():
     assert certified(SIGHTED, LAZY, sentences(40)).loss.value == 0.0
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("options", [{}, {"roll_out": "learned"}, {"algorithm": "aggrevate"}, {"learner": "csoaa"}])
 def test_features_that_do_not_show_the_difference_are_the_bottleneck(options):
     made = certified(BLIND, KNOWING, sentences(40), **options)
@@ -185,7 +179,6 @@ def test_features_that_do_not_show_the_difference_are_the_bottleneck(options):
     assert not made.in_class.positive
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("options", [{}, {"roll_out": "learned"}, {"algorithm": "aggrevate"}, {"rate": 1e-7}])
 def test_a_policy_that_saw_too_little_wants_more_passes(options):
     rate = options.pop("rate", None)
@@ -198,7 +191,6 @@ def test_a_policy_that_saw_too_little_wants_more_passes(options):
     assert certified(SIGHTED, KNOWING, sentences(60), **options).verdict == "locally optimal"
 
 
-@pytest.mark.uncompiled
 def test_a_policy_that_only_two_changes_would_help_is_locally_optimal():
     data = [{"words": [0, 0], "bits": [0, 0]}] * 20
     model = lols.train(TRAP, data, LAZY, roll_out="learned", compiled=False)
@@ -242,7 +234,6 @@ def _weights(policy):
     return {k: float(v[0]) for k, v in weights_by_feature(policy)[1].items() if v[0]}
 
 
-@pytest.mark.uncompiled
 def test_a_fit_that_goes_on_from_a_policy_begins_where_it_stands():
     variant = VARIANTS["pictured"]
     data = random_data(2, variant, count=12)
@@ -261,7 +252,6 @@ def test_a_fit_that_goes_on_from_a_policy_begins_where_it_stands():
         assert np.isfinite(on.stack).all()
 
 
-@pytest.mark.uncompiled
 def test_halves_are_judged_by_what_the_other_half_taught():
     """Bits that follow from the words in one half only cannot be learned for the other."""
     data = [{"words": [k, k], "bits": [k % 2] * 2} for k in range(40)]  # every word comes in one example
@@ -271,7 +261,6 @@ def test_halves_are_judged_by_what_the_other_half_taught():
     assert made.in_class.value <= 0.0
 
 
-@pytest.mark.uncompiled
 @settings(max_examples=15)
 @given(st.integers(1, 30), st.integers(1, 12), st.lists(st.integers(1, 10), max_size=5), st.integers(0, 9))
 def test_what_is_drawn_does_not_depend_on_the_pieces(limit, first, pieces, seed):
@@ -284,7 +273,6 @@ def test_what_is_drawn_does_not_depend_on_the_pieces(limit, first, pieces, seed)
     assert draw.chosen().size == min(limit, draw.count)
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("name", ["full", "pictured"])
 def test_some_examples_are_those_that_would_be_encoded(name):
     variant = VARIANTS[name]
@@ -299,7 +287,6 @@ def test_some_examples_are_those_that_would_be_encoded(name):
     assert model.losses(part).tolist() == model.losses(alone).tolist()
 
 
-@pytest.mark.uncompiled
 def test_intervals_are_as_wide_as_theory_says():
     values = np.random.default_rng(0).normal(2.0, 3.0, 400)
     (one,) = estimates([values], seed=1)
@@ -309,7 +296,6 @@ def test_intervals_are_as_wide_as_theory_says():
     assert estimates([values], seed=2) != [one]
 
 
-@pytest.mark.uncompiled
 def test_a_random_teacher_and_long_ways_are_no_trouble():
     model = lols.train(BLIND, sentences(5, length=12), KNOWING, passes=1, compiled=False)
     drawing = lols.Reference(action=lambda x, y, s, rng: y.bits[s[0]] if lols.uniform(rng) < 0.5 else 0, name="drawing")
@@ -326,7 +312,6 @@ def test_a_random_teacher_and_long_ways_are_no_trouble():
     assert str(made).splitlines()[-1] == made.advice.sentence
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize(
     "options",
     [
@@ -350,7 +335,6 @@ def test_every_kind_of_training_has_a_certificate(options):
     assert (made.theorem and made.theorem.beta) == beta
 
 
-@pytest.mark.uncompiled
 def test_mistakes_are_named():
     data = sentences(20)
     model = lols.train(SIGHTED, data, KNOWING, passes=1, compiled=False)
@@ -371,7 +355,6 @@ def test_mistakes_are_named():
         lols.certify(mixture, data, KNOWING)
 
 
-@pytest.mark.uncompiled
 def test_the_function_is_not_hidden_by_a_module_of_its_name():
     assert callable(lols.certify)
     assert lols.certify.__module__ == "lols.certificates.certify"

@@ -16,8 +16,6 @@ from lols import Example, Reference, SpaceError
 from lols.checks import Finding, assert_space, check_space
 from lols.worlds import tagging_data, tagging_references, tagging_space
 
-pytestmark = pytest.mark.uncompiled
-
 DATA = [
     {"words": [7, 3, 5, 7, 4], "tags": [1, 0, 2, 1, 2]},
     {"words": [3, 5, 5], "tags": [0, 2, 1]},

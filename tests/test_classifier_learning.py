@@ -102,7 +102,6 @@ def slow_costs(model: CostSensitiveClassifier, X: Any) -> np.ndarray:
     return made - made.min(axis=1, keepdims=True)
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("tree", [TREES[0], TREES[3], TREES[4]], ids=str)
 def test_predicted_costs_by_hand(tree: Any, learner: str) -> None:

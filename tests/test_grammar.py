@@ -36,7 +36,6 @@ def share(pairs: Sequence[tuple[Sequence[object], Sequence[object]]]) -> float:
     return sum(flat) / len(flat)
 
 
-@pytest.mark.uncompiled
 def test_the_same_seed_gives_the_same_sentences() -> None:
     made = generate(50, seed=7)
     assert generate(80, seed=7)[:50] == made != generate(50, seed=8)
@@ -45,7 +44,6 @@ def test_the_same_seed_gives_the_same_sentences() -> None:
     assert digest[:16] == "84b49c75a9989cda"
 
 
-@pytest.mark.uncompiled
 def test_trees_are_projective_with_one_root() -> None:
     for sentence in generate(300, seed=2):
         forms, upos, heads, relations = sentence
@@ -59,7 +57,6 @@ def test_trees_are_projective_with_one_root() -> None:
             assert all(head in ancestors(heads, other) for other in between)
 
 
-@pytest.mark.uncompiled
 def test_words_are_ambiguous_as_in_english() -> None:
     tags: dict[str, set[str]] = defaultdict(set)
     for sentence in generate(1500, seed=3):
@@ -107,7 +104,6 @@ def test_it_can_be_learned_but_not_perfectly(sentences: list[Sentence]) -> None:
     assert 0.88 < share(list(zip([s.heads for s in test], found, strict=True))) < 0.95
 
 
-@pytest.mark.uncompiled
 def test_a_file_of_it_reads_back(tmp_path: Path) -> None:
     made = generate(20, seed=5)
     write_conllu(tmp_path / "made.conllu", made)
@@ -115,7 +111,6 @@ def test_a_file_of_it_reads_back(tmp_path: Path) -> None:
     assert read == [{"forms": s.forms, "tags": s.upos, "heads": s.heads} for s in made]
 
 
-@pytest.mark.uncompiled
 def test_what_cannot_be_done_is_said_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(LolsError, match="-1 sentences cannot be made: give at least 0"):
         generate(-1)

@@ -81,7 +81,6 @@ def walk_all(request: dict[str, Any]) -> Iterator[tuple[list[int], float]]:
 # --- pages and losses -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("requests", SMALL, ids=["5 items, 3 slots", "4 items, 4 slots", "3 items, 5 slots"])
 def test_the_space_ends_in_all_full_pages_and_their_losses_are_those_of_the_click_model(requests: list[Any]) -> None:
     for request in requests:
@@ -92,7 +91,6 @@ def test_the_space_ends_in_all_full_pages_and_their_losses_are_those_of_the_clic
             assert 0 <= loss <= 1
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("requests", SMALL, ids=["5 items, 3 slots", "4 items, 4 slots", "3 items, 5 slots"])
 def test_the_best_page_is_the_best_of_all(requests: list[Any]) -> None:
     for request in requests:
@@ -122,7 +120,6 @@ def test_neighbours_change_clicks() -> None:
     assert chances([0, 2], [2, 2]) == [0.375, 0.375]
 
 
-@pytest.mark.uncompiled
 def test_sampled_clicks_have_the_expected_mean_and_are_the_same_again() -> None:
     request = layout_data(3, seed=2)[2]
     page = best_layout(request)
@@ -134,7 +131,6 @@ def test_sampled_clicks_have_the_expected_mean_and_are_the_same_again() -> None:
     assert others != drawn[:50]
 
 
-@pytest.mark.uncompiled
 def test_data_are_the_same_again_and_plain_json() -> None:
     data = layout_data(20, seed=1)
     assert layout_data(30, seed=1)[:20] == data == json.loads(json.dumps(data)) and layout_data(20, seed=2) != data
@@ -146,7 +142,6 @@ def test_data_are_the_same_again_and_plain_json() -> None:
 # --- the contract, rule and learner -----------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize(("items", "slots"), [(8, 5), (1, 2), (3, 6), (8, 2)])
 def test_the_space_keeps_the_contract_and_the_rule_is_legal_everywhere(items: int, slots: int) -> None:
     data = layout_data(8, seed=1, items=items, slots=slots)
@@ -180,7 +175,6 @@ def test_the_rule_closes_half_of_the_gap_to_the_best_page_and_the_learner_half_o
 # --- what cannot be used ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -196,7 +190,6 @@ def test_requests_that_are_none_are_errors(change: dict[str, Any], message: str)
         SPACE.encode(layout_data(1)[0] | change)
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize(
     ("page", "message"),
     [

@@ -25,7 +25,6 @@ from lols.reproduce.report_style import STYLE
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 PARTS = ("tables", "claims", "theory", "bandit", "certificates")
 HOSTILE = '<script>alert("&")</script>\'"><b x=1>'
-pytestmark = pytest.mark.uncompiled
 
 
 class Page(HTMLParser):

@@ -41,7 +41,6 @@ def tiny(monkeypatch):
 # --- the paper ---
 
 
-@pytest.mark.uncompiled
 def test_the_papers_figures_are_those_of_its_source():
     known = {name: (table.figures, table.best) for name, table in PAPER.items()}
     # Compared with the source once; this holds where the source is not at hand.
@@ -119,7 +118,6 @@ def judged(name, table):
     return {(claim["id"], claim["teacher"]): claim for claim in judge_claims({name: table})}
 
 
-@pytest.mark.uncompiled
 def test_claims_that_hold():
     # Rows: reference / reference, mixture, learned; learned / reference, mixture, learned; Searn; auto.
     table = a_table(
@@ -136,7 +134,6 @@ def test_claims_that_hold():
     assert found["beta-does-not-matter", "bad"]["paper"] == "not measured"
 
 
-@pytest.mark.uncompiled
 def test_claims_that_fail():
     table = a_table(
         optimal=(91.0, 90.0, 88.0, 90.0, 90.5, 88.0, 92.0, 89.0),
@@ -158,7 +155,6 @@ def test_claims_that_fail():
     }
 
 
-@pytest.mark.uncompiled
 def test_small_differences_count_as_none():
     table = a_table(bad=(60.0, 60.1, 60.0, 60.0, 60.1, 60.2, 60.0, 59.9), betas={0.25: 59.0, 0.75: 61.0}, errors=1.0)
     found = judged("table4", table)
@@ -169,7 +165,6 @@ def test_small_differences_count_as_none():
     assert found["beta-does-not-matter", "bad"]["ours"] == "holds"
 
 
-@pytest.mark.uncompiled
 def test_costs_are_better_the_less_they_are():
     table = a_table("table2", optimal=(0.24, 0.24, 0.24, 0.23, 0.229, 0.229, 0.25, 0.2315), errors=0.0001)
     found = judged("table2", table)
@@ -179,7 +174,6 @@ def test_costs_are_better_the_less_they_are():
     assert found["auto-is-near-the-best", "optimal"]["ours"] == "holds"  # 0.25 points behind
 
 
-@pytest.mark.uncompiled
 def test_what_the_papers_own_tables_say():
     whole = dict.fromkeys(TEACHERS, (90.0,) * len(ROWS))
     found = judged("table3", a_table("table3", **whole, coin=30.0))
@@ -199,7 +193,6 @@ def test_what_the_papers_own_tables_say():
     assert judged("table4-ewt", a_table("table4-ewt", **whole))["lols-is-best", "bad"]["paper"] == "not measured"
 
 
-@pytest.mark.uncompiled
 @given(st.tuples(*[st.floats(0, 100)] * 2), st.tuples(*[st.floats(0, 5)] * 2), st.booleans())
 def test_better_is_worse_the_other_way_round(means, errors, higher):
     one, other = (Figure(*pair) for pair in zip(means, errors, strict=True))
@@ -208,7 +201,6 @@ def test_better_is_worse_the_other_way_round(means, errors, higher):
     assert of.better(one, one) == 0
 
 
-@pytest.mark.uncompiled
 def test_every_claim_has_an_answer_for_what_is_missing():
     for claim in CLAIMS:
         assert claim.judge(Figures({}, True, 1.0)) is None
@@ -217,7 +209,6 @@ def test_every_claim_has_an_answer_for_what_is_missing():
 # --- plan and tables ---
 
 
-@pytest.mark.uncompiled
 def test_cells_are_planned_once():
     cells = cells_of(TABLES["table3"], 2, (0.0, 0.5, 0.75, 1.0))
     assert len(cells) == len(set(cells)) == 2 * 2 * (3 * len(ROWS) - 2 + 3 + 1)
@@ -226,7 +217,6 @@ def test_cells_are_planned_once():
     assert beta_row(0.1) == "beta=0.1" and options_of("auto")["beta"] == "auto"
 
 
-@pytest.mark.uncompiled
 def test_means_and_errors_over_seeds():
     place = data.Place("table3", "", "", "upos", 2, "made up", "0")
     runs = {
@@ -319,7 +309,6 @@ def test_results_are_kept_and_taken_up_again(tiny, tmp_path, monkeypatch):
         reproduce("table3", **options, resume=True)
 
 
-@pytest.mark.uncompiled
 def test_other_work_runs_in_processes_too():
     made = {jobs: {} for jobs in (1, 2)}
     for jobs, found in made.items():
@@ -365,7 +354,6 @@ def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypa
     assert all(len(cell["values"]) == 2 for cell in kept["tables"]["table2"]["cells"])
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -389,7 +377,6 @@ def test_mistakes_are_one_line(arguments, words, tmp_path, monkeypatch, capsys):
     assert words in error_line(monkeypatch, capsys, "reproduce", *arguments)
 
 
-@pytest.mark.uncompiled
 def test_a_result_is_written_as_a_whole(tmp_path):
     running.write_json(tmp_path / "r.json", {"a": 1})
     running.write_json(tmp_path / "r.json", {"a": 2})

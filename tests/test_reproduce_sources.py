@@ -36,9 +36,6 @@ def known(tmp_path, monkeypatch):
     return source
 
 
-pytestmark = pytest.mark.uncompiled
-
-
 def test_a_file_is_found_packed_or_not(known, tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()

@@ -65,7 +65,6 @@ SMALL = World(
 # --- one seed ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("guard", [False, True])
 def test_it_is_the_obvious_loop(guard: bool) -> None:
     seed, rounds = 3, 80
@@ -91,7 +90,6 @@ def test_it_is_the_obvious_loop(guard: bool) -> None:
     assert 0.6 < made.random.mean() < 0.9 and 0.5 < made.held_out["random"] < 0.8
 
 
-@pytest.mark.uncompiled
 def test_what_there_is_not_is_left_out() -> None:
     made = simulate(replace(SMALL, best=None), PLAIN, 10, full_information=False)
     assert sorted(made.held_out) == ["policy", "random", "reference"]
@@ -100,7 +98,6 @@ def test_what_there_is_not_is_left_out() -> None:
     assert figures["optimum_loss"] is None and figures["full_information_loss"] is None
 
 
-@pytest.mark.uncompiled
 def test_algorithm_2_is_the_papers_preset() -> None:
     made = simulate(SMALL, {"compiled": False, "epsilon": 0.5}, 60, 2, algorithm2=True)
     bandit = StructuredBandit.algorithm2(SMALL.space, SMALL.rules, compiled=False, epsilon=0.5, seed=2)
@@ -115,7 +112,6 @@ def test_algorithm_2_is_the_papers_preset() -> None:
 # --- losses that come late, or never ----------------------------------------------------------------------------------
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("delay", [0, 1, 7])
 def test_losses_come_late_and_in_another_order(delay: int) -> None:
     log, rounds = MemoryLog(), 100
@@ -132,7 +128,6 @@ def test_losses_come_late_and_in_another_order(delay: int) -> None:
     assert (list(came) == sorted(came)) == (delay == 0)
 
 
-@pytest.mark.uncompiled
 def test_losses_get_lost() -> None:
     for share, least, most in ((0.0, 200, 200), (0.3, 120, 160), (1.0, 0, 0)):
         made = simulate(SMALL, PLAIN, 200, 5, lost=share, full_information=False)
@@ -149,7 +144,6 @@ def outcome(seed: int, rounds: int = 130, **held: float) -> Outcome:
     return Outcome("layout", seed, *draw.random((3, rounds)), -1.0, losses, 9, {})  # type: ignore[misc]
 
 
-@pytest.mark.uncompiled
 def test_figures_are_means_over_seeds() -> None:
     made = [outcome(seed) for seed in range(4)]
     result = summarise(made)
@@ -165,7 +159,6 @@ def test_figures_are_means_over_seeds() -> None:
     assert json.loads(json.dumps(result)) == result
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("rounds", [1, 7, 50, 130])
 def test_a_curve_is_means_of_windows(rounds: int) -> None:
     made = [outcome(seed, rounds) for seed in range(3)]
@@ -179,7 +172,6 @@ def test_a_curve_is_means_of_windows(rounds: int) -> None:
         assert curve["reference_so_far"][k] == pytest.approx(np.mean([o.reference[: edges[k + 1]] for o in made]))
 
 
-@pytest.mark.uncompiled
 def test_a_gap_that_is_none_cannot_be_closed() -> None:
     assert outcome(0, full_information=0.6).gap_closed is None
     assert summarise([outcome(0), outcome(1, full_information=0.7)])["gap_closed"] is None

@@ -31,8 +31,6 @@ from lols.theory.snakes import (
 
 UPDATES = {3: 4, 4: 7, 5: 13, 6: 26, 7: 50}
 
-pytestmark = pytest.mark.uncompiled
-
 
 # --- snakes -----------------------------------------------------------------------------------------------------------
 

@@ -14,8 +14,6 @@ from lols.tasks.encoding import Layout
 from lols.tasks.tagging_task import default_templates
 from lols.tasks.templates import Atom, parse_templates
 
-pytestmark = pytest.mark.uncompiled
-
 COLUMNS = ("word", "pos", "cluster")
 
 

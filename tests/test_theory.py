@@ -29,8 +29,6 @@ from lols.theory.theorem3 import run_lols, sides, staying
 CLOSE: dict[str, Any] = {"rel": 0.0, "abs": 1e-12}
 PARTS = ("averaging", "limits", "teacher", "unfit", "gap")
 
-pytestmark = pytest.mark.uncompiled
-
 
 def made_space(seed: int, steps: int, actions: int, slips: float, limited: bool) -> SmallSpace:
     return random_space(np.random.default_rng(seed), steps=steps, actions=actions, slips=slips, limited=limited)
