@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
+DOCS := $(VENV)/.docs-stamp
 
-.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-regret study clean
+.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-imperative bench-own-space bench-regret study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -56,6 +57,14 @@ bench-bandit: $(DEV)  ## measure the bandit's decisions a second
 	@echo "==> benchmarks/bandit.py"
 	@$(BIN)/python benchmarks/bandit.py
 
+bench-imperative: $(BENCH)  ## measure tasks written as programs against Vowpal Wabbit's Python hook (needs the data)
+	@echo "==> benchmarks/imperative.py"
+	@$(BIN)/python benchmarks/imperative.py
+
+bench-own-space: $(DEV)  ## measure a task of one's own against the built-in one (needs the data)
+	@echo "==> benchmarks/own_space.py"
+	@$(BIN)/python benchmarks/own_space.py
+
 bench-regret: $(DEV)  ## measure how fast the bandit's regret falls
 	@echo "==> benchmarks/regret.py"
 	@$(BIN)/python benchmarks/regret.py
@@ -64,8 +73,17 @@ study: $(DEV)  ## which roll-out, which coin, which learner (needs the data)
 	@echo "==> benchmarks/study.py"
 	@$(BIN)/python benchmarks/study.py
 
+# (not --quiet: it hides warnings from --strict, too)
+docs: $(DOCS)  ## build the documentation into site/; broken links are errors
+	@echo "==> mkdocs: docs/ into site/"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "site/index.html can be opened as it is"
+
+docs-serve: $(DOCS)  ## show the documentation while you write it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
 clean:  ## remove caches and build outputs (not .venv)
-	@rm -rf build dist reports .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	@rm -rf build dist reports site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 $(DEV): pyproject.toml
@@ -80,4 +98,9 @@ $(DEV): pyproject.toml
 $(BENCH): $(DEV)
 	@echo "==> installing the systems compared with into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+$(DOCS): $(DEV)
+	@echo "==> installing what the documentation is built with into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	@touch $@

@@ -185,7 +185,7 @@ def test_formats_compression_and_several_files(folder: Path, model: Path, tmp_pa
 def interrupted(monkeypatch: pytest.MonkeyPatch, batches: int, *arguments: Any) -> None:
     """Train, with a checkpoint after every batch, until someone presses Ctrl-C."""
     done = []
-    learn = trainer._Run.learn
+    learn = trainer.TrainingRun.learn
 
     def until(run: Any, batch: Any) -> None:
         if len(done) == batches:
@@ -196,7 +196,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, batches: int, *arguments: Any) 
 
     with monkeypatch.context() as patch:
         patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
-        patch.setattr(trainer._Run, "learn", until)
+        patch.setattr(trainer.TrainingRun, "learn", until)
         assert run("train", "classifier", *arguments).code not in (0, 2)
     assert len(done) == batches
 

@@ -267,7 +267,7 @@ def test_evaluate_says_what_the_library_and_the_shared_task_say(folder: Path, tm
 def interrupted(monkeypatch: pytest.MonkeyPatch, batches: int, *arguments: Any) -> None:
     """Train, with a checkpoint after every batch, until someone presses Ctrl-C."""
     done = []
-    learn = trainer._Run.learn
+    learn = trainer.TrainingRun.learn
 
     def until(run: Any, batch: Any) -> None:
         if len(done) == batches:
@@ -278,7 +278,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, batches: int, *arguments: Any) 
 
     with monkeypatch.context() as patch:
         patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
-        patch.setattr(trainer._Run, "learn", until)
+        patch.setattr(trainer.TrainingRun, "learn", until)
         assert run("train", "parser", *arguments).code not in (0, 2)
     assert len(done) == batches
 

@@ -321,7 +321,7 @@ def test_pipelines_made_in_python_know_files_too(fitted: Pipeline, folder: Path,
 
 def test_an_interrupted_training_leaves_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It cannot be resumed."""
-    learn, done = trainer._Run.learn, []
+    learn, done = trainer.TrainingRun.learn, []
 
     def until(run: Any, batch: Any) -> None:
         learn(run, batch)
@@ -330,7 +330,7 @@ def test_an_interrupted_training_leaves_nothing(folder: Path, tmp_path: Path, mo
             raise KeyboardInterrupt
 
     monkeypatch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
-    monkeypatch.setattr(trainer._Run, "learn", until)
+    monkeypatch.setattr(trainer.TrainingRun, "learn", until)
     assert run("train", "pipeline", folder / "train.conllu", "-o", tmp_path / "m.lols", "--folds", 1).code not in (0, 2)
     assert os.listdir(tmp_path) == []
 

@@ -113,9 +113,9 @@ class Interrupted(Exception):
 
 def interrupted_after(batches: int, monkeypatch: pytest.MonkeyPatch, **options: Any) -> None:
     """Train, but stop after some batches, the checkpoint of the last of which was written."""
-    save, done = trainer._Run.save, 0
+    save, done = trainer.TrainingRun.save, 0
 
-    def counted(run: trainer._Run, path: Any) -> None:
+    def counted(run: trainer.TrainingRun, path: Any) -> None:
         nonlocal done
         save(run, path)
         done += 1
@@ -123,7 +123,7 @@ def interrupted_after(batches: int, monkeypatch: pytest.MonkeyPatch, **options: 
             raise Interrupted
 
     with monkeypatch.context() as patch:
-        patch.setattr(trainer._Run, "save", counted)
+        patch.setattr(trainer.TrainingRun, "save", counted)
         with pytest.raises(Interrupted):
             train(**options)
 

@@ -12,20 +12,24 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Algorithm": "algorithms",
+    "Columns": "columns",
     "Example": "space",
     "Examples": "examples",
+    "Labels": "texts",
     "LearnerSettings": "learners.settings",
     "LolsError": "errors",
     "Model": "model",
     "CostSensitiveClassifier": "estimators.classifier",
     "Parser": "estimators.parser",
     "Pipeline": "estimators.pipeline",
+    "Program": "imperative.program",
     "Reference": "space",
     "SearchSpace": "space",
     "Sizes": "space",
     "SpaceError": "errors",
     "StructuredBandit": "bandit.bandit",
     "Tagger": "estimators.tagger",
+    "Task": "task",
     "Trainer": "trainer",
     "algorithm": "algorithms",
     "certify": "certificates.certify",
@@ -36,26 +40,33 @@ _HOME = {
     "load": "model",
     "look": "features",
     "mix": "hashing",
+    "objects": "frames",
+    "policies": "",
+    "text": "texts",
     "train": "trainer",
     "uniform": "features",
 }
 
 __all__ = [
     "Algorithm",
+    "Columns",
     "CostSensitiveClassifier",
     "Example",
     "Examples",
+    "Labels",
     "LearnerSettings",
     "LolsError",
     "Model",
     "Parser",
     "Pipeline",
+    "Program",
     "Reference",
     "SearchSpace",
     "Sizes",
     "SpaceError",
     "StructuredBandit",
     "Tagger",
+    "Task",
     "Trainer",
     "__version__",
     "algorithm",
@@ -67,15 +78,20 @@ __all__ = [
     "load",
     "look",
     "mix",
+    "objects",
+    "policies",
+    "text",
     "train",
     "uniform",
 ]
 
 if TYPE_CHECKING:
     import lols.checks as checks
+    import lols.policies as policies
     from lols.algorithms import Algorithm, algorithm, explain
     from lols.bandit.bandit import StructuredBandit
     from lols.certificates.certify import certify
+    from lols.columns import Columns
     from lols.errors import LolsError, SpaceError
     from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.parser import Parser
@@ -83,10 +99,14 @@ if TYPE_CHECKING:
     from lols.estimators.tagger import Tagger
     from lols.examples import Examples
     from lols.features import emit, feature, look, uniform
+    from lols.frames import objects
     from lols.hashing import mix
+    from lols.imperative.program import Program
     from lols.learners.settings import LearnerSettings
     from lols.model import Model, load
     from lols.space import Example, Reference, SearchSpace, Sizes
+    from lols.task import Task
+    from lols.texts import Labels, text
     from lols.trainer import Trainer, train
 
 

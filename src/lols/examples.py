@@ -7,13 +7,18 @@ import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
+from operator import index as whole_number
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.errors import SpaceError
+from lols.blame import place_of, said
+from lols.errors import LolsError, SpaceError
+from lols.frames import as_objects
+from lols.frames import objects as objects_of
 from lols.records import record_class
 from lols.space import Example, SearchSpace
+from lols.task import Task, as_space
 
 __all__ = ["Examples"]
 
@@ -74,9 +79,9 @@ class Examples:
     Parameters
     ----------
     space
-        The space whose `encode`, `sizes` and `settings` are used.
+        The space (or `Task`) whose `encode`, `sizes` and `settings` are used.
     objects
-        The user's objects, each given to `space.encode`.
+        The user's objects, each given to `space.encode`; or a frame or a dictionary of columns, see `lols.objects`.
     truth
         Whether the truth is needed: True, False, or None for "where every example has it".
 
@@ -89,7 +94,8 @@ class Examples:
 
     """
 
-    def __init__(self, space: SearchSpace, objects: Iterable[Any], *, truth: bool | None = None):
+    def __init__(self, space: SearchSpace | Task | type[Task], objects: Iterable[Any], *, truth: bool | None = None):
+        space, objects = as_space(space), as_objects(objects)
         with _no_garbage_collection():
             encoded = [_encoded(space, i, obj) for i, obj in enumerate(objects)]
         if not encoded:
@@ -108,9 +114,25 @@ class Examples:
         self._set(space, len(encoded), _columns("x", [e.x for e in encoded]), _columns("y", y) if y else None, items)
 
     @classmethod
+    def from_frame(
+        cls,
+        space: SearchSpace | Task | type[Task],
+        frame: Any,
+        *,
+        group: str | None = None,
+        once: str | Sequence[str] = (),
+        truth: bool | None = None,
+    ) -> Examples:
+        """Take a pandas or polars frame or an Arrow table: a row for each item with a `group`, else one per example.
+
+        `encode` (or the task's `columns`) gets one dictionary for each example, as `lols.objects` makes them.
+        """
+        return cls(space, objects_of(frame, group=group, once=once), truth=truth)
+
+    @classmethod
     def from_columns(
         cls,
-        space: SearchSpace,
+        space: SearchSpace | Task | type[Task],
         count: int,
         x: Mapping[str, Ragged | Scalar],
         y: Mapping[str, Ragged | Scalar] | None = None,
@@ -124,7 +146,7 @@ class Examples:
         `states` and `steps` are the sizes of each example, where they are known without asking `space.sizes`.
         """
         made = cls.__new__(cls)
-        made._set(space, count, dict(x), dict(y) if y is not None else None, items, states, steps)
+        made._set(as_space(space), count, dict(x), dict(y) if y is not None else None, items, states, steps)
         return made
 
     def _set(
@@ -156,7 +178,14 @@ class Examples:
             return np.full(self.count, size, np.int64)
         sizes = np.empty(self.count, np.int64)
         for i in range(self.count):
-            sizes[i] = size(self.example(i)[0])
+            try:
+                given = size(self.example(i)[0])
+                sizes[i] = whole_number(given)
+            except Exception as error:
+                why = f"failed with {said(error)}"
+                if isinstance(error, TypeError) and "interpreted as an integer" in str(error):
+                    why = f"gave {given!r}; it must be a whole number"
+                raise SpaceError(f"example {i}: Sizes.{name} {why}{place_of(error)}") from error
             if sizes[i] < 0:
                 raise SpaceError(f"example {i}: Sizes.{name} gave {sizes[i]}; it cannot be negative")
         return sizes
@@ -179,7 +208,7 @@ class Examples:
         try:
             return self.space.output(self.example(index)[0], state)
         except Exception as error:
-            raise SpaceError(f"`output` failed on example {index}: {type(error).__name__}: {error}") from error
+            raise SpaceError(f"`output` failed on example {index}: {said(error)}{place_of(error)}") from error
 
     def nbytes(self) -> int:
         """Memory held by the columns, in bytes."""
@@ -209,8 +238,10 @@ def _no_garbage_collection() -> Iterator[None]:
 def _encoded(space: SearchSpace, index: int, obj: Any) -> Example:
     try:
         made = space.encode(obj)
+    except LolsError as error:
+        raise SpaceError(f"example {index}: {error}{place_of(error)}") from error
     except Exception as error:
-        raise SpaceError(f"`encode` failed on example {index}: {type(error).__name__}: {error}") from error
+        raise SpaceError(f"`encode` failed on example {index}: {said(error)}{place_of(error)}") from error
     if isinstance(made, Mapping):
         return Example(made)
     sides = made[:2] if isinstance(made, tuple) and 1 <= len(made) <= 3 else (None,)
@@ -228,7 +259,8 @@ def _array(where: str, value: Any) -> np.ndarray:
         array = array.astype(np.int64)
     if array.dtype.kind not in "iufb":
         raise SpaceError(
-            f"{where} holds {array.dtype} values; a column must be numbers: hash or number them in `encode`"
+            f"{where} holds {array.dtype} values; a column must be numbers: hash them with lols.text or number them "
+            "with lols.Labels, in `encode`"
         )
     if array.ndim > 1:
         raise SpaceError(

@@ -12,14 +12,19 @@ import numpy as np
 from lols import __version__
 from lols.engine.driver import FusedDriver, Predictions
 from lols.engine.dual import bind
+from lols.engine.lockstep import LockStepDriver
 from lols.engine.structures import Plan, Policy, following
 from lols.engine.table import fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError
 from lols.examples import Examples
+from lols.frames import as_objects
+from lols.imperative.program import Program
 from lols.io.model_file import read_tensors, write_tensors
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code
+from lols.policies.files import filled, kind_of, state_of
 from lols.space import Reference, SearchSpace
+from lols.task import Task, as_space, as_teacher
 
 __all__ = ["Follower", "Model", "load"]
 
@@ -35,7 +40,7 @@ class Model:
     space
         The search space.
     policy
-        Weights, and for Searn the chances of its components.
+        Weights, and for Searn the chances of its components; or a policy of one's own (`lols.policies.Policy`).
     plan
         What the engine must know to follow the policy.
     about
@@ -53,12 +58,17 @@ class Model:
     threads: int = 1
     compiled: bool = True
 
-    def predict(self, objects: Iterable[Any]) -> list[Any]:
+    def __post_init__(self) -> None:
+        self.space = as_space(self.space)
+
+    def predict(self, objects: Iterable[Any] | Examples) -> list[Any]:
         """The space's output for each of the user's objects."""
-        objects = list(objects)
-        if not objects:
-            return []
-        predictions = self.run(Examples(self.space, objects, truth=False))
+        if not isinstance(objects, Examples):
+            objects = list(as_objects(objects))
+            if not objects:
+                return []
+            objects = Examples(self.space, objects, truth=False)
+        predictions = self.run(objects)
         return [predictions.output(i) for i in range(len(objects))]
 
     def predict_one(self, obj: Any) -> Any:
@@ -67,8 +77,13 @@ class Model:
 
     def run(self, examples: Examples, *, scores: bool = False) -> Predictions:
         """Follow the policy on examples that are already in columns."""
-        with FusedDriver(self.space, examples, threads=self.threads, compiled=self.compiled) as driver:
+        with self.driver(examples) as driver:
             return driver.predict(self.policy, self.plan, scores=scores)
+
+    def driver(self, examples: Examples, reference: Reference | None = None) -> FusedDriver:
+        """A driver that takes examples through the space with the policy: in lock-step, if it is one's own."""
+        kind = FusedDriver if isinstance(self.policy, Policy) else LockStepDriver
+        return kind(self.space, examples, reference, threads=self.threads, compiled=self.compiled)
 
     def follower(self) -> Follower:
         """Follow the policy on one piece of a data set after the other."""
@@ -77,17 +92,21 @@ class Model:
     def losses(self, objects: Iterable[Any] | Examples) -> np.ndarray:
         """The loss of the policy on each labelled object."""
         examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
-        with FusedDriver(self.space, examples, threads=self.threads, compiled=self.compiled) as driver:
+        with self.driver(examples) as driver:
             return driver.losses(driver.predict(self.policy, self.plan), self.policy)
 
     def evaluate(self, objects: Iterable[Any] | Examples) -> float:
         """The mean loss of the policy on labelled objects."""
         return float(self.losses(objects).mean())
 
-    def reference_losses(self, objects: Iterable[Any] | Examples, reference: Reference) -> np.ndarray:
-        """The loss of a teacher on each labelled object: what the policy is to be compared with."""
+    def reference_losses(self, objects: Iterable[Any] | Examples, reference: Reference | None = None) -> np.ndarray:
+        """The loss of a teacher on each labelled object: what the policy is to be compared with.
+
+        The teacher is the task's own unless another one is given.
+        """
+        reference = as_teacher(reference, self.space)
         examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
-        with FusedDriver(self.space, examples, reference, compiled=self.compiled) as driver:
+        with self.driver(examples, reference) as driver:
             return driver.losses(driver.follow_teacher(self.plan, self.policy), self.policy)
 
     # --- files ---
@@ -120,9 +139,12 @@ class Model:
                 "actions": self.space.sizes.actions,
             },
             "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},
-            "thresholds": self.policy.thresholds,
         }
-        arrays = {f"task.{name}": array for name, array in (tensors or {}).items()} | {"chances": self.policy.chances}
+        arrays = {f"task.{name}": array for name, array in (tensors or {}).items()}
+        if not isinstance(self.policy, Policy):
+            own = {f"policy.{name}": array for name, array in state_of(self.policy).items()}
+            return header | {"policy": kind_of(self.policy)}, arrays | own
+        header["thresholds"], arrays["chances"] = self.policy.thresholds, self.policy.chances
         for name, table, stack in (
             ("shared", self.policy.shared, self.policy.stack),
             ("single", self.policy.single, self.policy.single_stack[:, :, np.newaxis]),
@@ -152,6 +174,8 @@ class Follower:
     def run(self, examples: Examples) -> Predictions:
         """Follow the policy on the next piece."""
         model, known = self.model, self._driver is not None
+        if not isinstance(model.policy, Policy):
+            return model.run(examples)
         if self._driver is None:
             self._driver = FusedDriver(model.space, examples, compiled=model.compiled)
         else:
@@ -160,18 +184,29 @@ class Follower:
 
 
 def load(
-    path: str | os.PathLike[str], space: SearchSpace | None = None, *, threads: int = 1, compiled: bool = True
+    path: str | os.PathLike[str],
+    space: SearchSpace | Task | type[Task] | Program | None = None,
+    *,
+    policy: Any = None,
+    threads: int = 1,
+    compiled: bool = True,
 ) -> Any:
     """Read a model file; the file itself is data only.
 
-    With a space, a `Model` for that space: it must have as many actions as the one that was trained; if its functions
-    changed since, the model's `about` says so under `"space_changed"`. Without one, whatever estimator wrote the file.
+    With a space (or a `Task` or `Program`), a model for it: it must have as many actions as the one that was trained.
+    If its functions changed since, the model's `about` says so under `"space_changed"`. Without one, whatever estimator
+    wrote the file. A model of a policy of one's own needs such a policy, whose `load` is given its arrays.
     """
     if space is None:
         from lols.estimators.files import load_estimator
 
         return load_estimator(path, threads=threads)
-    return make_model(path, *read_tensors(path, "model"), space, threads=threads, compiled=compiled)
+    if isinstance(space, Program):
+        from lols.imperative.model import load_program
+
+        return load_program(path, space, compiled=compiled)
+    how: dict[str, Any] = {"policy": policy, "threads": threads, "compiled": compiled}
+    return make_model(path, *read_tensors(path, "model"), as_space(space), **how)
 
 
 def make_model(
@@ -180,6 +215,7 @@ def make_model(
     tensors: Mapping[str, np.ndarray],
     space: SearchSpace,
     *,
+    policy: Any = None,
     threads: int = 1,
     compiled: bool = True,
 ) -> Model:
@@ -188,7 +224,8 @@ def make_model(
         about, how = dict(header["about"]), header["following"]
         plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
         actions = int(header["space"]["actions"])
-        policy = _policy(header, tensors, actions)
+        kind = header.get("policy")
+        linear = _policy(header, tensors, actions) if kind is None else None
         digest = header["space"]["digest"]
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
@@ -196,9 +233,11 @@ def make_model(
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
     if actions != space.sizes.actions:
         raise ModelFileError(f"{path}: trained for {actions} actions; this space has {space.sizes.actions}")
+    if policy is not None or linear is None:
+        policy = filled(path, kind, tensors, policy)
     if bind("Space", space.functions()).digest != digest:
         about["space_changed"] = True
-    return Model(space, policy, plan, about, threads=threads, compiled=compiled)
+    return Model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
 
 
 def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], actions: int) -> Policy:

@@ -113,6 +113,8 @@ class SearchSpace:
     nonnegative
         That `cost` is never negative. What a deviation has cost already then bounds what it will cost in the end, and
         many need no roll-out.
+    teacher
+        A `Reference` of the space's own, for training where none is given. A `lols.Task` has it here.
 
     Examples
     --------
@@ -164,6 +166,7 @@ class SearchSpace:
     settings: Mapping[str, Any] = field(default_factory=dict)
     nonnegative: bool = False
     name: str = ""
+    teacher: Reference | None = None
 
     NEEDED: ClassVar = {"start": 2, "actions": 3, "step": 3, "features": 3, "loss": 3, "output": 2, "encode": 1}
     OPTIONAL: ClassVar = {"action_features": 4, "cost": 4, "key": 2, "items": 3}

@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lols.adaptive import Rivalry
-from lols.algorithms import Algorithm, schedules
+from lols.algorithms import Algorithm
 from lols.algorithms import algorithm as resolve
-from lols.digest import digest_functions
 from lols.engine.compiling import compile_seconds
-from lols.engine.driver import FusedDriver
-from lols.engine.structures import MIXES, ROLLS, Batch, Plan, Policy
+from lols.engine.structures import MIXES, ROLLS, Plan, Policy
 from lols.engine.table import copied
-from lols.errors import ConfigurationError, ModelFileError
+from lols.errors import ConfigurationError
 from lols.examples import Examples
 from lols.hashing import mix
-from lols.io.model_file import read_tensors, write_tensors
-from lols.learners.learner import Learner
+from lols.imperative.program import Program
+from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
-from lols.mixture import PolicyMixture
 from lols.model import Model
 from lols.progress import Progress
 from lols.space import Reference, SearchSpace
+from lols.students import fitting
+from lols.task import Task, as_space, as_teacher
+from lols.training_run import TrainingRun, plain, shuffled
 
-__all__ = ["Trainer", "train"]
+__all__ = ["Trainer", "frozen", "plain", "shuffled", "train"]
 
-MOST_TOGETHER = 64
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
 
 
@@ -43,13 +39,15 @@ class Trainer:
     Parameters
     ----------
     space, reference
-        The contract.
+        The contract: a `SearchSpace` or a `Task`, and its teacher, by default the task's own.
     algorithm
         A preset's name or an `Algorithm`; `options` override single choices, as in `lols.algorithm`.
     learner
-        A reduction's name (`"hinge"`, `"csoaa"`, `"secoc"`) or `LearnerSettings`.
+        A reduction's name (`"hinge"`, the default, `"csoaa"`, `"secoc"`) or `LearnerSettings`.
     update
         The online update, where `learner` is a name.
+    policy
+        A policy of your own, to be trained in place of the linear learner: see `lols.policies.Policy`.
     passes
         Passes over the data.
     batch_size
@@ -72,12 +70,13 @@ class Trainer:
 
     def __init__(
         self,
-        space: SearchSpace,
-        reference: Reference,
+        space: SearchSpace | Task | type[Task],
+        reference: Reference | None = None,
         *,
         algorithm: str | Algorithm = "lols",
-        learner: str | LearnerSettings = "hinge",
+        learner: str | LearnerSettings | None = None,
         update: str | None = None,
+        policy: Any = None,
         passes: int = 5,
         batch_size: int | None = None,
         seed: int = 0,
@@ -99,8 +98,16 @@ class Trainer:
         unknown = set(tricks or {}) - set(TRICKS)
         if unknown:
             raise ConfigurationError(f"unknown trick '{min(unknown)}': choose from {', '.join(TRICKS)}")
-        self.space, self.reference = space, reference
+        self.space = space = as_space(space)
+        self.reference = as_teacher(reference, space)
         self.algorithm = resolve(algorithm, **options)
+        self.policy = policy
+        if policy is not None:
+            for name in (n for n, given in (("learner", learner), ("update", update)) if given is not None):
+                raise ConfigurationError(f"{name} has no effect: the policy that was given learns in its own way")
+            self.algorithm = fitting(policy, self.algorithm, options)
+            learner = "csoaa"  # what the plan must know: that it matters how much an action costs
+        learner = learner or "hinge"
         if isinstance(learner, str):
             default = "nag" if learner == "csoaa" else "adagrad"
             learner = LearnerSettings(learner, update or default)
@@ -156,8 +163,10 @@ class Trainer:
         return self.settings.slack is not None and self.settings.width >= 0.0
 
     def new_learner(self) -> Learner:
-        """A learner that knows nothing yet."""
+        """A linear learner that knows nothing yet."""
         chosen = self.algorithm
+        if self.policy is not None:
+            raise ConfigurationError("only the linear learner can do this: leave policy out, or use fit")
         return Learner(
             self.settings,
             self.space.sizes.actions,
@@ -205,17 +214,19 @@ class Trainer:
         examples = (
             data if isinstance(data, Examples) else Examples(self.space, data, truth=self.reference.needs_truth or None)
         )
-        run = _Run(self, examples)
+        run = TrainingRun(self, examples)
+        if checkpoint is not None:
+            run.student.check_resumable()
         if resume and checkpoint is not None and Path(checkpoint).exists():
             run.restore(checkpoint)
         saved = time.monotonic()
         with (
-            FusedDriver(self.space, examples, self.reference, threads=self.threads, compiled=self.compiled) as driver,
+            run.student.driver(examples) as driver,
             progress if isinstance(progress, Progress) else self.bar(examples, progress) as bar,
         ):
             for indices, rounds in run.batches():
                 beta, beta_in = run.betas(rounds)
-                batch = driver.collect(indices, rounds, run.rolling_policy(), self.plan, beta, beta_in)
+                batch = driver.collect(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
                 run.learn(batch)
                 bar.advance(run.steps_done, loss=run.progressive_loss)
                 if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
@@ -223,7 +234,7 @@ class Trainer:
                     saved = time.monotonic()
                 if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
                     break
-        self.learner = run.learner
+        self.learner = run.student.learner
         model = run.model()
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
@@ -234,221 +245,23 @@ class Trainer:
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
 
 
-class _Run:
-    """The moving parts of one training run: everything here goes into a checkpoint."""
-
-    def __init__(self, trainer: Trainer, examples: Examples):
-        self.trainer, self.examples = trainer, examples
-        chosen = trainer.algorithm
-        self.total = trainer.passes * len(examples)
-        self.batch_size = trainer.batch_size or max(1, min(MOST_TOGETHER, len(examples) // 50))
-        self.learner = trainer.new_learner()
-        self.mixture = PolicyMixture(chosen, self.total) if chosen.restart else None
-        self.rivalry = Rivalry()
-        self.schedules = schedules(chosen)
-        self.pass_, self.offset = 0, 0
-        self.sums = np.zeros((trainer.passes, 2))
-        # The online-to-batch conversion draws a round; knowing it in advance, one copy is enough.
-        self.drawn_round = mix(mix(trainer.seed, 0xD12A), 1) % self.total + 1 if chosen.returned == "drawn" else 0
-        self.snapshot: Policy | None = None
-        self.steps_done = 0
-
-    # --- the order of things ---
-
-    def batches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Batches of example numbers with their rounds, from where the run stands."""
-        count, size = len(self.examples), self.batch_size
-        while self.pass_ < self.trainer.passes:
-            order = self._order(self.pass_)
-            if self.mixture is not None and self.offset == 0:
-                self.mixture.begin(self.learner)
-            while self.offset < count:
-                until = min(self.offset + size, count)
-                at = np.arange(self.offset, until)
-                self._next = (self.pass_, until) if until < count else (self.pass_ + 1, 0)
-                yield order[at], self.pass_ * count + at
-                if self.offset == 0:
-                    break
-
-    def _order(self, number: int) -> np.ndarray:
-        count = len(self.examples)
-        if not self.trainer.shuffle:
-            return np.arange(count)
-        return shuffled(count, mix(mix(self.trainer.seed, 0x0DE2), number), self.trainer.neighbours)
-
-    @property
-    def done(self) -> int:
-        """Rounds done so far."""
-        return self.pass_ * len(self.examples) + self.offset
-
-    @property
-    def progressive_loss(self) -> float:
-        """Mean loss of the roll-ins of this pass, each made before its example was learned from."""
-        number = min(self.pass_ if self.offset else self.pass_ - 1, self.trainer.passes - 1)
-        return float(self.sums[number, 0] / max(self.sums[number, 1], 1.0))
-
-    def betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """β of roll-out and roll-in for the next rounds."""
-        if self.mixture is not None:
-            beta = np.full(rounds.size, self.mixture.reference_weight)
-            return beta, beta
-        out, into = (
-            np.full(rounds.size, self.rivalry.beta) if s is None else s(rounds, self.total) for s in self.schedules
-        )
-        return out, into
-
-    def rolling_policy(self) -> Policy:
-        """The policy that rolls in and out: the current one, or Searn's mixture of the passes before."""
-        return self.learner.policy() if self.mixture is None else self.mixture.policy(self.learner)
-
-    def learn(self, batch: Batch) -> None:
-        """The second stage, and the bookkeeping."""
-        self.learner.learn(batch)
-        self.steps_done += int(batch.filled.sum())
-        self.sums[self.pass_] += (batch.losses[:, 0].sum(), batch.losses.shape[0])
-        if self.trainer.plan.compare:
-            self.rivalry.observe(batch.losses)
-        before = self.done
-        self.pass_, self.offset = self._next
-        if before < self.drawn_round <= self.done:
-            self.snapshot = frozen(self.learner.policy())
-        if self.mixture is not None and self.offset == 0:
-            self.mixture.end(self.learner, len(self.examples))
-
-    # --- what comes out ---
-
-    def policy(self) -> Policy:
-        """The policy that the algorithm returns."""
-        if self.mixture is not None:
-            return self.mixture.final(self.learner)
-        if self.snapshot is not None:
-            return self.snapshot
-        return self.trainer.returned_policy(self.learner)
-
-    def model(self) -> Model:
-        """The model as it is now."""
-        trainer = self.trainer
-        about = {
-            "algorithm": plain(trainer.algorithm),
-            "learner": self.learner.describe(),
-            "passes": trainer.passes,
-            "batch_size": self.batch_size,
-            "seed": trainer.seed,
-            "examples": len(self.examples),
-            "reference": trainer.reference.name,
-            "beta": self.rivalry.beta if trainer.plan.compare else None,
-        }
-        seen = self.sums[self.sums[:, 1] > 0]
-        report = {
-            "progressive_loss": (seen[:, 0] / seen[:, 1]).tolist(),
-            "beta": self.rivalry.beta,
-            **self.learner.report(),
-        }
-        threads, compiled = trainer.threads, trainer.compiled
-        return Model(trainer.space, self.policy(), trainer.plan, about, report, threads=threads, compiled=compiled)
-
-    # --- checkpoints ---
-
-    def _identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to be of this run."""
-        trainer = self.trainer
-        digest = hashlib.sha256()
-        for column in (*self.examples.x, *self.examples.y, self.examples.items):
-            for part in column:
-                digest.update(np.ascontiguousarray(part).tobytes())
-        return {
-            "algorithm": plain(trainer.algorithm),
-            "learner": asdict(trainer.settings),
-            "passes": trainer.passes,
-            "batch_size": self.batch_size,
-            "seed": trainer.seed,
-            "shuffle": trainer.shuffle,
-            "neighbours": trainer.neighbours,
-            "space": digest_functions(trainer.space.functions()),
-            "reference": digest_functions(trainer.reference.functions()),
-            "data": digest.hexdigest(),
-        }
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint."""
-        tensors = {f"learner.{k}": v for k, v in self.learner.state().items()} | {"sums": self.sums}
-        if self.snapshot is not None:
-            tensors |= {"snapshot.stack": self.snapshot.stack, "snapshot.single": self.snapshot.single_stack}
-        if self.mixture is not None:
-            tensors |= self.mixture.state()
-        header = {
-            "identity": self._identity(),
-            "pass": self.pass_,
-            "offset": self.offset,
-            "rivalry": self.rivalry.state(),
-        }
-        write_tensors(path, "checkpoint", header, tensors)
-
-    def restore(self, path: str | os.PathLike[str]) -> None:
-        """Go on from a checkpoint."""
-        header, tensors = read_tensors(path, "checkpoint")
-        found, mine = header.get("identity", {}), self._identity()
-        for name, value in mine.items():
-            if found.get(name) != value:
-                raise ModelFileError(
-                    f"{path}: made with another {name}; resume with the same data and options, or delete it"
-                )
-        try:
-            self._take_over(header, tensors)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise ModelFileError(f"{path}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
-
-    def _take_over(self, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
-        self.learner.load({k.removeprefix("learner."): v for k, v in tensors.items() if k.startswith("learner.")})
-        if tensors["sums"].shape != self.sums.shape:
-            raise ValueError(f"'sums' has shape {tensors['sums'].shape}")
-        self.sums = tensors["sums"].copy()
-        self.pass_, self.offset = int(header["pass"]), int(header["offset"])
-        self.rivalry = Rivalry(**header["rivalry"])
-        if self.mixture is not None:
-            self.mixture.load(tensors, self.learner)
-        if "snapshot.stack" in tensors:
-            # Rows are only ever added, so the snapshot's rows are the first of the learner's.
-            policy = frozen(self.learner.policy())
-            stack, single = np.zeros_like(policy.stack), np.zeros_like(policy.single_stack)
-            old, old_single = tensors["snapshot.stack"], tensors["snapshot.single"]
-            rows, single_rows = min(old.shape[1], stack.shape[1]), min(old_single.shape[1], single.shape[1])
-            stack[:, :rows], single[:, :single_rows] = old[:, :rows], old_single[:, :single_rows]
-            self.snapshot = policy._replace(stack=stack, single_stack=single)
-
-
-def train(space: SearchSpace, data: Iterable[Any] | Examples, reference: Reference, **options: Any) -> Model:
+def train(
+    space: SearchSpace | Task | type[Task] | Program,
+    data: Iterable[Any] | Examples,
+    reference: Reference | None = None,
+    **options: Any,
+) -> Any:
     """Train a policy in one call: `Trainer(space, reference, **options).fit(data)`.
+
+    A `Task` may have a teacher of its own, which is used unless another `reference` is given. A `Program` names its
+    reference itself, and gives a model that runs it.
 
     See `Trainer` for the options; `checkpoint`, `resume`, `progress` and `after_pass` are those of `Trainer.fit`.
     """
+    if isinstance(space, Program):
+        from lols.imperative.training import train_program
+
+        return train_program(space, data, reference, **options)
     names = ("checkpoint", "checkpoint_every", "resume", "progress", "after_pass")
     fitting = {name: options.pop(name) for name in names if name in options}
     return Trainer(space, reference, **options).fit(data, **fitting)
-
-
-def plain(chosen: Algorithm) -> dict[str, Any]:
-    """An algorithm as plain values, for model files."""
-    return {k: v if v is None or isinstance(v, bool | int | float) else str(v) for k, v in vars(chosen).items()}
-
-
-def shuffled(count: int, key: int, neighbours: int = 1) -> np.ndarray:
-    """The numbers below `count` in an order of their own for each key, runs of `neighbours` left together.
-
-    >>> shuffled(6, 1).tolist(), shuffled(6, 1, neighbours=2).tolist()
-    ([3, 5, 2, 0, 1, 4], [4, 5, 0, 1, 2, 3])
-    """
-    generator = np.random.Philox(key=key & ((1 << 64) - 1))
-    order = np.argsort(generator.random_raw(-(-count // neighbours)), kind="stable")
-    if neighbours == 1:
-        return order
-    runs = (order[:, np.newaxis] * neighbours + np.arange(neighbours)).ravel()
-    return runs[runs < count]
-
-
-def frozen(policy: Policy) -> Policy:
-    """A copy that later learning does not touch."""
-    tables = [copied(t) for t in (policy.shared, policy.single)]
-    return policy._replace(
-        shared=tables[0], single=tables[1], stack=policy.stack.copy(), single_stack=policy.single_stack.copy()
-    )

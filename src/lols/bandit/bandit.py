@@ -23,6 +23,7 @@ from lols.errors import ConfigurationError, LolsError
 from lols.hashing import mix, unit
 from lols.learners.settings import LearnerSettings
 from lols.space import Reference, SearchSpace
+from lols.task import Task, as_space, as_teacher
 
 __all__ = ["Shown", "StructuredBandit"]
 
@@ -111,8 +112,8 @@ class StructuredBandit:
 
     def __init__(
         self,
-        space: SearchSpace,
-        reference: Reference,
+        space: SearchSpace | Task | type[Task],
+        reference: Reference | None = None,
         *,
         epsilon: float | str = 0.1,
         beta: float = 0.5,
@@ -134,6 +135,8 @@ class StructuredBandit:
         seed: int = 0,
         compiled: bool = True,
     ):
+        space = as_space(space)
+        reference = as_teacher(reference, space)
         if reference.needs_truth:
             raise ConfigurationError(
                 "the reference needs the truth, which a live system does not know: give rules with needs_truth=False"
@@ -213,7 +216,9 @@ class StructuredBandit:
         return MemoryLog(REMEMBERED) if log is None else log
 
     @classmethod
-    def algorithm2(cls, space: SearchSpace, reference: Reference, **options: Any) -> StructuredBandit:
+    def algorithm2(
+        cls, space: SearchSpace | Task | type[Task], reference: Reference | None = None, **options: Any
+    ) -> StructuredBandit:
         """The paper's Algorithm 2 as printed: uniform deviations, inverse propensity, exploiting a drawn policy."""
         fixed: dict[str, Any] = {"exploration": "uniform", "randomise": "deviation", "estimator": "ips"}
         fixed |= {"exploit": "drawn", "baseline": False, "advice": 0.0, "guard": False}

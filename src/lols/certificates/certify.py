@@ -17,12 +17,14 @@ from lols.certificates.intervals import RESAMPLES, estimates
 from lols.certificates.places import Naming, by_decision, by_step
 from lols.certificates.training import Training, training_of
 from lols.engine.driver import FusedDriver
-from lols.engine.structures import following
+from lols.engine.structures import Policy, following
 from lols.errors import ConfigurationError, LolsError
 from lols.examples import Examples
+from lols.frames import as_objects
 from lols.model import Model
 from lols.progress import Progress
 from lols.space import Reference
+from lols.task import as_teacher
 
 __all__ = ["LIMIT", "Case", "certify", "certify_case"]
 
@@ -67,7 +69,7 @@ def certify(
         Labelled objects for the space's `encode`, or `Examples`; for an estimator a pair of inputs and truths, as for
         its `fit`. Give data that training did not see.
     reference
-        The teacher. An estimator knows its own, and takes the name of another.
+        The teacher, by default the task's own. An estimator knows its own, and takes the name of another.
     limit
         The most examples that are looked at, drawn by the seed; None for all. Every action of every state is tried.
     names
@@ -94,9 +96,9 @@ def certify(
 
     """
     if isinstance(model, Model):
-        if not isinstance(reference, Reference):
+        if isinstance(reference, str):
             raise ConfigurationError("certify needs the teacher of a model of your own space: give a lols.Reference")
-        case = _case(model, objects, reference, limit, seed, names)
+        case = _case(model, objects, as_teacher(reference, model.space), limit, seed, names)
     else:
         from lols.certificates.tasks import case_of
 
@@ -127,7 +129,7 @@ def _case(
         of = len(objects)
         examples = some(objects, drawn(of, limit, seed)) if limit is not None and of > limit else objects
     else:
-        listed = list(objects)
+        listed = list(as_objects(objects))
         of = len(listed)
         examples = Examples(model.space, [listed[k] for k in drawn(of, limit, seed).tolist()], truth=True)
     if names is None or callable(names):
@@ -218,6 +220,8 @@ def certify_case(
 
 
 def _check(case: Case, resamples: int) -> None:
+    if not isinstance(case.model.policy, Policy):
+        raise ConfigurationError("a certificate is of a linear policy, not of one of your own: train without policy")
     policies = case.model.policy.chances.size
     if policies > 1:
         raise ConfigurationError(

@@ -18,6 +18,7 @@ from lols.checks.walk import Walk
 from lols.errors import SpaceError
 from lols.examples import Examples
 from lols.space import Reference, SearchSpace
+from lols.task import Task, as_space
 
 __all__ = ["Finding", "assert_space", "check_space"]
 
@@ -25,7 +26,7 @@ MOST_EXAMPLES = 25
 
 
 def check_space(
-    space: SearchSpace,
+    space: SearchSpace | Task | type[Task],
     examples: Examples | Iterable[Any],
     reference: Reference | None = None,
     *,
@@ -37,12 +38,12 @@ def check_space(
     Parameters
     ----------
     space
-        The space to check.
+        The space to check: a `SearchSpace` or a `Task`.
     examples
         The user's objects, or examples made from them with this space. A few short ones do: of a larger set, 25 are
         looked at, from the shortest to the longest. Without a truth, `loss` and `cost` go unchecked.
     reference
-        The teacher to check, if there is one.
+        The teacher to check, if there is one; by default the task's own.
     seed
         Where the walks get their random actions; the same seed gives the same findings.
     rollouts
@@ -62,11 +63,14 @@ def check_space(
     Sizes.actions - 1 = 2
 
     """
-    findings = Findings()
+    space, findings = as_space(space), Findings()
     encoded = examples if isinstance(examples, Examples) else _encode(space, examples, findings)
     if encoded is None:
         return findings.found
     find_copied_truth(encoded, findings)
+    own = space.teacher
+    if reference is None and own is not None and (encoded.has_truth or not own.needs_truth):
+        reference = own
     if reference is not None and reference.needs_truth and not encoded.has_truth:
         findings.add("encode", "truth", "gives no truth `y`, which this reference needs: give labelled examples")
         reference = None
@@ -84,7 +88,7 @@ def check_space(
 
 
 def assert_space(
-    space: SearchSpace,
+    space: SearchSpace | Task | type[Task],
     examples: Examples | Iterable[Any],
     reference: Reference | None = None,
     *,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import contextlib
 import traceback
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.blame import place_of, said
 from lols.engine import compiling as compiling
 from lols.engine.collect import collect, collect_kernel
 from lols.engine.dual import Kernel, bind
@@ -203,7 +204,7 @@ class FusedDriver:
         if wrong:
             error, scratch = min(wrong, key=lambda pair: int(pair[1].where[1]))
             if error is not None and type(error).__module__.startswith("numba"):
-                raise SpaceError(_compile_message(error)) from None
+                raise SpaceError(self._not_compiled(error)) from None
             raise failed(error, scratch) from error
 
     def _scratches(self, policy: Policy) -> list[Scratch]:
@@ -249,22 +250,41 @@ class FusedDriver:
         return "` or `".join(names)
 
     def _blame(self, error: Exception, place: str, again: Any) -> str:
-        """Name the user's function and line behind an error, from a run as plain Python."""
-        try:
-            with np.errstate(all="ignore"):
-                again()
-        except Exception as found:
-            error = found
+        """Name the user's function and line behind an error, if need be from a run as plain Python."""
+        if self.compiled:
+            try:
+                with np.errstate(all="ignore"):
+                    again()
+            except Exception as found:
+                error = found
         reference = self.bound_reference.functions if self.bound_reference is not None else {}
         for name, function in [*self.bound.functions.items(), *reference.items()]:
             for frame, line in traceback.walk_tb(error.__traceback__):
                 if frame.f_code is function.__code__:
-                    last = traceback.extract_tb(error.__traceback__)[-1]
-                    return (
-                        f"{place}: `{name}` failed with {type(error).__name__}: {error} "
-                        f"({last.filename}:{last.lineno}, called from line {line})"
-                    )
-        return f"{place}: a function of the space failed with {type(error).__name__}: {error}"
+                    at = place_of(error, function.__code__)
+                    other = not at.endswith(f":{line})")
+                    via = f", called from line {line})" if other else ")"
+                    return f"{place}: `{name}` failed with {said(error)}{at[:-1]}{via}"
+        if self.compiled and not isinstance(error, ArithmeticError | LookupError):
+            reason = self._not_compiled(error, "")
+            if reason:
+                return reason
+        fix = "lols.checks.check_space tells which"
+        return f"{place}: a function of the space failed, or gave what it must not: {said(error)}; {fix}"
+
+    def _not_compiled(self, error: Exception, otherwise: str | None = None) -> str:
+        """Which function cannot be compiled, and why."""
+        from lols.engine.diagnose import diagnose
+
+        reference = self.bound_reference.functions if self.bound_reference is not None else {}
+        with contextlib.suppress(Exception):
+            found = diagnose(self.bound.functions, reference, self.examples, self.space.sizes.actions)
+            if found is not None:
+                return found
+        if otherwise is not None:
+            return otherwise
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+        return f"a function of the space cannot be compiled: {lines[0]}. compiled=False runs it as plain Python"
 
 
 class Predictions:
@@ -302,17 +322,3 @@ class Predictions:
     def output(self, index: int) -> Any:
         """The user's own result for one example."""
         return self.examples.output(index, self.state(index))
-
-
-def _compile_message(error: Exception) -> str:
-    """What a user can act on in a Numba error: the innermost reason, and the place outside the libraries."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    places = [line.rstrip(":") for line in lines if re.match(r'File "(?!.*(/lols/engine/|numba/)).*", line', line)]
-    reasons = [line for line in lines if re.match(r"(Untyped|Unknown|Cannot|Invalid|Use of|Name|Undecided)\w* ", line)]
-    if any("Only accept returning of array passed" in line for line in lines):
-        reasons = ["it makes an array; keep it in the state, make it in `encode`, or use plain numbers"]
-    elif not reasons:
-        calls = [line.removeprefix(">>> ") for line in lines if line.startswith(">>> ") and len(line) < 120]
-        reasons = [f"no compiled form of {calls[-1]}"] if calls else [lines[0]]
-    place = f" ({places[0]})" if places else ""
-    return f"a function of the space cannot be compiled: {reasons[0]}{place}. compiled=False runs it as plain Python"

@@ -9,8 +9,9 @@ import numpy as np
 from lols.engine.structures import Batch, Memo, Opinion, Scratch, Sight, Slots, Trail
 from lols.examples import Examples
 from lols.features import feature_buffer, item_buffer
+from lols.space import Sizes
 
-__all__ = ["make_batch", "make_scratch", "state_type"]
+__all__ = ["make_batch", "make_scratch", "make_slots", "state_type"]
 
 MEMO_MOST = 1 << 16
 TYPES_MOST = 1 << 17
@@ -91,6 +92,24 @@ def _trail(steps: int) -> Trail:
     return Trail(np.zeros(steps, np.int64), np.zeros(steps), np.zeros(steps), np.zeros(steps, np.int64))
 
 
+def make_slots(sizes: Sizes, room: int, widest: int) -> Slots:
+    """So many slots, for states of at most `widest` features."""
+    by_action = sizes.actions * sizes.action_features
+    action_shape = (room if by_action else 0, sizes.actions)
+    return Slots(
+        start=np.zeros(room, np.int64),
+        stop=np.zeros(room, np.int64),
+        ids=np.zeros(room * widest, np.int64),
+        values=np.zeros(room * widest, np.float32),
+        costs=np.zeros((room, sizes.actions), np.float32),
+        weight=np.zeros(room, np.float32),
+        action_start=np.zeros(action_shape, np.int64),
+        action_stop=np.zeros(action_shape, np.int64),
+        action_ids=np.zeros(room * by_action, np.int64),
+        action_values=np.zeros(room * by_action, np.float32),
+    )
+
+
 def make_batch(
     old: Slots | None, examples: Examples, indices: np.ndarray, rounds: np.ndarray, beta: Any, beta_in: Any
 ) -> Batch:
@@ -101,20 +120,7 @@ def make_batch(
     slots = int(steps.sum())
     by_action = sizes.actions * sizes.action_features
     if old is None or old.start.size < slots:
-        room = slots + slots // 4
-        action_shape = (room if by_action else 0, sizes.actions)
-        old = Slots(
-            start=np.zeros(room, np.int64),
-            stop=np.zeros(room, np.int64),
-            ids=np.zeros(room * widest, np.int64),
-            values=np.zeros(room * widest, np.float32),
-            costs=np.zeros((room, sizes.actions), np.float32),
-            weight=np.zeros(room, np.float32),
-            action_start=np.zeros(action_shape, np.int64),
-            action_stop=np.zeros(action_shape, np.int64),
-            action_ids=np.zeros(room * by_action, np.int64),
-            action_values=np.zeros(room * by_action, np.float32),
-        )
+        old = make_slots(sizes, slots + slots // 4, widest)
     first = np.cumsum(steps) - steps
     return Batch(
         example=indices,

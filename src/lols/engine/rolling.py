@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import overload
 
-from lols.engine.dual import actions, cost, dual, free, has, key, loss, reference_action, reference_costs, step
+from lols.engine.dual import (
+    INLINED,
+    actions,
+    cost,
+    dual,
+    free,
+    has,
+    key,
+    loss,
+    reference_action,
+    reference_costs,
+    step,
+)
 from lols.engine.scoring import cheapest, draw_component, gather, score
 from lols.engine.structures import (
     COMPONENT,
@@ -18,6 +31,7 @@ from lols.engine.structures import (
     TEACHER_POLICY,
     TIE,
     TOO_MANY_STEPS,
+    Orders,
 )
 from lols.hashing import mix, unit
 
@@ -233,3 +247,45 @@ def deviate(
     if not np.isfinite(value) and scratch.where[0] == 0:
         scratch.where[0] = NOT_FINITE
     return path.cost[0] + value
+
+
+# --- deviations that are completed elsewhere --------------------------------------------------------------------------
+
+
+@dual
+def ordered(orders, t, a, who, beta, stream, where):
+    """Order a deviation's completion, or read what came of it: whoever asks twice asks in the same order."""
+    k = orders.filled[0]
+    orders.filled[0] += 1
+    if not orders.taking[0]:
+        return orders.value[k]
+    orders.example[k], orders.time[k], orders.action[k] = where[1], t, a
+    orders.who[k], orders.beta[k], orders.stream[k] = who, beta, stream
+    return 0.0
+
+
+def completed(
+    space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream, scratch
+):
+    """What `deviate` gives; where orders stand in for the policy, it is done elsewhere, many deviations together."""
+    if isinstance(policy, Orders):
+        return ordered(policy, taken, a, who, beta, stream, scratch.where)
+    return deviate(
+        space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream, scratch
+    )
+
+
+@overload(completed, jit_options=INLINED)
+def _completed(
+    space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream, scratch
+):
+    if policy.instance_class is Orders:
+
+        def order(
+            space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream,
+            scratch,
+        ):  # fmt: skip
+            return ordered(policy, taken, a, who, beta, stream, scratch.where)
+
+        return order
+    return deviate

@@ -56,6 +56,21 @@ class Policy(NamedTuple):
     thresholds: int
 
 
+class Orders(NamedTuple):
+    """Deviations to be completed later, in the place of a policy that is not at hand; then what came of them."""
+
+    chances: np.ndarray  # as many as a policy has: more than one if it draws at random
+    taking: np.ndarray  # whether orders are taken; else they are answered, in the same order
+    filled: np.ndarray  # how many there are
+    example: np.ndarray  # place in the batch
+    time: np.ndarray
+    action: np.ndarray
+    who: np.ndarray
+    beta: np.ndarray
+    stream: np.ndarray
+    value: np.ndarray
+
+
 class Plan(NamedTuple):
     """The resolved schematic: everything that the kernels must know of an algorithm."""
 

@@ -34,4 +34,6 @@ def load_estimator(path: str | os.PathLike[str], *, threads: int = 1) -> Any:
         return CostSensitiveClassifier.from_file(path, header, tensors, threads=threads)
     if name is None:
         raise ModelFileError(f"{path}: a model of a search space of your own; load it with lols.load(path, space)")
+    if name == "program":
+        raise ModelFileError(f"{path}: a model of a program of your own; load it with lols.load(path, program)")
     raise ModelFileError(f"{path}: a model of '{name}', which this version of lols does not know; install a newer one")

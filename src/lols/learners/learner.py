@@ -10,7 +10,7 @@ import numpy as np
 
 from lols.engine.dual import bind
 from lols.engine.structures import Batch, Policy
-from lols.engine.table import features_by_row, fill, fixed_table, growing_table, is_fixed, rehash
+from lols.engine.table import copied, features_by_row, fill, fixed_table, growing_table, is_fixed, rehash
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
 from lols.learners.settings import LearnerSettings
@@ -30,7 +30,7 @@ from lols.learners.structures import (
     Workspace,
 )
 
-__all__ = ["Learner"]
+__all__ = ["Learner", "frozen"]
 
 # Its type carries the digest of the library's sources: a kernel that is cached under one file must not outlive others.
 LIBRARY = bind("Library", {})
@@ -147,8 +147,7 @@ class Learner:
             self.single = self._room(self.single, int(batch.slots.action_ids.size))
         slots = int(batch.slots.start.size)
         widest = max(batch.slots.ids.size, batch.slots.action_ids.size // self.actions) // max(slots, 1)
-        if widest > self._work.rows.size:
-            self._work = _workspace(widest, self.columns, self.actions, self.shared.inverse.shape[1])
+        self.widen(widest)
         common = (LIBRARY, batch, count, self.shared, self.single, self.recipe, self.by_action)
         if self.recipe.reduction == HINGE:
             learn_margins_kernel(self.compiled, *common, self._work, self.counters)
@@ -159,6 +158,11 @@ class Learner:
             raise LolsError(
                 f"the weights became infinite at example {at}: lower the rate {self.settings.step:g} or scale features"
             )
+
+    def widen(self, widest: int) -> None:
+        """Make sure that there is room for states of `widest` features."""
+        if widest > self._work.rows.size:
+            self._work = _workspace(widest, self.columns, self.actions, self.shared.inverse.shape[1])
 
     def restart(self) -> None:
         """Forget all weights, but keep the features' rows."""
@@ -269,6 +273,14 @@ class Learner:
     def describe(self) -> dict[str, Any]:
         """Settings as plain values, for model files."""
         return asdict(self.settings) | {"actions": self.actions, "by_action": self.by_action, "averaged": self.averaged}
+
+
+def frozen(policy: Policy) -> Policy:
+    """A copy that later learning does not touch."""
+    tables = [copied(t) for t in (policy.shared, policy.single)]
+    return policy._replace(
+        shared=tables[0], single=tables[1], stack=policy.stack.copy(), single_stack=policy.single_stack.copy()
+    )
 
 
 def _merged_bank(

@@ -212,7 +212,11 @@ def show_certificates(certificates: Mapping[str, Mapping[str, Any]], console: Co
         "deviation_regret_hindsight": "hindsight",
         "deviation_regret_in_class": "in class",
     }
-    shown = _grid("Wrong arcs in a sentence; regret to the teacher, and to one-step deviations two ways", "policy", *names.values())
+    shown = _grid(
+        "Wrong arcs in a sentence; regret to the teacher, and to one-step deviations two ways",
+        "policy",
+        *names.values(),
+    )
     for policy, made in certificates.items():
         shown.add_row(policy, *(f"{made[name]['value']:.2f}" for name in names))
     console.print(shown)

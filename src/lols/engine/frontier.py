@@ -1,0 +1,103 @@
+"""What searches that advance together hold: those that wait, the paths of roll-outs, and the states they have met."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.engine.memory import state_type
+from lols.engine.structures import Orders, Trail
+from lols.examples import Examples, Ragged
+
+__all__ = ["Known", "Paths", "Walks", "make_known", "make_orders", "make_paths", "make_trails", "make_walks"]
+
+
+class Walks(NamedTuple):
+    """Searches under way: those that wait for the policy lie side by side in the first rows."""
+
+    state: np.ndarray  # [row, cell]
+    legal: np.ndarray  # [row, action]
+    example: np.ndarray  # [row]: in the data set
+    number: np.ndarray  # [row]: which walk it is
+    stream: np.ndarray  # [row]
+    draw: np.ndarray  # [row]: for a policy that draws at random
+    time: np.ndarray  # [walk]: steps taken
+    waiting: np.ndarray  # [1]: how many rows
+
+
+class Paths(NamedTuple):
+    """The roll-outs of some walks."""
+
+    cost: np.ndarray  # [walk, step]
+    place: np.ndarray  # [walk, step]: where the state before the step is remembered, or -1
+    joined: np.ndarray  # [walk]: where the state is remembered at which it met another, or -1
+    value: np.ndarray  # [walk]: the loss at its end
+    settled: np.ndarray  # [walk]
+
+
+class Known(NamedTuple):
+    """States of the examples of a batch under teacher or learner, by key, and what they are worth once it is known."""
+
+    owner: np.ndarray  # example and policy; -1 where there is nothing
+    key: np.ndarray
+    settled: np.ndarray
+    value: np.ndarray
+    filled: np.ndarray
+    mask: np.ndarray  # places in use, less one
+
+
+def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
+    """Memory for so many searches."""
+    width = int(examples.states.max(initial=1))
+    return Walks(
+        state=np.zeros((rows, width), state_type(compiled)),
+        legal=np.zeros((rows, examples.space.sizes.actions), np.bool_),
+        example=np.zeros(rows, np.int64),
+        number=np.zeros(rows, np.int64),
+        stream=np.zeros(rows, np.int64),
+        draw=np.zeros(rows, np.int64),
+        time=np.zeros(rows, np.int64),
+        waiting=np.zeros(1, np.int64),
+    )
+
+
+def make_paths(rows: int, steps: int) -> Paths:
+    """Memory for so many roll-outs."""
+    return Paths(
+        np.zeros((rows, steps + 1)),
+        np.zeros((rows, steps + 1), np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows),
+        np.zeros(rows, np.bool_),
+    )
+
+
+def make_known(most: int) -> Known:
+    """Memory for up to half of `most` states, a power of two."""
+    keys, settled, values = np.zeros(most, np.int64), np.zeros(most, np.bool_), np.zeros(most)
+    return Known(np.full(most, -1), keys, settled, values, np.zeros(1, np.int64), np.zeros(1, np.int64))
+
+
+def make_orders(most: int, chances: int) -> Orders:
+    """A book for up to `most` orders."""
+    return Orders(
+        chances=np.ones(chances),
+        taking=np.zeros(1, np.bool_),
+        filled=np.zeros(1, np.int64),
+        example=np.empty(most, np.int64),
+        time=np.empty(most, np.int64),
+        action=np.empty(most, np.int64),
+        who=np.empty(most, np.int64),
+        beta=np.empty(most),
+        stream=np.empty(most, np.int64),
+        value=np.empty(most),
+    )
+
+
+def make_trails(steps: np.ndarray) -> Trail:
+    """The trails of roll-ins with up to so many steps, each in columns: `row` gives one of them."""
+    offsets = np.concatenate([[0], np.cumsum(steps + 1)])
+    whole = int(offsets[-1])
+    columns = (np.zeros(whole, np.int64), np.zeros(whole), np.zeros(whole), np.zeros(whole, np.int64))
+    return Trail(*(Ragged(column, offsets) for column in columns))  # type: ignore[arg-type]

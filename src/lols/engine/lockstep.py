@@ -1,0 +1,309 @@
+"""The lock-step driver: searches of many examples and deviations advance together, one call of the policy a level."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from lols.engine.driver import FusedDriver, Predictions
+from lols.engine.dual import Kernel, bind
+from lols.engine.frontier import (
+    Known,
+    Paths,
+    Walks,
+    make_known,
+    make_orders,
+    make_paths,
+    make_trails,
+    make_walks,
+)
+from lols.engine.lockstep_kernels import (
+    follow_kernel,
+    roll_in_kernel,
+    roll_out_kernel,
+    settle_kernel,
+    weigh_all_kernel,
+)
+from lols.engine.memory import make_batch, make_scratch, make_slots, state_type
+from lols.engine.states import Seen, States, look_at_kernel, replay_kernel
+from lols.engine.structures import EXPECTED, NONE, Batch, Orders, Plan, Scratch, Slots, Trail
+from lols.errors import LolsError
+from lols.examples import Examples
+from lols.space import Reference, SearchSpace
+
+__all__ = ["LockStepDriver"]
+
+# Its type carries the digest of the library's sources, for a kernel that knows no space.
+LIBRARY = bind("Library", {})
+ROOM = 1 << 26  # bytes of memory for walks
+MOST_WALKS = 1 << 15
+MOST_ORDERS = 1 << 20
+NO_COSTS = np.zeros((0, 1), np.float32)
+
+
+class LockStepDriver(FusedDriver):
+    """Runs a data set through a space with any policy that scores batches: see `lols.policies`.
+
+    The same interface as the fused driver's. `room` is about how many bytes the searches under way may take.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        examples: Examples,
+        reference: Reference | None = None,
+        *,
+        threads: int = 1,
+        compiled: bool = True,
+        room: int = ROOM,
+        bare: bool = False,
+    ):
+        super().__init__(space, examples, reference, threads=1, compiled=compiled)
+        self._bytes = room
+        self._bare = bare  # whether errors are raised as they are
+        self._measure()
+
+    def _measure(self) -> None:
+        """See how much memory a walk takes; that of before is let go."""
+        sizes, examples = self.space.sizes, self.examples
+        self._widest = sizes.features + sizes.items * examples.widest_item
+        self._steps = int(examples.steps.max(initial=1))
+        walk = 4 * int(examples.states.max(initial=1)) + 16 * (self._steps + 1) + 12 * self._widest + 64
+        walk += sizes.actions * (5 + 12 * sizes.action_features)
+        self._most = max(1, min(MOST_WALKS, self._bytes // walk))
+        self._walks: Walks | None = None
+        self._paths: Paths | None = None
+        self._known: Known | None = None
+        self._seen: Slots | None = None
+        self._trails: Trail | None = None
+        self._ends = 0, 0
+
+    def turn_to(self, examples: Examples) -> None:
+        """Go on with other examples without truth."""
+        self._scratch = []
+        super().turn_to(examples)
+        self._measure()
+
+    # --- stages ---
+
+    def collect(
+        self,
+        indices: np.ndarray,
+        rounds: np.ndarray,
+        policy: Any,
+        plan: Plan,
+        beta: np.ndarray,
+        beta_in: np.ndarray,
+    ) -> Batch:
+        """Turn examples into cost-sensitive examples under a frozen policy; the memory is reused by the next call."""
+        batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
+        self._slots = batch.slots
+        plan = plan._replace(bound=False)
+
+        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
+            at = slice(int(scratch.where[1]), int(scratch.where[1]) + 1)
+
+            def again() -> None:
+                plain = LockStepDriver(self.space, self.examples, self.reference, compiled=False, bare=True)
+                plain.collect(indices[at], rounds[at], policy, plan, beta[at], beta_in[at])
+
+            return self.explain(error, scratch, int(indices[at][0]), again)
+
+        self._trails = trails = make_trails(self.examples.steps[indices])
+        asked = plan.prune > 0 or bool(np.isfinite(plan.slack))
+        states = int(self.examples.steps[indices].sum()) + indices.size if asked else 0
+        predicted = np.zeros((states, self.actions), np.float32)
+        scratch = self._scratches(policy)[0]
+        head = (self.bound, self.bound_reference, self.data)
+        walks = self._room(indices.size)
+        walks.number[: indices.size] = np.arange(indices.size)
+        before = (*head, plan._replace(merge=False), scratch, batch, trails, predicted, walks)
+        self._advance(roll_in_kernel, before, (), walks, indices.size, policy, failed)
+        batch.first[:] = np.cumsum(batch.filled) - batch.filled
+        ends, drawn = np.zeros(2, np.int64), bool(getattr(policy, "random", False))
+        for low, high, orders in self._groups(batch, plan, 2 if drawn else 1):
+            known = self._forget(orders.value.size)
+            arguments = (*head, plan, scratch, batch, trails, predicted, orders, known, low, high, ends)
+            if plan.roll_out != NONE:
+                orders.taking[0] = True
+                self._run(weigh_all_kernel, [arguments], failed)
+                self._complete((*head, plan, scratch, batch, trails, orders), orders, known, scratch, policy, failed)
+            orders.taking[0], orders.filled[0] = False, 0
+            self._run(weigh_all_kernel, [arguments], failed)
+        self._ends = int(ends[0]), int(ends[1])
+        return batch
+
+    def lesson(self, batch: Batch) -> tuple[States, np.ndarray, np.ndarray]:
+        """What a policy is to learn from the last batch collected: states in order, cost vectors and weights."""
+        count, slots = int(batch.filled.sum()), batch.slots
+        kept: Any = slice(count)
+        place = np.repeat(np.arange(batch.example.size), batch.filled)
+        if (slots.weight[:count] == 0.0).any():
+            kept = np.flatnonzero(slots.weight[:count])
+            place = place[kept]
+        time = (np.arange(count) - np.repeat(batch.first, batch.filled))[kept]
+        trails: Any = self._trails
+        seen, example = Seen(slots, kept, self._ends), batch.example[place]
+
+        def places() -> tuple[np.ndarray, np.ndarray]:
+            vectors, legal = self._places(example.size)
+            first = trails.action.offsets[place]
+            scratch = self._scratches(None)[0]
+            arguments = (self.bound, self.data, scratch, example, first, time, trails.action.values, vectors, legal)
+            self._run(replay_kernel, [arguments], self._failed)
+            return vectors, legal
+
+        draws = np.zeros(example.size, np.int64)
+        states = States(self.examples, example, draws, places=places, sight=lambda states: seen)
+        return states, slots.costs[kept], slots.weight[kept]
+
+    def predict(self, policy: Any, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
+        """Follow the learned policy on all examples."""
+        made = Predictions(self.examples, self.compiled, self.actions if scores else 0)
+        for low in range(0, len(self.examples), self._most):
+            self._follow(policy, plan, made, low, min(low + self._most, len(self.examples)))
+        return made
+
+    def _follow(self, policy: Any, plan: Plan, made: Predictions, low: int, high: int) -> None:
+        """Follow the learned policy on examples `low` to `high`."""
+
+        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
+            at = int(scratch.where[1])
+
+            def again() -> None:
+                plain = LockStepDriver(self.space, self.examples, compiled=False, bare=True)
+                plain._follow(policy, plan, Predictions(self.examples, False), at, at + 1)
+
+            return self.explain(error, scratch, at, again)
+
+        rows, walks = high - low, self._room(high - low)
+        walks.number[:rows], walks.example[:rows] = np.arange(rows), np.arange(low, high)
+        drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
+        before = (self.bound, self.data, plan, drawn, scratch, walks)
+        after = (made.states, made.first, made.taken, made.first_step, made.scores)
+        self._advance(follow_kernel, before, after, walks, rows, policy, failed)
+
+    # --- levels ---
+
+    def _advance(
+        self, kernel: Kernel, before: Any, after: Any, walks: Walks, rows: int, policy: Any, failed: Any
+    ) -> None:
+        """Take the walks of the first rows to their ends, level by level."""
+        costs = NO_COSTS
+        while True:
+            self._run(kernel, [(*before, rows, costs, costs.view(np.int32), *after)], failed)
+            rows = int(walks.waiting[0])
+            if rows == 0:
+                return
+            costs = self._costs(policy, walks, rows)
+
+    def _costs(self, policy: Any, walks: Walks, rows: int) -> np.ndarray:
+        """What the policy thinks of the states that wait, asked for no more at a time than it likes."""
+        costs = np.empty((rows, self.actions), np.float32)
+        most = getattr(policy, "batch", None) or rows
+        for low in range(0, rows, most):
+            part = slice(low, min(low + most, rows))
+            states = States(
+                self.examples,
+                walks.example[part],
+                walks.draw[part],
+                places=lambda part=part: (walks.state[part], walks.legal[part]),  # type: ignore[misc]
+                sight=self._look,
+            )
+            given = np.asarray(policy.costs(states))
+            if given.shape != (len(states), self.actions):
+                raise LolsError(
+                    f"`costs` of {type(policy).__name__} gave an array of shape {given.shape} for {len(states)} states "
+                    f"with {self.actions} actions: it must be {(len(states), self.actions)}"
+                )
+            np.add(given, 0.0, out=costs[part], casting="unsafe")  # and no -0.0
+        if not np.isfinite(costs).all() and not np.isfinite(costs[walks.legal[:rows]]).all():
+            raise LolsError(
+                f"`costs` of {type(policy).__name__} gave NaN or infinity for a legal action: has it diverged? Lower "
+                "its learning rate, or scale the features"
+            )
+        return costs
+
+    def _look(self, states: States) -> Seen:
+        """Gather the features of states."""
+        rows = len(states)
+        if self._seen is None or self._seen.start.size < rows:
+            self._seen = make_slots(self.space.sizes, rows + rows // 4, self._widest)
+        ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
+        arguments = (self.bound, self.data, scratch, states.example, states.vectors, states.legal, self._seen, ends)
+        self._run(look_at_kernel, [arguments], self._failed)
+        return Seen(self._seen, slice(rows), (int(ends[0]), int(ends[1])))
+
+    def _complete(self, head: Any, orders: Orders, known: Known, scratch: Scratch, policy: Any, failed: Any) -> None:
+        """Roll out what was ordered, as many at a time as there is room for."""
+        for first in range(0, int(orders.filled[0]), self._most):
+            count = min(self._most, int(orders.filled[0]) - first)
+            walks = self._room(count)
+            if self._paths is None or self._paths.joined.size < count:
+                self._paths = make_paths(count, self._steps)
+            walks.number[:count] = np.arange(count)
+            before = (*head, first, walks, self._paths, known)
+            self._advance(roll_out_kernel, before, (), walks, count, policy, failed)
+            self._run(settle_kernel, [(LIBRARY, orders, first, count, walks, self._paths, known, scratch)], failed)
+
+    # --- memory ---
+
+    @property
+    def actions(self) -> int:
+        """The number of actions."""
+        return self.space.sizes.actions
+
+    def _groups(self, batch: Batch, plan: Plan, chances: int) -> Iterator[tuple[int, int, Orders]]:
+        """Runs of examples whose deviations fit into one book of orders, each with its book."""
+        most = batch.filled * self.actions * (2 if plan.mix == EXPECTED else 1) + 1
+        low = 0
+        while low < batch.example.size:
+            total = np.cumsum(most[low:])
+            high = low + max(1, int(np.searchsorted(total, MOST_ORDERS, side="right")))
+            size = 0 if plan.roll_out == NONE else int(total[high - low - 1])
+            yield low, high, make_orders(size, chances)
+            low = high
+
+    def _forget(self, orders: int) -> Known:
+        """Memory for the states that roll-outs meet, empty."""
+        size = 2
+        if self.space.key is not None:
+            size = 1 << min(4 * orders, MOST_ORDERS).bit_length()
+        if self._known is None or self._known.owner.size < size:
+            self._known = make_known(size)
+        self._known.owner[:size] = -1
+        self._known.filled[0], self._known.mask[0] = 0, size - 1
+        return self._known
+
+    def _room(self, rows: int) -> Walks:
+        if self._walks is None or self._walks.number.size < rows:
+            self._walks = make_walks(self.examples, rows, self.compiled)
+        return self._walks
+
+    def _places(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
+        width = int(self.examples.states.max(initial=1))
+        return np.zeros((rows, width), state_type(self.compiled)), np.zeros((rows, self.actions), np.bool_)
+
+    def _scratches(self, policy: Any) -> list[Scratch]:
+        if not self._scratch:
+            self._scratch = [self._fresh(policy)]
+        return self._scratch
+
+    def _fresh(self, policy: Any) -> Scratch:
+        return make_scratch(self.examples, 1, 1, self.compiled)
+
+    # --- errors ---
+
+    def _run(self, kernel: Kernel, work: Any, failed: Callable[[Exception | None, Scratch], LolsError]) -> None:
+        if self._bare:
+            kernel(False, *work[0])
+        else:
+            super()._run(kernel, work, failed)
+
+    def _failed(self, error: Exception | None, scratch: Scratch) -> LolsError:
+        def again() -> None:
+            raise error or LolsError("it works when run again")
+
+        return self.explain(error, scratch, int(scratch.where[1]), again)

@@ -1,0 +1,203 @@
+"""States as a policy sees them, many at a time: features gathered when they are asked for, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lols.engine.collect import record
+from lols.engine.dual import Kernel, row, start, step
+from lols.engine.rolling import find_legal
+from lols.engine.scoring import gather, own_items
+from lols.engine.structures import Slots
+from lols.examples import Examples
+from lols.hashing import GOLDEN
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+__all__ = ["States"]
+
+
+class States:
+    """Some states of a search space, in order.
+
+    What is here lies in memory that the driver uses again: it is valid until the call that was given it returns, so
+    that a policy copies what it wants to keep.
+
+    Attributes
+    ----------
+    legal
+        Which actions are legal, [state, action].
+    example
+        The number of each state's example in `examples`, the data set.
+    vectors
+        The state vectors themselves, [state, cell], for policies that know the space. In roll-outs only the cells that
+        `Sizes.live` speaks of are sure to be right.
+    draws
+        A random 64-bit number for each state, for policies that draw at random: one seed gives one result.
+    start, ids, values
+        Features: those of state i are numbered `start[i]` to `start[i + 1]`, those of its items first, in their role.
+    action_start, action_ids, action_values
+        Features of the actions, where the space has such: those of action a in state i are numbered from
+        `action_start[i * actions + a]` on.
+
+    """
+
+    def __init__(
+        self,
+        examples: Examples,
+        example: np.ndarray,
+        draws: np.ndarray,
+        *,
+        places: Callable[[], tuple[np.ndarray, np.ndarray]],
+        sight: Callable[[States], Seen],
+    ):
+        self.examples, self.example, self.draws = examples, example, draws
+        self._places, self._sight = places, sight
+
+    def __len__(self) -> int:
+        return self.example.size
+
+    @property
+    def actions(self) -> int:
+        """The number of actions, legal or not."""
+        return self.examples.space.sizes.actions
+
+    @cached_property
+    def _at(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._places()
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """The state vectors."""
+        return self._at[0]
+
+    @property
+    def legal(self) -> np.ndarray:
+        """Which actions are legal."""
+        return self._at[1]
+
+    @cached_property
+    def _seen(self) -> Seen:
+        return self._sight(self)
+
+    @property
+    def start(self) -> np.ndarray:
+        """Where each state's features begin, and where the last ones end."""
+        return self._seen.start
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Hashed ids of features."""
+        return self._seen.ids
+
+    @property
+    def values(self) -> np.ndarray:
+        """Values of features."""
+        return self._seen.values
+
+    @property
+    def action_start(self) -> np.ndarray:
+        """Where each action's features begin, state after state, and where the last ones end."""
+        return self._seen.action_start
+
+    @property
+    def action_ids(self) -> np.ndarray:
+        """Hashed ids of the actions' features."""
+        return self._seen.action_ids
+
+    @property
+    def action_values(self) -> np.ndarray:
+        """Values of the actions' features."""
+        return self._seen.action_values
+
+    def matrix(self, columns: int) -> csr_matrix:
+        """The features as a sparse matrix, hashed to so many columns: what scikit-learn takes."""
+        return hashed_matrix(self.start, self.ids, self.values, columns)
+
+    def dense(self, columns: int) -> np.ndarray:
+        """The same as an array."""
+        return np.asarray(self.matrix(columns).toarray())
+
+    def action_matrix(self, columns: int) -> csr_matrix:
+        """The actions' features as a sparse matrix: row `i * actions + a` is action a in state i."""
+        return hashed_matrix(self.action_start, self.action_ids, self.action_values, columns)
+
+
+class Seen:
+    """Features of states, one after the other without gaps."""
+
+    def __init__(self, slots: Slots, kept: np.ndarray | slice, ends: tuple[int, int]):
+        self.start = np.append(slots.start[kept], ends[0])
+        self.ids, self.values = slots.ids[: ends[0]], slots.values[: ends[0]]
+        by_action = slots.action_start[kept].ravel() if slots.action_start.size else np.zeros(0, np.int64)
+        self.action_start = np.append(by_action, ends[1])
+        self.action_ids, self.action_values = slots.action_ids[: ends[1]], slots.action_values[: ends[1]]
+
+
+def column_of(ids: np.ndarray, columns: int) -> np.ndarray:
+    """The column of each feature: the upper half of a product with the golden ratio, scaled.
+
+    >>> column_of(np.array([1, 2, 3]), 4).tolist()
+    [2, 0, 3]
+    """
+    spread = (ids.view(np.uint64) * np.uint64(GOLDEN)) >> np.uint64(32)
+    return ((spread * np.uint64(columns)) >> np.uint64(32)).astype(np.int64)
+
+
+def hashed_matrix(start: np.ndarray, ids: np.ndarray, values: np.ndarray, columns: int) -> csr_matrix:
+    """Features in compressed rows, hashed to so many columns; the arrays stay as they are."""
+    from scipy.sparse import csr_matrix
+
+    # A copy of the values, because duplicates are summed in place.
+    made = csr_matrix((values.copy(), column_of(ids, columns), start), shape=(start.size - 1, columns))
+    made.sum_duplicates()
+    return made
+
+
+# --- kernels ----------------------------------------------------------------------------------------------------------
+
+
+def look_at(space, data, scratch, example, vectors, legal, slots, ends):
+    """Gather the features of states into slots, without gaps."""
+    n, m = 0, 0
+    for i in range(example.size):
+        first_item, item_count = own_items(data.items.first, example[i])
+        x = row(data.x, example[i])
+        s = vectors[i, : data.states[example[i]]]
+        scratch.where[1], scratch.where[2] = example[i], -1
+        gather(space, x, s, item_count, scratch.sight, scratch.where)
+        sight, where = scratch.sight, scratch.where
+        n, m = record(space, x, s, legal[i], data.items, first_item, sight, slots, i, n, m, where)
+        if scratch.where[0] != 0:
+            break
+    ends[0], ends[1] = n, m
+
+
+def replay(space, data, scratch, example, first, time, actions, vectors, legal):
+    """Find states again: `time` steps into their examples, by the `actions` from `first` on; earlier ones first."""
+    last, reached = -1, 0
+    s = scratch.state
+    for i in range(example.size):
+        x = row(data.x, example[i])
+        size = data.states[example[i]]
+        s = scratch.state[:size]
+        scratch.where[1], scratch.where[2] = example[i], time[i]
+        if i == 0 or first[i] != last or time[i] < reached:
+            s[:] = 0
+            start(space, x, s)
+            last, reached = first[i], 0
+        while reached < time[i]:
+            step(space, x, s, actions[first[i] + reached])
+            reached += 1
+        find_legal(space, x, s, legal[i])
+        for k in range(size):
+            vectors[i, k] = s[k]
+
+
+look_at_kernel: Any = Kernel(look_at)
+replay_kernel: Any = Kernel(replay)

@@ -1,0 +1,62 @@
+"""Policies of one's own in model files: their arrays, by name, and which class they belong to."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.policies.protocol import checked
+
+__all__ = ["filled", "kind_of", "state_of"]
+
+
+def kind_of(policy: Any) -> str:
+    """The import path of a policy's class."""
+    return f"{type(policy).__module__}:{type(policy).__qualname__}"
+
+
+def check_saved(policy: Any, what: str) -> None:
+    """Make sure that a policy has arrays to be written; `what` needs them."""
+    for name in ("state", "load"):
+        if not callable(getattr(policy, name, None)):
+            raise ConfigurationError(
+                f"{what} needs the policy's arrays: give {type(policy).__name__} a method `{name}`"
+            )
+
+
+def state_of(policy: Any) -> dict[str, np.ndarray]:
+    """A policy's arrays."""
+    check_saved(policy, "a model file")
+    made, whose = policy.state(), f"`state` of {type(policy).__name__}"
+    for name, array in made.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iufb":
+            raise ConfigurationError(f"{whose} has a {type(array).__name__} under '{name}': give arrays of numbers")
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ConfigurationError(f"{whose} has NaN or infinity under '{name}': has it diverged?")
+    return dict(made)
+
+
+def filled(path: str | os.PathLike[str], kind: str | None, tensors: Mapping[str, np.ndarray], policy: Any) -> Any:
+    """The policy with the arrays of a file, which belong to a policy of some `kind`, or None for a linear one."""
+    if kind is None:
+        raise ModelFileError(f"{path}: holds a linear policy: load it without policy")
+    if policy is None:
+        raise ModelFileError(f"{path}: holds a policy of class {kind}: give load(..., policy=...) an object of it")
+    check_saved(checked(policy), "a model file")
+    if kind_of(policy).rpartition(":")[2] != kind.rpartition(":")[2]:
+        raise ModelFileError(f"{path}: holds a policy of class {kind}, not {kind_of(policy)}")
+    state = {k.removeprefix("policy."): v for k, v in tensors.items() if k.startswith("policy.")}
+    try:
+        policy.load(state)
+    except LolsError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        raise ModelFileError(
+            f"{path}: `load` of {kind} failed with {reason}; was it made with other settings?"
+        ) from error
+    return policy
