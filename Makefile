@@ -16,7 +16,7 @@ help:  ## list the targets
 demo: $(DEV)  ## the paper in small: all strategies under good and bad teachers; tables, claims, a report
 	@echo "==> lols reproduce all --quick: generated data; the first run compiles, which takes a few minutes"
 	@mkdir -p reports/demo
-	@$(BIN)/lols reproduce all --quick --json reports/demo/reproduce.json --html reports/demo/report.html --plots reports/demo
+	@$(BIN)/lols reproduce all --quick --json reports/demo/reproduce.json --html reports/demo/report.html
 
 test: lint  ## lint, then the tests: compiled, uncompiled, bounds-checked
 	@echo "==> tests and doctests, compiled"

@@ -76,9 +76,6 @@ class Robot(lols.Task):
         s[2], s[1] = s[1], beside(x, s[1], a)
         s[0] += x.seconds[s[1]]
 
-    def features(x, s, out):
-        pass
-
     def action_features(x, s, a, out):
         cell = beside(x, s[1], a)
         nearer, been = away(x, cell) < away(x, s[1]), min(s[3 + cell], 3)

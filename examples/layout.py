@@ -77,9 +77,6 @@ class Page(lols.Task):
         s[1 + s[0]] = a
         s[0] += 1
 
-    def features(x, s, out):
-        pass
-
     def action_features(x, s, a, out):
         emit(out, feature(0, s[0]), x.quality[a])
         emit(out, feature(1, x.topic[a]))

@@ -72,9 +72,6 @@ class Tour(lols.Task):
         s[s[0] + 1], s[s[0] + 1 + a] = s[s[0] + 1 + a], s[s[0] + 1]
         arrive(x, s)
 
-    def features(x, s, out):
-        pass
-
     def action_features(x, s, a, out):
         for k, distance in enumerate(prospects(x, s, s[s[0] + 1 + a])):
             emit(out, feature(k, 5 * s[0] // x.n), distance)

@@ -17,6 +17,7 @@ POLICIES = {
     "LOLS, bad teacher": Cell(TABLE, LOLS, "bad", "hinge", 0),
     "Reference roll-outs, bad teacher": Cell(TABLE, "learned/reference", "bad", "hinge", 0),
 }
+LEFT_OUT = ("LOLS, optimal teacher",)  # when quick: it has a kernel of its own
 LIMIT = {True: 100, False: 400}  # sentences, quick or not
 MARK = "certificate: "
 
@@ -28,7 +29,7 @@ def certify_work(place: Place | None, quick: bool, command: str) -> list[Work]:
     return [
         Work(MARK + name, certified, (cell, place, LIMIT[quick], command), (place.spec.task, cell.teacher))
         for name, cell in POLICIES.items()
-        if cell.teacher in place.spec.teachers
+        if cell.teacher in place.spec.teachers and not (quick and name in LEFT_OUT)
     ]
 
 

@@ -45,11 +45,12 @@ class Place(NamedTuple):
     passes: int
     about: str
     digest: str  # changes with the data
+    quick: bool = False
 
     @property
     def spec(self) -> TableSpec:
         """What is run on it."""
-        return TABLES[self.table]
+        return TABLES[self.table].in_brief() if self.quick else TABLES[self.table]
 
 
 def generated(tables: Iterable[str], folder: str | os.PathLike[str], *, quick: bool) -> list[Place]:
@@ -65,7 +66,7 @@ def generated(tables: Iterable[str], folder: str | os.PathLike[str], *, quick: b
         else:
             _write_sentences(paths, train, test)
             about = f"generated: sentences of a small grammar, {train:,}, tested on {test:,}"
-        made.append(Place(table, str(paths[0]), str(paths[1]), "upos", passes, about, _digest(paths)))
+        made.append(Place(table, str(paths[0]), str(paths[1]), "upos", passes, about, _digest(paths), quick))
     return made
 
 
@@ -103,7 +104,7 @@ def public(
             train, test = (str(find(file, folder, fetch=fetch)) for file in FILES[name])
             passes = 1 if quick else TABLES[name].passes
             digest = "-".join(SOURCES[file].sha256[:8] for file in FILES[name])
-            made.append(Place(name, train, test, "xpos", passes, ABOUT[name], digest))
+            made.append(Place(name, train, test, "xpos", passes, ABOUT[name], digest, quick))
     return made
 
 

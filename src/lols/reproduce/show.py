@@ -204,7 +204,7 @@ def show_bandit(bandit: Mapping[str, Any], console: Console) -> None:
 
 def show_certificates(certificates: Mapping[str, Mapping[str, Any]], console: Console) -> None:
     """Print losses and regrets of each policy, and what stands in its way."""
-    console.print(Text("Certificates: what Theorem 3 says of three parsers (lols certify)", style="bold"))
+    console.print(Text("Certificates: what Theorem 3 says of some of these parsers (lols certify)", style="bold"))
     names = {
         "loss": "loss",
         "teacher_loss": "teacher's",
