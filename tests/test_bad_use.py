@@ -462,8 +462,8 @@ def test_a_mistake_leaves_nothing_behind(model: lols.Model) -> None:
     ("rows", "says"),
     [
         ([], "there are no examples: give at least one"),
-        ([{"words": [1]}], "example 0: `encode` gave no truth `y`, which training needs"),
-        ([{"words": [1], "tags": [0]}, {"words": [1]}], "example 1: `encode` gave no truth `y`, which training needs"),
+        ([{"words": [1]}], "example 0: it has no truth `y`, which training needs"),
+        ([{"words": [1], "tags": [0]}, {"words": [1]}], "example 1: it has no truth `y`, which training needs"),
         ([{"words": [1], "tags": [0]}, {"tags": [1]}], "`encode` failed on example 1: KeyError: 'words'"),
         ([{"words": [float("nan")], "tags": [0]}], "example 0: column 'words' of x holds NaN or infinity"),
         ([{"words": ["a"], "tags": [0]}], "example 0: column 'words' of x holds <U1 values"),
@@ -487,7 +487,7 @@ def test_columns_of_other_names_in_later_examples_are_named() -> None:
 def test_the_loss_of_unlabelled_examples_is_unknown() -> None:
     teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
     made = lols.train(tagging_space(labels=2), [{"words": [1], "tags": [0]}], teacher, compiled=False)
-    with pytest.raises(SpaceError, match="example 0: `encode` gave no truth `y`"):
+    with pytest.raises(SpaceError, match="example 0: it has no truth `y`"):
         made.evaluate([{"words": [1]}])
 
 

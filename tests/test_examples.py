@@ -78,7 +78,7 @@ def test_truth_is_kept_where_all_have_it_demanded_where_needed_and_dropped_where
     assert not Examples(space, both).has_truth
     assert not Examples(space, both[:1], truth=False).has_truth
     assert Examples(space, both[:1]).has_truth
-    with pytest.raises(SpaceError, match="example 1: `encode` gave no truth `y`, which training needs"):
+    with pytest.raises(SpaceError, match="example 1: it has no truth `y`, which training needs"):
         Examples(space, both, truth=True)
 
 

@@ -229,3 +229,10 @@ def test_labels() -> None:
         labels.number("c")
     with pytest.raises(SpaceError, match="label 'a' is there twice"):
         lols.Labels("a", "a")
+
+
+def test_a_row_for_each_word_without_a_group_is_told_how_to_get_lists():
+    frame = {"words": [3, 4, 5], "tags": [0, 1, 0]}
+    objects = [{name: column[k] for name, column in frame.items()} for k in range(3)]
+    with pytest.raises(lols.SpaceError, match=r"column 'words' is one number here; lols.objects\(frame, group=...\)"):
+        lols.Examples(tagging_space(labels=2), objects)

@@ -248,7 +248,10 @@ def test_options_that_do_nothing_are_refused():
     for arguments, reason in (
         ((3,), "a program is a function"),
         ((teach,), "say how many actions"),
-        ((teach, 0), "both must be at least 1"),
+        ((teach, 0), "actions is 0; it must be a whole number, at least 1"),
+        ((teach, 2.5), "actions is 2.5; it must be a whole number"),
+        ((lambda search: 0, 2), r"takes \(search\); it is given \(search, x\)"),
+        ((lambda search, x, more=1: 0, 0), "actions is 0"),
     ):
         with pytest.raises(ConfigurationError, match=reason):
             lols.Program(*arguments)

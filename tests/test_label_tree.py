@@ -292,7 +292,6 @@ def weights(world: World, name: str, **options: Any) -> tuple[bytes, Any]:
     return model.policy.stack.tobytes(), model.report["progressive_loss"]
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("name", TEACHERS)
 def test_compiled_and_plain_python_learn_and_predict_the_same(name: str, learner: str) -> None:

@@ -114,7 +114,6 @@ def same_as_twin(variant: Variant, seed: int, components: int, thresholds: int, 
             assert list(zip(slots.ids[kept], slots.values[kept], strict=True)) == search.features(s)
 
 
-@pytest.mark.uncompiled
 @pytest.mark.parametrize("name", ["bare", "full", "pictured"])
 @given(st.integers(0, 2**32 - 1), st.sampled_from([(1, 0), (2, 0), (1, 2)]), st.sampled_from([0.0, 0.25]))
 def test_a_target_along_trails_does_as_its_twin(name: str, seed: int, shape: tuple[int, int], epsilon: float) -> None:
@@ -130,7 +129,6 @@ def test_compiled_it_does_so_too(name: str) -> None:
         )
 
 
-@pytest.mark.uncompiled
 def test_compiled_or_not_the_estimates_are_the_same() -> None:
     plain = Desk(SPACE, RULES, LABELS, compiled=False)
     for mode, evaluate in ((RANDOMISED, whole), (EXPLORE, one_step)):
@@ -278,7 +276,6 @@ def test_poor_overlap_is_said(desk: Desk) -> None:
     assert heavy.warning is not None and "one round has 11% of all weight" in heavy.warning
 
 
-@pytest.mark.uncompiled
 @given(st.lists(st.tuples(st.floats(0, 50), st.floats(0, 1), st.floats(-5, 5)), min_size=1, max_size=30))
 def test_estimates_against_their_formulas(rounds: list[tuple[float, float, float]]) -> None:
     w, seen, r = np.array(rounds).T
@@ -353,7 +350,6 @@ def test_rounds_that_a_policy_has_learned_from_are_passed_over(desk: Desk) -> No
         assert evaluate(held, GOOD, objects) == later
 
 
-@pytest.mark.uncompiled
 def test_refusals() -> None:
     desk = Desk(SPACE, RULES, LABELS, compiled=False)
     explored, objects = logged(desk, MIDDLING, EXPLORE, 0, 6)

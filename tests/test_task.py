@@ -83,7 +83,6 @@ def test_a_task_gives_what_its_space_gives() -> None:
     assert policy_of(made, DATA, teacher) == policy_of(Tagging, DATA) == policy_of(Tagging(), DATA)
 
 
-@pytest.mark.uncompiled
 def test_a_task_runs_compiled_and_plain_alike() -> None:
     plain, compiled = (lols.train(Tagging, DATA, passes=2, compiled=c) for c in (False, True))
     assert plain.predict(DATA) == compiled.predict(DATA)

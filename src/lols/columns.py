@@ -85,6 +85,8 @@ def _value(obj: Mapping[str, Any], name: str, labels: Labels | None, side: str) 
     value = obj[name]
     if value is None:
         raise SpaceError(f"column '{name}' of {side} is None: give a number, or leave all columns of y out")
+    if hasattr(value, "to_numpy"):  # a column of pandas or polars
+        value = value.to_numpy()
     try:
         if labels is not None:
             return numbered(value, labels)

@@ -102,7 +102,7 @@ class Examples:
             raise SpaceError("there are no examples: give at least one")
         with_truth = [e.y is not None for e in encoded]
         if truth is True and not all(with_truth):
-            raise SpaceError(f"example {with_truth.index(False)}: `encode` gave no truth `y`, which training needs")
+            raise SpaceError(f"example {with_truth.index(False)}: it has no truth `y`, which training needs")
         y = [e.y for e in encoded if e.y is not None] if truth is not False and all(with_truth) else None
         items = None
         if space.items is not None:
@@ -185,6 +185,9 @@ class Examples:
                 why = f"failed with {said(error)}"
                 if isinstance(error, TypeError) and "interpreted as an integer" in str(error):
                     why = f"gave {given!r}; it must be a whole number"
+                single = [n for n, column in zip(self.x._fields, self.x) if isinstance(column, Scalar)]
+                if "has no len()" in str(error) and single:
+                    why += f": column '{single[0]}' is one number here; lols.objects(frame, group=...) makes lists"
                 raise SpaceError(f"example {i}: Sizes.{name} {why}{place_of(error)}") from error
             if sizes[i] < 0:
                 raise SpaceError(f"example {i}: Sizes.{name} gave {sizes[i]}; it cannot be negative")

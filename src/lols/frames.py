@@ -75,6 +75,10 @@ def as_objects(given: Any) -> Iterable[Any]:
                 "a dictionary alone is one example: give a list of them, or columns in which every example has a list"
             )
         return objects(given)
+    if isinstance(given, str | bytes):
+        raise SpaceError("one string is given in the place of a list of examples: give [it] if it is an example")
+    if not isinstance(given, Iterable):
+        raise SpaceError(f"{type(given).__name__} is given in the place of examples: give a list of them, or a frame")
     objects_given: Iterable[Any] = given
     return objects_given
 

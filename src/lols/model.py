@@ -11,17 +11,17 @@ import numpy as np
 
 from lols import __version__
 from lols.engine.driver import FusedDriver, Predictions
-from lols.engine.dual import bind
 from lols.engine.lockstep import LockStepDriver
 from lols.engine.structures import Plan, Policy, following
 from lols.engine.table import fill, fixed_table, growing_table, is_fixed
-from lols.errors import ModelFileError
+from lols.errors import ConfigurationError, ModelFileError
 from lols.examples import Examples
 from lols.frames import as_objects
 from lols.imperative.program import Program
 from lols.io.model_file import read_tensors, write_tensors
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code
+from lols.likeness import likeness
 from lols.policies.files import filled, kind_of, state_of
 from lols.space import Reference, SearchSpace
 from lols.task import Task, as_space, as_teacher
@@ -60,6 +60,10 @@ class Model:
 
     def __post_init__(self) -> None:
         self.space = as_space(self.space)
+
+    def __repr__(self) -> str:
+        kind = "linear" if isinstance(self.policy, Policy) else type(self.policy).__name__
+        return f"Model({self.space.name or 'space'}, {self.space.sizes.actions} actions, policy: {kind})"
 
     def predict(self, objects: Iterable[Any] | Examples) -> list[Any]:
         """The space's output for each of the user's objects."""
@@ -134,7 +138,7 @@ class Model:
             "version": __version__,
             "space": {
                 "name": self.space.name,
-                "digest": bind("Space", self.space.functions()).digest,
+                "digest": likeness(self.space.functions() | {"output": self.space.output}),
                 "settings": {k: np.asarray(v).tolist() for k, v in self.space.settings.items() if np.size(v) <= NOTED},
                 "actions": self.space.sizes.actions,
             },
@@ -193,9 +197,10 @@ def load(
 ) -> Any:
     """Read a model file; the file itself is data only.
 
-    With a space (or a `Task` or `Program`), a model for it: it must have as many actions as the one that was trained.
-    If its functions changed since, the model's `about` says so under `"space_changed"`. Without one, whatever estimator
-    wrote the file. A model of a policy of one's own needs such a policy, whose `load` is given its arrays.
+    With a space (or a `Task` or `Program`), a model for it: it must have as many actions as the one that was trained,
+    and the same settings. If its functions changed since, the model's `about` says so under `"space_changed"`. Without
+    one, whatever estimator wrote the file. A model of a policy of one's own needs such a policy, whose `load` is given
+    its arrays.
     """
     if space is None:
         from lols.estimators.files import load_estimator
@@ -204,6 +209,8 @@ def load(
     if isinstance(space, Program):
         from lols.imperative.model import load_program
 
+        if policy is not None:
+            raise ConfigurationError("policy has no effect: programs are trained with the linear learner")
         return load_program(path, space, compiled=compiled)
     how: dict[str, Any] = {"policy": policy, "threads": threads, "compiled": compiled}
     return make_model(path, *read_tensors(path, "model"), as_space(space), **how)
@@ -226,18 +233,28 @@ def make_model(
         actions = int(header["space"]["actions"])
         kind = header.get("policy")
         linear = _policy(header, tensors, actions) if kind is None else None
-        digest = header["space"]["digest"]
+        digest, settings = header["space"]["digest"], dict(header["space"]["settings"])
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
     if actions != space.sizes.actions:
         raise ModelFileError(f"{path}: trained for {actions} actions; this space has {space.sizes.actions}")
+    _check_settings(path, settings, space)
     if policy is not None or linear is None:
         policy = filled(path, kind, tensors, policy)
-    if bind("Space", space.functions()).digest != digest:
+    if likeness(space.functions() | {"output": space.output}) != digest:
         about["space_changed"] = True
     return Model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
+
+
+def _check_settings(path: str | os.PathLike[str], known: Mapping[str, Any], space: SearchSpace) -> None:
+    """Make sure that the space has the settings that the policy was trained with: its features may depend on them."""
+    for name, value in known.items():
+        if name in space.settings and np.asarray(space.settings[name]).tolist() != value:
+            single = not isinstance(value, list) and np.ndim(space.settings[name]) == 0
+            what = f"{name} = {value!r}, and this space has {space.settings[name]!r}" if single else f"another {name}"
+            raise ModelFileError(f"{path}: trained with {what}: load it with the same settings")
 
 
 def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], actions: int) -> Policy:

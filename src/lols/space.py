@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from lols.errors import ConfigurationError
 
 __all__ = ["Example", "Reference", "SearchSpace", "Sizes"]
@@ -67,11 +69,22 @@ class Sizes:
     def __post_init__(self) -> None:
         for name in ("state", "actions", "steps"):
             value = getattr(self, name)
-            if not callable(value) and value < 1:
+            if callable(value) and name != "actions":
+                continue
+            if not _is_whole(value):
+                raise ConfigurationError(f"Sizes.{name} is {value!r}; it must be a whole number")
+            if value < 1:
                 raise ConfigurationError(f"Sizes.{name} is {value}; it must be at least 1")
         for name in ("features", "items", "roles", "action_features"):
-            if getattr(self, name) < 0:
-                raise ConfigurationError(f"Sizes.{name} is {getattr(self, name)}; it cannot be negative")
+            value = getattr(self, name)
+            if not _is_whole(value):
+                raise ConfigurationError(f"Sizes.{name} is {value!r}; it must be a whole number")
+            if value < 0:
+                raise ConfigurationError(f"Sizes.{name} is {value}; it cannot be negative")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -40,6 +40,7 @@ OPTIONAL = {
 }
 GIVEN = NEEDED | OPTIONAL
 TEACHING = {"action": "reference", "free": "reference_free", "costs": "reference_costs"}
+FACTS = ("sizes", "columns", "settings", "nonnegative", "needs_truth")
 FIXED = ("space", "teacher")
 T = TypeVar("T")
 
@@ -219,6 +220,10 @@ class Task:
             elif isinstance(value, FunctionType) and not name.startswith("_"):
                 meant = _meant(name, GIVEN) or "put helpers above the class"
                 raise ConfigurationError(f"{cls.__name__}: unknown function `{name}`: {meant}")
+            elif not name.startswith("_") and name not in FACTS:
+                close = difflib.get_close_matches(name, FACTS, 1, 0.85)
+                if close:
+                    raise ConfigurationError(f"{cls.__name__}: unknown `{name}`: did you mean `{close[0]}`?")
         if cls.columns is not None and not isinstance(cls.columns, Columns):
             raise ConfigurationError(f"{cls.__name__}.columns is {type(cls.columns).__name__}: give lols.Columns(...)")
         if not isinstance(cls.settings, Mapping):

@@ -66,24 +66,30 @@ class Labels:
     """
 
     def __init__(self, *names: Any):
-        given = list(names[0]) if len(names) == 1 and _is_list(names[0]) else list(names)
+        alone = len(names) == 1 and isinstance(names[0], Iterable) and not isinstance(names[0], str | bytes)
+        given: list[Any] = list(names[0]) if alone else list(names)
+        if alone and isinstance(names[0], set | frozenset):
+            given = _sorted(given)  # the order of a set is another one in every process
         self._names = tuple(one.item() if isinstance(one, np.generic) else one for one in given)
-        self._numbers = {name: number for number, name in enumerate(self._names)}
+        try:
+            self._numbers = {name: number for number, name in enumerate(self._names)}
+        except TypeError as error:
+            raise SpaceError(f"labels are strings, numbers or tuples of those ({error})") from None
         if len(self._numbers) < len(self._names):
             twice = next(name for k, name in enumerate(self._names) if name in self._names[:k])
             raise SpaceError(f"label {twice!r} is there twice: leave one out")
 
     @classmethod
     def of(cls, data: Any, column: str) -> Labels:
-        """All labels that occur in a column of the data (objects, columns or a frame), sorted."""
+        """All labels that occur in a column of the data (objects, columns or a frame), sorted; a gap is no label."""
         from lols.frames import column_of
 
         found: set[Any] = set()
         for value in column_of(data, column):
-            found.update(value if _is_list(value) else [value])
+            found.update(one for one in (value if _is_list(value) else [value]) if not _is_missing(one))
         if not found:
             raise SpaceError(f"column '{column}' has no labels: give data with the truth")
-        return cls(sorted(found, key=lambda name: (isinstance(name, str), name)))
+        return cls(_sorted(found))
 
     def __len__(self) -> int:
         return len(self._names)
@@ -115,11 +121,28 @@ class Labels:
 
     def name(self, number: int) -> Any:
         """The label of a number."""
-        return self._names[number]
+        return self.names((number,))[0]
 
     def names(self, numbers: Iterable[int]) -> list[Any]:
         """The labels of several numbers, for `output`."""
-        return [self._names[int(number)] for number in numbers]
+        known, count = self._names, len(self._names)
+        made = []
+        for number in numbers:
+            if not 0 <= number < count:
+                raise SpaceError(f"{number} is not the number of a label: they are numbered from 0 to {count - 1}")
+            made.append(known[int(number)])
+        return made
+
+
+def _sorted(names: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(names, key=lambda name: (isinstance(name, str), name))
+    except TypeError as error:
+        raise SpaceError(f"these labels have no order ({error}): give them as a list, Labels([...])") from None
+
+
+def _is_missing(name: Any) -> bool:
+    return name is None or (isinstance(name, float | np.floating) and bool(np.isnan(name)))
 
 
 def _is_list(value: Any) -> bool:

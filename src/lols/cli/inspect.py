@@ -73,7 +73,8 @@ def inspect(
 
 
 def _show_facts(found: dict[str, Any]) -> None:
-    kind = KINDS.get(found["kind"], "a model of a search space of your own")
+    own = "program" if found["kind"] == "program" else "search space"
+    kind = KINDS.get(found["kind"], f"a model of a {own} of your own")
     if "parts" in found:
         kind = f"a pipeline of {', '.join(found['parts'])}; here its part {found['part']}, {kind}"
     say.print(f"{escape(found['file'])}: {kind}")
@@ -89,7 +90,10 @@ def _show_facts(found: dict[str, Any]) -> None:
 
 def _facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "written by", f"lols {found['version']}"
-    yield "size", f"{_size(found['bytes'])}: {found['features']:,} features, {found['weights']:,} weights"
+    if found["features"] is None:
+        yield "size", f"{_size(found['bytes'])}: {found['weights']:,} numbers"
+    else:
+        yield "size", f"{_size(found['bytes'])}: {found['features']:,} features, {found['weights']:,} weights"
     if found["policies"] > 1:
         yield "policies", f"{found['policies']}, one drawn at each decision"
     if found["kind"] == "tagger":
@@ -111,7 +115,9 @@ def _facts(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "training", f"{found['passes']} passes{best}, batches of {found['batch_size']}, seed {found['seed']}"
     if found["reference"]:
         yield "teacher", found["reference"]
-    if found["learner"]:
+    if found["learner"] and "policy" in found["learner"]:
+        yield "policy", f"of class {found['learner']['policy']}"
+    elif found["learner"]:
         learner = found["learner"]
         rate = "default rate" if learner.get("rate") is None else f"rate {learner['rate']:g}"
         slack = "" if learner.get("slack") is None else f", slack {learner['slack']:g}"

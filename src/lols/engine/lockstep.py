@@ -212,12 +212,15 @@ class LockStepDriver(FusedDriver):
                 places=lambda part=part: (walks.state[part], walks.legal[part]),  # type: ignore[misc]
                 sight=self._look,
             )
-            given = np.asarray(policy.costs(states))
+            predicted = policy.costs(states)
+            given = np.asarray(predicted.toarray() if hasattr(predicted, "toarray") else predicted)
             if given.shape != (len(states), self.actions):
                 raise LolsError(
                     f"`costs` of {type(policy).__name__} gave an array of shape {given.shape} for {len(states)} states "
                     f"with {self.actions} actions: it must be {(len(states), self.actions)}"
                 )
+            if given.dtype.kind not in "fiub":
+                raise LolsError(f"`costs` of {type(policy).__name__} gave {given.dtype} values: give real numbers")
             np.add(given, 0.0, out=costs[part], casting="unsafe")  # and no -0.0
         if not np.isfinite(costs).all() and not np.isfinite(costs[walks.legal[:rows]]).all():
             raise LolsError(

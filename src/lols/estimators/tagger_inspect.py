@@ -69,6 +69,18 @@ def inspect_contents(
     return made
 
 
+def _sizes(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """How much the policy holds; one of the user's own has arrays, of whatever they may be."""
+    if header.get("policy") is not None:
+        numbers = sum(array.size for name, array in tensors.items() if name.startswith("policy."))
+        return {"features": None, "weights": int(numbers), "policies": 1}
+    return {
+        "features": int(tensors["shared.features"].size + tensors["single.features"].size),
+        "weights": int(tensors["shared.values"].size + tensors["single.values"].size),
+        "policies": int(tensors["chances"].size),
+    }
+
+
 def describe_file(
     path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
 ) -> dict[str, Any]:
@@ -82,9 +94,7 @@ def describe_file(
         "bytes": os.path.getsize(path),
         "space": header["space"]["name"],
         "actions": header["space"]["actions"],
-        "features": int(tensors["shared.features"].size + tensors["single.features"].size),
-        "weights": int(tensors["shared.values"].size + tensors["single.values"].size),
-        "policies": int(tensors["chances"].size),
+        **_sizes(header, tensors),
         "algorithm": about.get("algorithm"),
         "algorithm_in_words": algorithm.explain() if algorithm is not None else None,
         "learner": about.get("learner"),

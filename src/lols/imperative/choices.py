@@ -66,7 +66,10 @@ class Choices:
         """The set that a program means by `legal`: any iterable of actions, None for all."""
         kind = given.__class__
         if kind is not range and kind is not tuple and given is not None:
-            given = tuple(given)
+            try:
+                given = tuple(given)
+            except TypeError:
+                raise SpaceError(f"`legal` is {given!r}: give a list of actions, or None for all") from None
         try:
             return self._known[given]
         except KeyError:
@@ -112,6 +115,18 @@ class Choices:
 
     def costs(self, given: Any, legal: Legal) -> list[float]:
         """Closed-form costs by action: from a sequence as long as there are actions, or a mapping from actions."""
+        try:
+            made = self._costs(given)
+        except SpaceError:
+            raise
+        except (TypeError, ValueError):
+            raise SpaceError(f"`costs` is {given!r}: give a number for each action, or a dict") from None
+        for a in legal.actions:
+            if not -np.inf < made[a] < np.inf:
+                raise SpaceError(f"`costs` has {made[a]} for action {self.names[a]!r}, which is legal there")
+        return made
+
+    def _costs(self, given: Any) -> list[float]:
         made = [float("nan")] * self.count
         if hasattr(given, "items"):
             for name, cost in given.items():
@@ -120,9 +135,6 @@ class Choices:
             made = [float(cost) for cost in given]
             if len(made) != self.count:
                 raise SpaceError(f"`costs` has {len(made)} numbers for {self.count} actions: give one each, or a dict")
-        for a in legal.actions:
-            if not -np.inf < made[a] < np.inf:
-                raise SpaceError(f"`costs` has {made[a]} for action {self.names[a]!r}, which is legal there")
         return made
 
 

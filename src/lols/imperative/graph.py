@@ -63,7 +63,10 @@ class Graph(Search):
         self._last = -1
         before = None
         for t, key in enumerate(trail.keys):
-            node = self._nodes.get(key) if key is not None else None
+            try:
+                node = self._nodes.get(key) if key is not None else None
+            except TypeError as error:
+                raise SpaceError(f"example {number}, step {t}: the key is no key ({error}): give a tuple") from None
             if node is None:
                 node = Node(key, trail.legal[t], trail.teachers[t], None, before, trail.actions[t - 1] if t else -1)
                 self._made.append(node)

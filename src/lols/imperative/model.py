@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lols.engine.structures import Plan, Policy
-from lols.errors import ModelFileError
+from lols.errors import ModelFileError, SpaceError
 from lols.frames import as_objects
 from lols.imperative.choices import Choices
 from lols.imperative.following import Following, FollowingTeacher
@@ -18,7 +18,7 @@ from lols.imperative.scorer import Scorer
 from lols.io.model_file import read_tensors, write_tensors
 from lols.model import Model, make_model
 
-__all__ = ["ProgramModel", "load_program"]
+__all__ = ["ProgramModel", "load_program", "plain_labels"]
 
 
 class ProgramModel:
@@ -50,6 +50,9 @@ class ProgramModel:
         self.program, self.policy, self.plan, self.compiled = program, policy, plan, compiled
         self.about, self.report = about or {}, report or {}
         self._parts: tuple[Any, Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"ProgramModel({self.program.name}, {self.program.actions} actions)"
 
     def _made(self) -> tuple[Any, Any, Any]:
         if self._parts is None:
@@ -83,12 +86,14 @@ class ProgramModel:
     def _losses(self, search: Following, objects: Iterable[Any]) -> np.ndarray:
         seed = self.plan.seed
         found = [search.result(x, number, truth=True, seed=seed)[1] for number, x in enumerate(as_objects(objects))]
+        if not found:
+            raise SpaceError("there are no examples: give at least one")
         return np.array(found, np.float64)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, atomically. It holds weights and facts, not the program."""
         made = Model(self.program.space, self.policy, self.plan, self.about)
-        header, arrays = made.contents({"name": "program", "labels": _plain(self.program.labels)})
+        header, arrays = made.contents({"name": "program", "labels": plain_labels(self.program.labels)})
         write_tensors(path, "model", header, arrays)
 
 
@@ -99,7 +104,7 @@ def load_program(path: str | os.PathLike[str], program: Program, *, compiled: bo
     if task.get("name") != "program":
         raise ModelFileError(f"{path}: not of a program; `lols inspect` says what it is")
     made = make_model(path, header, tensors, program.space, compiled=compiled)
-    if task.get("labels") != _plain(program.labels):
+    if task.get("labels") != plain_labels(program.labels):
         raise ModelFileError(f"{path}: trained with other labels, or in another order; load it with the same ones")
     about = {name: fact for name, fact in made.about.items() if name != "space_changed"}
     if about.get("program") != program.digest:
@@ -107,7 +112,7 @@ def load_program(path: str | os.PathLike[str], program: Program, *, compiled: bo
     return ProgramModel(program, made.policy, made.plan, about, compiled=compiled)
 
 
-def _plain(labels: list[Any] | None) -> list[Any] | None:
+def plain_labels(labels: list[Any] | None) -> list[Any] | None:
     """Labels as a model file can hold them."""
     if labels is None:
         return None

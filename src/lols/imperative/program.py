@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 from collections.abc import Callable, Sequence
 from types import CodeType
 from typing import Any
+
+import numpy as np
 
 from lols.errors import ConfigurationError
 from lols.space import Reference, SearchSpace, Sizes
@@ -62,15 +65,19 @@ class Program:
     ):
         if not callable(run):
             raise ConfigurationError(f"a program is a function run(search, x), not a {type(run).__name__}")
+        _check_arguments(run)
         if labels is not None:
+            if isinstance(labels, set | frozenset):
+                raise ConfigurationError("labels is a set, which has another order in every process: give a list")
             labels = list(labels)
             if actions is not None and actions != len(labels):
                 raise ConfigurationError(f"there are {len(labels)} labels for {actions} actions: give only labels")
             actions = len(labels)
         if actions is None:
             raise ConfigurationError("say how many actions there are: Program(run, actions=...) or labels=[...]")
-        if actions < 1 or steps < 1:
-            raise ConfigurationError(f"actions is {actions} and steps {steps}; both must be at least 1")
+        for what, number in (("actions", actions), ("steps", steps)):
+            if not (isinstance(number, int | np.integer) and number >= 1):
+                raise ConfigurationError(f"{what} is {number!r}; it must be a whole number, at least 1")
         self.run, self.actions, self.labels, self.steps = run, int(actions), labels, int(steps)
         qualified = getattr(run, "__qualname__", type(run).__name__).replace(".<locals>", "")
         self.name = name or f"{getattr(run, '__module__', '')}:{qualified}"
@@ -93,6 +100,19 @@ class Program:
     def teacher(self) -> Reference:
         """A stand-in for the reference that the program names at each decision."""
         return Reference(action=_three, name=self.name)
+
+
+def _check_arguments(run: Callable[..., Any]) -> None:
+    """Make sure that a program can be called as run(search, x)."""
+    try:
+        signature = inspect.signature(run)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        name = getattr(run, "__name__", type(run).__name__)
+        raise ConfigurationError(f"the program `{name}` takes {signature}; it is given (search, x)") from None
 
 
 def _described(code: CodeType | None) -> Any:

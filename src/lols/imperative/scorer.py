@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 import struct
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -91,10 +93,12 @@ class Scorer:
             raise SpaceError(f"the features are one string, {features!r}: give a list of them")
         try:
             if hasattr(features, "items"):
-                return list(map(self.ids.__getitem__, features)), [float(v) for v in features.values()]
+                return list(map(self.ids.__getitem__, features)), _numbers(features)
             return list(map(self.ids.__getitem__, features)), None
         except TypeError as error:
-            if isinstance(features, Iterable) and "unhashable" in str(error):
+            if not isinstance(features, Iterable):
+                raise SpaceError(f"the features are {features!r}: give a list of them, or a dict with values") from None
+            if "unhashable" in str(error):
                 raise SpaceError(f"a feature cannot be looked up ({error}): give strings, numbers or tuples") from None
             raise
 
@@ -132,3 +136,17 @@ class Scorer:
             return made
         except TypeError:
             return self.like(self.encode(asked[0]), legal)
+
+
+def _numbers(features: Any) -> list[float]:
+    """The values of features that are a mapping."""
+    try:
+        values = [float(value) for value in features.values()]
+        if math.isfinite(sum(values)):
+            return values
+    except (TypeError, ValueError):
+        pass
+    for thing, value in features.items():
+        if not isinstance(value, numbers.Real) or not math.isfinite(value):
+            raise SpaceError(f"feature {thing!r} has the value {value!r}: give a finite number")
+    return [float(value) for value in features.values()]

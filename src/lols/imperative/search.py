@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.blame import place_of
 from lols.errors import SpaceError
 from lols.imperative.choices import Choices, Legal, Teacher, takes
 from lols.imperative.program import Program
@@ -89,7 +90,7 @@ class Search:
             self._loss += value
         except TypeError:
             if not callable(value):
-                raise
+                raise SpaceError(f"`search.loss` is given {value!r}: give a number, or a function for one") from None
             self._loss += value()
 
     # --- for the ways of running a program ---
@@ -102,7 +103,11 @@ class Search:
 
     def _spent(self) -> float:
         """What was lost since the last decision; the count begins anew."""
-        spent, self._loss = float(self._loss), 0.0
+        lost, self._loss = self._loss, 0.0
+        try:
+            spent = float(lost)
+        except (TypeError, ValueError):
+            raise SpaceError(f"`search.loss` is given {lost!r}: give numbers") from None
         if not 0.0 <= spent < INFINITE:
             raise SpaceError(f"what was lost is {spent}: `search.loss` takes numbers from 0 on, and adds them up")
         return spent
@@ -116,7 +121,7 @@ class Search:
         except Stop:
             return None
         except SpaceError as error:
-            raise SpaceError(f"{what}, step {max(self._at - 1, 0)}: {error}") from error
+            raise SpaceError(f"{what}, step {max(self._at - 1, 0)}: {error}{place_of(error)}") from error
         except Exception as error:
             error.add_note(f"lols: {what}, after {self._at} decisions")
             raise

@@ -14,7 +14,7 @@ from lols.errors import ConfigurationError
 from lols.examples import Examples
 from lols.frames import as_objects
 from lols.imperative.driver import TRICKS, ProgramDriver
-from lols.imperative.model import ProgramModel
+from lols.imperative.model import ProgramModel, plain_labels
 from lols.imperative.program import Program
 from lols.progress import Progress
 from lols.trainer import Trainer
@@ -123,6 +123,7 @@ class ProgramRun(TrainingRun):
             "shuffle": trainer.shuffle,
             "neighbours": trainer.neighbours,
             "program": self.program.digest,
+            "set of labels": plain_labels(self.program.labels),
             "data": digest.hexdigest(),
         }
 

@@ -32,6 +32,8 @@ def state_of(policy: Any) -> dict[str, np.ndarray]:
     """A policy's arrays."""
     check_saved(policy, "a model file")
     made, whose = policy.state(), f"`state` of {type(policy).__name__}"
+    if not isinstance(made, Mapping) or not all(isinstance(name, str) for name in made):
+        raise ConfigurationError(f"{whose} gave {type(made).__name__}: give a dictionary of arrays, with names")
     for name, array in made.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iufb":
             raise ConfigurationError(f"{whose} has a {type(array).__name__} under '{name}': give arrays of numbers")
