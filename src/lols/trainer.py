@@ -213,24 +213,21 @@ class Trainer:
         if resume and checkpoint is None:
             raise ConfigurationError("resume has no effect: name the checkpoint file")
         began, compiling = time.perf_counter(), compile_seconds()
-        examples = (
-            data if isinstance(data, Examples) else Examples(self.space, data, truth=self.reference.needs_truth or None)
-        )
-        run = TrainingRun(self, examples)
+        run = self.new_run(data)
         if checkpoint is not None:
             run.student.check_resumable()
         if resume and checkpoint is not None and Path(checkpoint).exists():
             run.restore(checkpoint)
         saved = time.monotonic()
         with (
-            run.student.driver(examples) as driver,
-            progress if isinstance(progress, Progress) else self.bar(examples, progress) as bar,
+            run.driver() as driver,
+            progress if isinstance(progress, Progress) else self.bar(run.examples, progress) as bar,
         ):
             for indices, rounds in run.batches():
                 beta, beta_in = run.betas(rounds)
                 batch = driver.collect(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
                 run.learn(batch)
-                bar.advance(run.steps_done, loss=run.progressive_loss)
+                bar.advance(run.way, loss=run.progressive_loss)
                 if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
                     run.save(checkpoint)
                     saved = time.monotonic()
@@ -241,6 +238,11 @@ class Trainer:
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
         return model
+
+    def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
+        """A run over a data set that has not begun yet."""
+        truth = self.reference.needs_truth or None
+        return TrainingRun(self, data if isinstance(data, Examples) else Examples(self.space, data, truth=truth))
 
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""

@@ -74,6 +74,15 @@ class TrainingRun:
         return self.pass_ * len(self.examples) + self.offset
 
     @property
+    def way(self) -> int:
+        """How far it has come, as the progress bar counts."""
+        return self.steps_done
+
+    def driver(self) -> Any:
+        """What takes the examples through stage 1, to be used with `with`."""
+        return self.student.driver(self.examples)
+
+    @property
     def progressive_loss(self) -> float:
         """Mean loss of the roll-ins of this pass, each made before its example was learned from."""
         number = min(self.pass_ if self.offset else self.pass_ - 1, self.trainer.passes - 1)
@@ -134,10 +143,6 @@ class TrainingRun:
     def _identity(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to be of this run."""
         trainer = self.trainer
-        digest = hashlib.sha256()
-        for column in (*self.examples.x, *self.examples.y, self.examples.items):
-            for part in column:
-                digest.update(np.ascontiguousarray(part).tobytes())
         return {
             "algorithm": plain(trainer.algorithm),
             "learner": self.student.identity(),
@@ -146,8 +151,18 @@ class TrainingRun:
             "seed": trainer.seed,
             "shuffle": trainer.shuffle,
             "neighbours": trainer.neighbours,
-            "space": digest_functions(trainer.space.functions()),
-            "reference": digest_functions(trainer.reference.functions()),
+            **self._task_and_data(),
+        }
+
+    def _task_and_data(self) -> dict[str, Any]:
+        """The part of it that says what is learned, and from what."""
+        digest = hashlib.sha256()
+        for column in (*self.examples.x, *self.examples.y, self.examples.items):
+            for part in column:
+                digest.update(np.ascontiguousarray(part).tobytes())
+        return {
+            "space": digest_functions(self.trainer.space.functions()),
+            "reference": digest_functions(self.trainer.reference.functions()),
             "data": digest.hexdigest(),
         }
 

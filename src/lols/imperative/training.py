@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import time
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
-from lols.engine.compiling import compile_seconds
 from lols.errors import ConfigurationError
 from lols.examples import Examples
 from lols.frames import as_objects
@@ -18,7 +15,7 @@ from lols.imperative.model import ProgramModel, plain_labels
 from lols.imperative.program import Program
 from lols.progress import Progress
 from lols.trainer import Trainer
-from lols.training_run import TrainingRun, plain
+from lols.training_run import TrainingRun
 
 __all__ = ["ProgramTrainer", "train_program"]
 
@@ -52,47 +49,16 @@ class ProgramTrainer(Trainer):
         self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
         self.plan = self.plan._replace(closed_form=self.tricks["closed_form"])
 
-    def fit(  # type: ignore[override]
-        self,
-        data: Iterable[Any],
-        *,
-        checkpoint: str | os.PathLike[str] | None = None,
-        checkpoint_every: float = 60.0,
-        resume: bool = False,
-        progress: bool | Progress | None = None,
-        after_pass: Callable[[int, ProgramModel], bool | None] | None = None,
-    ) -> ProgramModel:
-        """Train on objects, and give the model; the options are those of `lols.Trainer.fit`."""
-        if resume and checkpoint is None:
-            raise ConfigurationError("resume has no effect: name the checkpoint file")
-        began, compiling = time.perf_counter(), compile_seconds()
+    def new_run(self, data: Any) -> ProgramRun:
+        """A run over objects that has not begun yet."""
         objects = list(as_objects(data))
         if not objects:
             raise ConfigurationError("there are no examples to learn from")
-        run = ProgramRun(self, objects)
-        if resume and checkpoint is not None and Path(checkpoint).exists():
-            run.restore(checkpoint)
-        saved = time.monotonic()
-        driver = ProgramDriver(self.program, objects, self.tricks, self.compiled)
-        bar = progress if isinstance(progress, Progress) else self._bar(len(objects), progress)
-        with bar:
-            for indices, rounds in run.batches():
-                beta, beta_in = run.betas(rounds)
-                run.learn(driver.collect(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in))
-                bar.advance(run.done, loss=run.progressive_loss)
-                if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
-                    run.save(checkpoint)
-                    saved = time.monotonic()
-                if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
-                    break
-        self.learner = run.student.learner
-        model = run.model()
-        compiling = compile_seconds() - compiling
-        model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
-        return model
+        return ProgramRun(self, objects)
 
-    def _bar(self, count: int, wanted: bool | None) -> Progress:
-        return Progress(wanted, self.passes * count, "training", "examples")
+    def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:
+        """A progress bar for training on these objects: how many decisions they take is not known in advance."""
+        return Progress(wanted, self.passes * len(examples), title, unit)
 
 
 class ProgramRun(TrainingRun):
@@ -100,7 +66,16 @@ class ProgramRun(TrainingRun):
 
     def __init__(self, trainer: ProgramTrainer, objects: Sequence[Any]):
         super().__init__(trainer, objects)  # type: ignore[arg-type]
-        self.program, self.objects = trainer.program, objects
+        self.program, self.objects, self.tricks = trainer.program, objects, trainer.tricks
+
+    @property
+    def way(self) -> int:
+        """How far it has come, in examples."""
+        return self.done
+
+    def driver(self) -> Any:
+        """What runs the program."""
+        return nullcontext(ProgramDriver(self.program, self.objects, self.tricks, self.trainer.compiled))
 
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""
@@ -108,27 +83,20 @@ class ProgramRun(TrainingRun):
         about = made.about | {"program": self.program.digest}
         return ProgramModel(self.program, made.policy, made.plan, about, made.report, compiled=made.compiled)
 
-    def _identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to be of this run; objects that do not show what they hold pass."""
-        trainer, digest = self.trainer, hashlib.sha256(str(len(self.objects)).encode())
+    def _task_and_data(self) -> dict[str, Any]:
+        """The program and its objects; objects that do not show what they hold pass."""
+        digest = hashlib.sha256(str(len(self.objects)).encode())
         for number, obj in enumerate(self.objects):
             shown = repr(obj)
             digest.update((f"{number}" if " at 0x" in shown else shown).encode("utf-8", "surrogatepass"))
         return {
-            "algorithm": plain(trainer.algorithm),
-            "learner": self.student.identity(),
-            "passes": trainer.passes,
-            "batch_size": self.batch_size,
-            "seed": trainer.seed,
-            "shuffle": trainer.shuffle,
-            "neighbours": trainer.neighbours,
             "program": self.program.digest,
             "set of labels": plain_labels(self.program.labels),
             "data": digest.hexdigest(),
         }
 
 
-def train_program(program: Program, data: Any, reference: Any = None, **options: Any) -> ProgramModel:
+def train_program(program: Program, data: Any, reference: Any = None, **options: Any) -> Any:
     """What `lols.train` does with a program."""
     if isinstance(data, Examples):
         raise ConfigurationError("these are Examples in columns: a program is given your own objects")
