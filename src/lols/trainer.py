@@ -93,8 +93,10 @@ class Trainer:
             ("threads", threads),
             ("neighbours", neighbours),
         ):
-            if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
-                raise ConfigurationError(f"{name} is {value!r}; it must be a whole number, at least 1")
+            if value is not None and not isinstance(value, int | np.integer):
+                raise ConfigurationError(f"{name} is {value!r}; it must be a whole number")
+            if value is not None and value < 1:
+                raise ConfigurationError(f"{name} is {value}; it must be at least 1")
         if not isinstance(seed, int | np.integer):
             raise ConfigurationError(f"seed is {seed!r}; it must be a whole number")
         unknown = set(tricks or {}) - set(TRICKS)
