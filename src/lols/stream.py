@@ -10,10 +10,11 @@ from lols.engine.driver import FusedDriver
 from lols.engine.structures import Policy
 from lols.errors import ConfigurationError
 from lols.examples import Examples
-from lols.learners.learner import Learner
+from lols.learners.learner import Learner, frozen
 from lols.model import Model
 from lols.schedules import Linear
-from lols.trainer import Trainer, frozen, plain
+from lols.trainer import Trainer
+from lols.training_run import plain
 
 __all__ = ["Stream"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -25,63 +26,63 @@ if TYPE_CHECKING:
 __all__ = ["LinearStudent", "PolicyStudent", "Student", "fitting"]
 
 
-class Student:
+class Student(ABC):
     """What a training run needs: someone who rolls in and out, learns from batches, and comes to a policy."""
 
     learner: Learner | None = None
 
+    @abstractmethod
     def driver(self, examples: Examples) -> FusedDriver:
         """A driver for these examples."""
-        raise NotImplementedError
 
-    def begin_pass(self) -> None:
+    def begin_pass(self) -> None:  # noqa: B027  (most have nothing to do)
         """A pass begins."""
 
-    def end_pass(self, rounds: int) -> None:
+    def end_pass(self, rounds: int) -> None:  # noqa: B027
         """A pass of so many rounds is over."""
 
     def reference_weight(self) -> float | None:
         """The chance of the reference in roll-ins and roll-outs; None where the schedule says."""
         return None
 
+    @abstractmethod
     def rolling_policy(self) -> Any:
         """The policy that rolls in and out, as the driver takes it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def learn(self, batch: Batch) -> None:
         """Learn from what the driver collected."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep(self) -> None:
         """Keep the policy as it is now: it is the one to be returned."""
-        raise NotImplementedError
 
+    @abstractmethod
     def policy(self) -> Any:
         """The policy that the algorithm returns."""
-        raise NotImplementedError
 
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """What it is, as plain values."""
-        raise NotImplementedError
 
     def identity(self) -> dict[str, Any]:
         """What must be the same for a checkpoint to fit."""
         return self.describe()
 
+    @abstractmethod
     def report(self) -> dict[str, Any]:
         """What it has come to."""
-        raise NotImplementedError
 
-    def check_resumable(self) -> None:
+    def check_resumable(self) -> None:  # noqa: B027
         """Make sure that checkpoints can be written."""
 
+    @abstractmethod
     def state(self) -> dict[str, np.ndarray]:
         """Everything that learning goes on from, as named arrays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load(self, tensors: Mapping[str, np.ndarray]) -> None:
         """Go on from there."""
-        raise NotImplementedError
 
 
 class LinearStudent(Student):

@@ -26,9 +26,9 @@ from lols.progress import Progress
 from lols.space import Reference, SearchSpace
 from lols.students import fitting
 from lols.task import Task, as_space, as_teacher
-from lols.training_run import TrainingRun, plain, shuffled
+from lols.training_run import TrainingRun
 
-__all__ = ["Trainer", "frozen", "plain", "shuffled", "train"]
+__all__ = ["Trainer", "train"]
 
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
 

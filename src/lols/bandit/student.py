@@ -15,10 +15,9 @@ from lols.bandit.settings import BAG, BanditSettings
 from lols.bandit.stored import costs_in, padded
 from lols.engine.structures import Batch, Policy, Slots
 from lols.hashing import mix, unit
-from lols.learners.learner import Learner
+from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 from lols.space import SearchSpace
-from lols.trainer import frozen
 
 __all__ = ["Student"]
 

@@ -17,9 +17,9 @@ from lols.certificates.training import Training
 from lols.engine.structures import Policy
 from lols.engine.table import features_by_row, is_fixed
 from lols.hashing import mix
-from lols.learners.learner import Learner
+from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
-from lols.trainer import frozen, shuffled
+from lols.training_run import shuffled
 
 __all__ = ["ITSELF", "Crossed", "Fit", "crossed", "fit_policy", "ways"]
 

@@ -16,7 +16,7 @@ from lols.progress import Progress
 from lols.stream import Stream
 from lols.tasks.label_tree_task import ClassificationTask, Encoder
 from lols.tasks.table_encoding import Rows, joined
-from lols.trainer import shuffled
+from lols.training_run import shuffled
 
 __all__ = ["fit_stream", "scorer"]
 

@@ -115,7 +115,7 @@ def describe_file(
 def stored_algorithm(about: Mapping[str, Any]) -> Algorithm | None:
     """The algorithm that a model was trained with, from the plain values in its file; None if it is none of ours.
 
-    >>> from lols import algorithm; from lols.trainer import plain
+    >>> from lols import algorithm; from lols.training_run import plain
     >>> made = algorithm("lols", beta="linear:1:0")
     >>> stored_algorithm({"algorithm": plain(made)}) == made
     True

@@ -96,6 +96,7 @@ class Search:
     # --- for the ways of running a program ---
 
     def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        """Decide what the script has no answer for; those that follow no script have a `predict` of their own."""
         raise NotImplementedError
 
     def _begin(self, script: list[Any]) -> None:
