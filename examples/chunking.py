@@ -26,7 +26,7 @@ from rich.table import Table
 
 import lols
 from lols import Sizes, emit, feature, look
-from lols.engine.compiling import compile_seconds
+from lols.engine.compile.kernel import compile_seconds
 from lols.tasks.span_scores import span_scores
 
 KINDS = "ADJP ADVP CONJP INTJ LST NP PP PRT SBAR UCP VP"

@@ -77,7 +77,7 @@ def report(**answers):
     print(json.dumps(answers | {"compiling": compile_seconds()}))
 """
 
-HEAD = "import importlib, json, sys\nimport lols\nfrom lols.engine.compiling import compile_seconds\n" + FOLLOW
+HEAD = "import importlib, json, sys\nimport lols\nfrom lols.engine.compile.kernel import compile_seconds\n" + FOLLOW
 ASK = HEAD + "import task\nreport(loss=follow(task.space, task.teacher))\n"
 TRAIN = (
     HEAD

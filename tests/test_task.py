@@ -340,7 +340,7 @@ def test_columns_that_contradict_each_other_are_refused() -> None:
 FILE = """
 import json
 import lols
-from lols.engine.compiling import compile_seconds
+from lols.engine.compile.kernel import compile_seconds
 
 class Coin(lols.Task):
     sizes = lols.Sizes(state=2, actions=2, features=1, steps=1)

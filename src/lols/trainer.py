@@ -12,7 +12,7 @@ import numpy as np
 
 from lols.algorithms import Algorithm
 from lols.algorithms import algorithm as resolve
-from lols.engine.compiling import compile_seconds
+from lols.engine.compile.kernel import compile_seconds
 from lols.engine.structures import MIXES, ROLLS, Plan, Policy
 from lols.engine.table import copied
 from lols.errors import ConfigurationError

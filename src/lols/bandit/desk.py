@@ -21,7 +21,8 @@ from lols.bandit.walk import (
     walk_kernel,
 )
 from lols.engine.driver import FusedDriver
-from lols.engine.dual import Kernel, bind
+from lols.engine.compile.dual import bind
+from lols.engine.compile.kernel import Kernel
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import Data, Policy, Scratch, Slots
 from lols.examples import Examples

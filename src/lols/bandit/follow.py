@@ -10,7 +10,8 @@ import numpy as np
 from lols.bandit.stored import actions_of, share_of, smooth
 from lols.engine.collect import record
 from lols.engine.driver import FusedDriver
-from lols.engine.dual import Kernel, bind, row, start, step
+from lols.engine.compile.dual import bind, row, start, step
+from lols.engine.compile.kernel import Kernel
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.rolling import find_legal, teacher_action
 from lols.engine.scoring import cheapest, gather, new_policy, own_items, score

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.dual import Kernel, dual
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import Kernel
 from lols.engine.scoring import add_row, cheapest, decode
 from lols.engine.structures import Batch, Policy
 from lols.engine.table import lookup

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.engine.collect import record
-from lols.engine.dual import Kernel, dual, row, start, step
+from lols.engine.compile.dual import dual, row, start, step
+from lols.engine.compile.kernel import Kernel
 from lols.engine.rolling import find_legal, teacher_action
 from lols.engine.scoring import cheapest, gather, new_policy, own_items, score
 from lols.engine.structures import NO_ACTIONS, TEACHER, TIE, TOO_MANY_STEPS

@@ -13,7 +13,8 @@ import numpy as np
 from lols.algorithms import Algorithm
 from lols.certificates.choosing import offsets_within, runs
 from lols.engine.driver import FusedDriver
-from lols.engine.dual import Kernel, bind
+from lols.engine.compile.dual import bind
+from lols.engine.compile.kernel import Kernel
 from lols.engine.scoring import add_row, decode
 from lols.engine.structures import Batch, Plan, Policy, Slots
 from lols.engine.table import lookup

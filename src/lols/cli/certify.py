@@ -66,7 +66,7 @@ def certify(
     were fitted on the other half of the examples. Intervals are 95 %, by a bootstrap over examples.
     """
     from lols.certificates.certify import certify_case, check_limit
-    from lols.engine.compiling import compile_seconds
+    from lols.engine.compile.kernel import compile_seconds
 
     if limit < 0 or top < 0:
         raise ConfigurationError(f"--{'limit' if limit < 0 else 'top'} is {min(limit, top)}: give 0 or more")

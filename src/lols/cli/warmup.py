@@ -97,6 +97,6 @@ def _warmup_steps(everything: bool) -> Iterator[str]:
 
 
 def _compile_seconds() -> float:
-    from lols.engine.compiling import compile_seconds
+    from lols.engine.compile.kernel import compile_seconds
 
     return compile_seconds()

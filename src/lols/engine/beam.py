@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lols.engine.driver import FusedDriver
-from lols.engine.dual import Kernel, dual, has, key, row, step
+from lols.engine.compile.dual import dual, has, key, row, step
+from lols.engine.compile.kernel import Kernel
 from lols.engine.memory import state_type
 from lols.engine.predict import begin
 from lols.engine.rolling import find_legal

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.dual import Kernel, cost, dual, has, key, loss, row, start, step, take
+from lols.engine.compile.dual import cost, dual, has, key, loss, row, start, step, take
+from lols.engine.compile.kernel import Kernel
 from lols.engine.rolling import find_legal, forget, free_actions, remember, repeats, teacher_action
 from lols.engine.scoring import (
     cheapest,

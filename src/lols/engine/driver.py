@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from lols.blame import place_of, said
-from lols.engine import compiling as compiling
 from lols.engine.collect import collect, collect_kernel
-from lols.engine.dual import Kernel, bind
+from lols.engine.compile.dual import bind
+from lols.engine.compile.kernel import Kernel
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
 from lols.engine.scoring import new_policy

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+
 
 import numpy as np
 
+from lols.engine.compile.layout import Struct
 from lols.engine.memory import state_type
 from lols.engine.structures import Orders, Trail
 from lols.examples import Examples, Ragged
@@ -13,7 +14,7 @@ from lols.examples import Examples, Ragged
 __all__ = ["Known", "Paths", "Walks", "make_known", "make_orders", "make_paths", "make_trails", "make_walks"]
 
 
-class Walks(NamedTuple):
+class Walks(Struct):
     """Searches under way: those that wait for the policy lie side by side in the first rows."""
 
     state: np.ndarray  # [row, cell]
@@ -26,7 +27,7 @@ class Walks(NamedTuple):
     waiting: np.ndarray  # [1]: how many rows
 
 
-class Paths(NamedTuple):
+class Paths(Struct):
     """The roll-outs of some walks."""
 
     cost: np.ndarray  # [walk, step]
@@ -36,7 +37,7 @@ class Paths(NamedTuple):
     settled: np.ndarray  # [walk]
 
 
-class Known(NamedTuple):
+class Known(Struct):
     """States of the examples of a batch under teacher or learner, by key, and what they are worth once it is known."""
 
     owner: np.ndarray  # example and policy; -1 where there is nothing

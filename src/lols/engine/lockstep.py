@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from lols.engine.driver import FusedDriver, Predictions
-from lols.engine.dual import Kernel, bind
+from lols.engine.compile.dual import bind
+from lols.engine.compile.kernel import Kernel
 from lols.engine.frontier import (
     Known,
     Paths,

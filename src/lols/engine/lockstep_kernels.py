@@ -8,7 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from lols.engine.collect import passed_over, record, value_trail
-from lols.engine.dual import Kernel, cost, dual, has, key, loss, row, start, step
+from lols.engine.compile.dual import cost, dual, has, key, loss, row, start, step
+from lols.engine.compile.kernel import Kernel
 from lols.engine.predict import state_stream
 from lols.engine.rolling import find_legal, free_actions, merges, repeats, teacher_action
 from lols.engine.scoring import cheapest, gather, own_items

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.dual import Kernel, dual, has, loss, row, start, step
+from lols.engine.compile.dual import dual, has, loss, row, start, step
+from lols.engine.compile.kernel import Kernel
 from lols.engine.rolling import find_legal, teacher_action
 from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score, types_of
 from lols.engine.structures import COMPONENT, LOSS_NOT_FINITE, NEGATIVE, TEACHER, TIE, TOO_MANY_STEPS

@@ -3,21 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba.extending import overload
-
-from lols.engine.dual import (
-    INLINED,
-    actions,
-    cost,
-    dual,
-    free,
-    has,
-    key,
-    loss,
-    reference_action,
-    reference_costs,
-    step,
-)
+from lols.engine.compile.dual import actions, cost, dual, free, has, key, loss, reference_action, reference_costs, step
 from lols.engine.scoring import cheapest, draw_component, gather, score
 from lols.engine.structures import (
     COMPONENT,
@@ -264,28 +250,11 @@ def ordered(orders, t, a, who, beta, stream, where):
     return 0.0
 
 
+@dual
 def completed(
     space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream, scratch
 ):
     """What `deviate` gives; where orders stand in for the policy, it is done elsewhere, many deviations together."""
-    if isinstance(policy, Orders):
-        return ordered(policy, taken, a, who, beta, stream, scratch.where)
     return deviate(
         space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream, scratch
     )
-
-
-@overload(completed, jit_options=INLINED)
-def _completed(
-    space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream, scratch
-):
-    if policy.instance_class is Orders:
-
-        def order(
-            space, reference, x, y, s, taken, a, limit, policy, who, beta, plan, of, first_item, item_count, stream,
-            scratch,
-        ):  # fmt: skip
-            return ordered(policy, taken, a, who, beta, stream, scratch.where)
-
-        return order
-    return deviate

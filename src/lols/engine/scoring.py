@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.dual import action_features, dual, features, has, items
+from lols.engine.compile.dual import action_features, dual, features_of as features, has, items
 from lols.engine.structures import NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
 from lols.hashing import mix, unit

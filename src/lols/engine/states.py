@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lols.engine.collect import record
-from lols.engine.dual import Kernel, row, start, step
+from lols.engine.compile.dual import row, start, step
+from lols.engine.compile.kernel import Kernel
 from lols.engine.rolling import find_legal
 from lols.engine.scoring import gather, own_items
 from lols.engine.structures import Slots

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from lols.engine.compile.layout import Struct
 from lols.features import FeatureBuffer, ItemBuffer
 
 REFERENCE, LEARNED, MIXTURE, NONE = 0, 1, 2, 3
@@ -26,7 +27,7 @@ NOT_FINITE, NEGATIVE, LOSS_NOT_FINITE = 7, 8, 9
 NOTHING = -(1 << 62)  # in place of an action: none at all
 
 
-class Table(NamedTuple):
+class Table(Struct):
     """Where the weights of a feature are: hashed to a fixed size (no entries), or a growing open-addressing map."""
 
     shift: int
@@ -44,7 +45,7 @@ class Table(NamedTuple):
         return self.entries[:, 1]
 
 
-class Policy(NamedTuple):
+class Policy(Struct):
     """A frozen policy: one or several weight tables, drawn from with given chances, over one feature map."""
 
     shared: Table
@@ -56,7 +57,7 @@ class Policy(NamedTuple):
     thresholds: int
 
 
-class Orders(NamedTuple):
+class Orders(Struct):
     """Deviations to be completed later, in the place of a policy that is not at hand; then what came of them."""
 
     chances: np.ndarray  # as many as a policy has: more than one if it draws at random
@@ -71,7 +72,7 @@ class Orders(NamedTuple):
     value: np.ndarray
 
 
-class Plan(NamedTuple):
+class Plan(Struct):
     """The resolved schematic: everything that the kernels must know of an algorithm."""
 
     seed: int
@@ -100,7 +101,7 @@ class Plan(NamedTuple):
 
 def following(seed: int, random_ties: bool) -> Plan:
     """A plan for following a policy: all that matters then is how ties are broken and draws are made."""
-    nothing: dict[str, Any] = dict.fromkeys(Plan._fields, 0) | {
+    nothing: dict[str, Any] = dict.fromkeys(Plan.names(), 0) | {
         "roll_in": LEARNED,
         "roll_out": NONE,
         "mix": STATE,
@@ -111,7 +112,7 @@ def following(seed: int, random_ties: bool) -> Plan:
     return Plan(**(nothing | chosen | {"seed": seed, "random_ties": random_ties}))
 
 
-class Data(NamedTuple):
+class Data(Struct):
     """A data set as the kernels see it: two records of columns, item features, and sizes per example."""
 
     x: Any
@@ -121,7 +122,7 @@ class Data(NamedTuple):
     steps: np.ndarray
 
 
-class Slots(NamedTuple):
+class Slots(Struct):
     """Cost-sensitive examples: features, cost vector and weight of each state.
 
     Costs of actions that were not evaluated, illegal ones among them, are infinite; the weight of a state that was not
@@ -140,7 +141,7 @@ class Slots(NamedTuple):
     action_values: np.ndarray
 
 
-class Batch(NamedTuple):
+class Batch(Struct):
     """Examples to work on, with the place and number of the slots that each of them fills."""
 
     example: np.ndarray
@@ -156,7 +157,7 @@ class Batch(NamedTuple):
     slots: Slots
 
 
-class Sight(NamedTuple):
+class Sight(Struct):
     """What is seen of a state, and what the policy thinks of it."""
 
     features: FeatureBuffer
@@ -175,7 +176,7 @@ class Sight(NamedTuple):
     whole: np.ndarray
 
 
-class Opinion(NamedTuple):
+class Opinion(Struct):
     """What the teacher says of a state."""
 
     free: np.ndarray
@@ -183,7 +184,7 @@ class Opinion(NamedTuple):
     rng: np.ndarray
 
 
-class Memo(NamedTuple):
+class Memo(Struct):
     """What states are worth under teacher (line 0) and learner (line 1), by key; valid in one epoch."""
 
     keys: np.ndarray  # [line, slot, 2]: epoch and key, side by side
@@ -192,7 +193,7 @@ class Memo(NamedTuple):
     mask: np.ndarray  # slots in use, less one
 
 
-class Trail(NamedTuple):
+class Trail(Struct):
     """The steps of the roll-in, or of one roll-out."""
 
     action: np.ndarray
@@ -201,7 +202,7 @@ class Trail(NamedTuple):
     key: np.ndarray
 
 
-class Scratch(NamedTuple):
+class Scratch(Struct):
     """One thread's working memory."""
 
     state: np.ndarray

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from lols.engine.dual import dual
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import Table
 from lols.hashing import spread
 
@@ -47,7 +47,7 @@ def features_by_row(table: Table, count: int) -> np.ndarray:
 def fill(table: Table, features: np.ndarray) -> None:
     """Give features their rows in an empty map."""
     entries = np.stack([features.astype(np.int64), np.arange(features.size)], axis=1)
-    rehash(table._replace(entries=entries), table)
+    rehash_kernel(True, table._replace(entries=entries), table)
 
 
 @dual
@@ -92,7 +92,6 @@ def insert(table, identity, count, most):
     return table.entries[h, 1]
 
 
-@njit(cache=True, _nrt=False)
 def rehash(old, new):
     """Move all features to a larger map; rows stay."""
     mask = new.entries.shape[0] - 1
@@ -104,3 +103,6 @@ def rehash(old, new):
             new.entries[h, 0] = old.entries[k, 0]
             new.entries[h, 1] = old.entries[k, 1]
             mark(new, old.entries[k, 0])
+
+
+rehash_kernel = Kernel(rehash)

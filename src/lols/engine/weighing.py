@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.dual import cost, dual, has
+from lols.engine.compile.dual import cost, dual, has
 from lols.engine.rolling import completed, find_legal, free_actions, repeats, teacher_action, teacher_costs
 from lols.engine.structures import (
     COIN,

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from lols.algorithms import Algorithm, algorithm
-from lols.engine.compiling import compile_seconds
+from lols.engine.compile.kernel import compile_seconds
 from lols.estimators.choice import Choice
 from lols.examples import Examples
 from lols.learners.settings import LearnerSettings

@@ -11,7 +11,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from lols.engine.dual import Kernel
+from lols.engine.compile.kernel import Kernel
 from lols.engine.scoring import add_row, cheapest, decode
 from lols.engine.structures import Policy, Table
 from lols.engine.table import lookup

@@ -10,7 +10,7 @@ from typing import Any
 
 from numba import njit
 
-from lols.engine.dual import dual
+from lols.engine.compile.dual import dual
 
 __all__ = ["check", "last_cut", "narrow", "newlines", "scan"]
 

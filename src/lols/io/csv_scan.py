@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lols.engine.dual import dual
+from lols.engine.compile.dual import dual
 from lols.io.conll_scan import KERNEL
 from lols.io.csv_bits import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.dual import bind
+from lols.engine.compile.dual import bind
 from lols.engine.structures import Batch, Policy
-from lols.engine.table import copied, features_by_row, fill, fixed_table, growing_table, is_fixed, rehash
+from lols.engine.table import copied, features_by_row, fill, fixed_table, growing_table, is_fixed, rehash_kernel
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
 from lols.learners.settings import LearnerSettings
@@ -127,12 +127,12 @@ class Learner:
         if need > bank.weights.shape[0]:
             rows = min(max(bank.weights.shape[0] * 2, need), bank.most)
             weights, squares, sums, scales = grown = self._arrays(rows, bank.weights.shape[1])
-            for new, old in zip(grown, bank[1:5], strict=True):
+            for new, old in zip(grown, bank.arrays(), strict=True):
                 new[: old.shape[0]] = old
             bank = bank._replace(weights=weights, squares=squares, sums=sums, scales=scales)
         if 2 * need > bank.table.entries.shape[0]:
             table = growing_table(1 << int(2 * need).bit_length())
-            rehash(bank.table, table)
+            rehash_kernel(True, bank.table, table)
             bank = bank._replace(table=table)
         return bank
 
@@ -167,7 +167,7 @@ class Learner:
     def restart(self) -> None:
         """Forget all weights, but keep the features' rows."""
         for bank, columns in ((self.shared, self.columns), (self.single, 1)):
-            for array in bank[1:5]:
+            for array in bank.arrays():
                 array[: int(bank.filled[0])] = 0  # rows that were never touched take no memory
             if bank.inverse.size:
                 bank.inverse[:] = self._bank(columns).inverse
@@ -206,7 +206,7 @@ class Learner:
         total = 0
         for bank in (self.shared, self.single):
             total += bank.table.entries.nbytes + bank.inverse.nbytes
-            total += sum(array[: int(bank.filled[0])].nbytes for array in bank[1:5])
+            total += sum(array[: int(bank.filled[0])].nbytes for array in bank.arrays())
         return {
             "features": features,
             "bytes": total,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.dual import Kernel, dual
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import Kernel
 from lols.engine.scoring import worst_violation
 from lols.engine.table import insert, lookup
 from lols.learners.structures import BAD, CSOAA, DROPPED, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT

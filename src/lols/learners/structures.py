@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+
 
 import numpy as np
 
+from lols.engine.compile.layout import Struct
 from lols.engine.structures import Table
 
 CSOAA, HINGE, SECOC = 0, 1, 2
@@ -18,7 +19,7 @@ UPDATES = {"nag": NAG, "adagrad": ADAGRAD, "gd": GD, "ridge": RIDGE, "perceptron
 ROUNDS, WEIGHT, NORM, STATES, DROPPED, BAD = 0, 1, 2, 3, 4, 5
 
 
-class Bank(NamedTuple):
+class Bank(Struct):
     """Weights by row and column, and what the update keeps beside them; arrays that it does not need are empty."""
 
     table: Table
@@ -30,8 +31,12 @@ class Bank(NamedTuple):
     filled: np.ndarray  # rows in use
     most: int
 
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What grows with the rows."""
+        return self.weights, self.squares, self.sums, self.scales
 
-class Recipe(NamedTuple):
+
+class Recipe(Struct):
     """A learner's settings as the kernels see them."""
 
     reduction: int
@@ -42,7 +47,7 @@ class Recipe(NamedTuple):
     thresholds: int
 
 
-class Workspace(NamedTuple):
+class Workspace(Struct):
     """Working memory of one learner."""
 
     rows: np.ndarray

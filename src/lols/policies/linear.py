@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from lols.engine import structures
-from lols.engine.dual import Kernel, bind, row
+from lols.engine.compile.dual import bind, row
+from lols.engine.compile.kernel import Kernel
 from lols.engine.memory import make_scratch
 from lols.engine.scoring import draw_component, gather, new_policy, own_items, score
 from lols.engine.states import States

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-import lols.engine.dual  # noqa: F401  (gives `mix` its compiled form)
+import lols.engine.compile.backend  # noqa: F401  (gives `mix` its compiled form)
 from lols.examples import Items
 from lols.hashing import mix
 from lols.io.strings import Column, Pile, Texts

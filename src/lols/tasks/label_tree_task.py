@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.dual import Kernel, bind
+from lols.engine.compile.dual import bind
+from lols.engine.compile.kernel import Kernel
 from lols.engine.scoring import add_row, decode, in_role, types_of
 from lols.engine.structures import Policy
 from lols.engine.table import lookup

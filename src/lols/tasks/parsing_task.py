@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-import lols.engine.dual  # noqa: F401  (gives `mix` its compiled form)
+import lols.engine.compile.backend  # noqa: F401  (gives `mix` its compiled form)
 from lols.errors import ConfigurationError
 from lols.examples import Examples, Items, Ragged, Scalar
 from lols.hashing import mix

@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from lols.engine.dual import dual
+from lols.engine.compile.dual import dual
 from lols.errors import ConfigurationError
 from lols.tasks.spans import Automaton, span_marks
 

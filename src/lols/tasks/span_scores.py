@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from lols.engine.dual import dual
+from lols.engine.compile.dual import dual
 from lols.errors import ConfigurationError
 from lols.tasks.spans import label_parts, span_marks
 

@@ -1,0 +1,125 @@
+"""One pass over a whole kernel: what Numba types and lowers function by function is optimised once, together.
+
+Numba itself optimises every function and makes machine code of it, also of those that only ever become part of another;
+that is most of the time a kernel takes to compile. What is used here is not part of Numba's public interface: where it
+does not work, `backend` does without, which only takes longer (and a test says so).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import AnalysisPass, register_pass
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import AnnotateTypes
+
+__all__ = ["HelperCompiler", "object_code"]
+
+
+class _Deaf:
+    """Stands in for Numba's code generator where a helper's environment would be set: it has no machine code."""
+
+    def __init__(self, codegen: Any):
+        self._codegen = codegen
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._codegen, name)
+
+    def set_env(self, name: str, env: Any) -> None:
+        """Nothing to set."""
+
+
+class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """The code of a function that only ever becomes part of a kernel: neither optimised nor made executable."""
+
+    @property
+    def codegen(self) -> Any:
+        return _Deaf(self._codegen)
+
+    def add_llvm_module(self, module: Any) -> None:
+        self._final_module.link_in(module)
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        return 0
+
+    def _get_module_for_linking(self) -> Any:
+        """For a library of Numba's own, which looks no further: the helper with all that it calls."""
+        if self._shared_module is None:
+            self._shared_module = self.whole()
+            for function in self._shared_module.functions:
+                if not function.is_declaration:
+                    function.linkage = "linkonce_odr"
+        return self._shared_module
+
+    def whole(self) -> Any:
+        """A module of this function and everything it calls."""
+        module, seen, queue = self._final_module.clone(), {self}, list(self._linking_libraries)
+        while queue:
+            library = queue.pop(0)
+            if library in seen:
+                continue
+            seen.add(library)
+            if isinstance(library, HelperLibrary):
+                part = library._final_module
+                queue += library._linking_libraries
+            else:
+                part = library._get_module_for_linking()
+            module.link_in(part, preserve=True)
+        return module
+
+    def emit(self, symbol: str, name: str) -> bytes:
+        """Object code of it all, with function `symbol` as the only way in, under a new name."""
+        module = self.whole()
+        for function in module.functions:
+            if not function.is_declaration:
+                function.linkage = "external" if function.name == symbol else "internal"
+        module.get_function(symbol).name = name
+        manager, builder = self._codegen._module_pass_manager()
+        manager.run(module, builder)
+        return bytes(self._codegen._tm.emit_object(module))
+
+
+@register_pass(mutates_CFG=False, analysis_only=True)
+class _TakeLibrary(AnalysisPass):  # type: ignore[misc]
+    """Give the function a library that does no work of its own."""
+
+    _name = "lols_take_library"
+
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
+    def run_pass(self, state: Any) -> bool:
+        if state.library is None:
+            state.library = HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        return False
+
+
+class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
+    """Numba's own passes, with that library."""
+
+    def define_pipelines(self) -> list[Any]:
+        manager = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        manager.add_pass_after(_TakeLibrary, AnnotateTypes)
+        manager.finalize()
+        return [manager]
+
+
+def object_code(entry: Any, argument: Any, name: str, *, boundscheck: bool) -> tuple[bytes, Any]:
+    """Object code of a function of one argument, under this name, and the type of what it returns."""
+    typing_context, target = cpu_target.typing_context, cpu_target.target_context
+    typing_context.refresh()
+    target.refresh()
+    flags = compiler.Flags()
+    flags.nrt = False
+    flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+    flags.boundscheck = boundscheck
+    library = HelperLibrary(target.codegen(), name)
+    made = compiler.compile_extra(
+        typing_context, target, entry, (argument,), None, flags, {}, library, HelperCompiler
+    )
+    return library.emit(made.fndesc.llvm_func_name, name), made.signature.return_type
