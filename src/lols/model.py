@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from lols import __version__
-from lols.engine.driver import FusedDriver, Predictions
-from lols.engine.lockstep import LockStepDriver
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.drivers.predictions import Predictions
 from lols.engine.structures import Plan, Policy, following
 from lols.engine.table import fill, fixed_table, growing_table, is_fixed
 from lols.errors import ConfigurationError, ModelFileError

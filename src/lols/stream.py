@@ -6,7 +6,7 @@ import numpy as np
 
 from lols.adaptive import Rivalry
 from lols.algorithms import schedules
-from lols.engine.driver import FusedDriver
+from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import Policy
 from lols.errors import ConfigurationError
 from lols.examples import Examples

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lols.algorithms import Algorithm
-from lols.engine.driver import FusedDriver
-from lols.engine.lockstep import LockStepDriver
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.structures import Batch, Policy
 from lols.errors import ConfigurationError
 from lols.examples import Examples
@@ -117,7 +117,7 @@ class LinearStudent(Student):
         return self.learner.policy() if self.mixture is None else self.mixture.policy(self.learner)
 
     def learn(self, batch: Batch) -> None:
-        self.learner.learn(batch)
+        self.learner.learn(batch.lessons)
 
     def keep(self) -> None:
         self.snapshot = frozen(self.learner.policy())
@@ -175,7 +175,7 @@ class PolicyStudent(Student):
 
     def learn(self, batch: Batch) -> None:
         states, costs, weights = self._driver.lesson(batch)
-        self.rounds += batch.example.size
+        self.rounds += batch.lessons.example.size
         self.states += len(states)
         self.own.update(states, costs, weights)
 

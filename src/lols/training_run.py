@@ -101,7 +101,7 @@ class TrainingRun:
     def learn(self, batch: Batch) -> None:
         """The second stage, and the bookkeeping."""
         self.student.learn(batch)
-        self.steps_done += int(batch.filled.sum())
+        self.steps_done += int(batch.lessons.filled.sum())
         self.sums[self.pass_] += (batch.losses[:, 0].sum(), batch.losses.shape[0])
         if self.trainer.plan.compare:
             self.rivalry.observe(batch.losses)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import typeof
 
 from lols.bandit.one import OneByOne
 from lols.bandit.walk import (
@@ -20,17 +19,17 @@ from lols.bandit.walk import (
     deviate_kernel,
     walk_kernel,
 )
-from lols.engine.driver import FusedDriver
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.lessons import FeatureRuns
 from lols.engine.memory import make_batch, make_scratch, state_type
-from lols.engine.structures import Data, Policy, Scratch, Slots
+from lols.engine.structures import CODE, Data, Policy, Scratch, Slots
 from lols.examples import Examples
 from lols.space import Reference, SearchSpace
 
 __all__ = ["Desk", "Features", "Walk"]
 
-NOTHING = np.zeros(0)
 ROOMS = 1000  # sizes of objects that memory is kept for
 
 Votes = Callable[["Features", np.ndarray], np.ndarray]
@@ -45,6 +44,16 @@ class Features(NamedTuple):
     action_stop: np.ndarray
     action_ids: np.ndarray
     action_values: np.ndarray
+
+    @classmethod
+    def of(cls, decision: Any) -> Features:
+        """Those that a log has of a decision."""
+        return cls(*(getattr(decision, name) for name in cls._fields))
+
+    def runs(self) -> tuple[FeatureRuns, FeatureRuns]:
+        """The same as lessons take them: of the state, and of its actions."""
+        own = FeatureRuns.between(np.array([0, self.ids.size]), self.ids, self.values)
+        return own, FeatureRuns(self.action_start, self.action_stop, self.action_ids, self.action_values)
 
 
 def no_array(kind: Any) -> np.ndarray:
@@ -108,7 +117,6 @@ class Desk:
         self._room = (-1, -1, -1, -1)  # what the memory was made for
         self._rooms: dict[tuple[int, int], Walked] = {}
         self._bound = bind("Space", space.functions()), bind("Reference", reference.functions())
-        self._entries: dict[tuple[Any, ...], Any] = {}
         self._encode = OneByOne(space)
 
     def walk(self, obj: Any, policy: Policy, way: Way) -> Walk:
@@ -147,28 +155,14 @@ class Desk:
 
     def _run(self, kernel: Kernel, examples: Examples, arguments: tuple[Any, ...]) -> None:
         """Run a kernel; what goes wrong is said in words."""
-        scratch = arguments[5]
-        kinds = (kernel, *[getattr(column, "values", NOTHING).dtype for column in examples.x])
-        entry = self._entries.get(kinds)
-        error: Exception | None = None
+        scratch, error = arguments[5], None
         try:
-            if entry is not None:
-                entry(*arguments)
-            else:
-                kernel(self.compiled, *arguments)
-                self._entries[kinds] = self._entry(kernel, arguments)
+            kernel(self.compiled, *arguments)
         except Exception as found:
             error = found
-        if error is not None or scratch.where[0]:
+        if error is not None or scratch.report[CODE]:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
             raise driver.explain(error, scratch, 0, lambda: kernel.plain(*arguments)) from error
-
-    def _entry(self, kernel: Kernel, arguments: tuple[Any, ...]) -> Any:
-        """The compiled kernel itself: to find out again and again which one it is would take most of the time."""
-        overloads = getattr(kernel.compiled, "overloads", None)
-        if not self.compiled or not overloads:
-            return lambda *given: kernel(self.compiled, *given)
-        return overloads[tuple(typeof(argument) for argument in arguments)].entry_point
 
     def _out(self, states: int, steps: int) -> Walked:
         """Room for what a walk leaves behind, kept for the next object of this size."""
@@ -201,7 +195,7 @@ class Desk:
         if any(n > r for n, r in zip(need, self._room, strict=True)):
             self._scratch = make_scratch(examples, 1, self.columns, self.compiled)
             one = np.zeros(1, np.int64)
-            self._slots = make_batch(None, examples, one, one, np.zeros(1), np.zeros(1)).slots
+            self._slots = make_batch(None, examples, one, one, np.zeros(1), np.zeros(1)).lessons.slots
             self._room = need
         assert self._scratch is not None and self._slots is not None
         return self._scratch, self._slots

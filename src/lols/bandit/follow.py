@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.bandit.stored import actions_of, share_of, smooth
-from lols.engine.collect import record
-from lols.engine.driver import FusedDriver
-from lols.engine.compile.dual import bind, row, start, step
+from lols.engine.compile.dual import bind, step
 from lols.engine.compile.kernel import Kernel
+from lols.engine.compile.layout import Struct
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.lessons import write_features
 from lols.engine.memory import make_batch, make_scratch
-from lols.engine.rolling import find_legal, teacher_action
-from lols.engine.scoring import cheapest, gather, new_policy, own_items, score
-from lols.engine.structures import TEACHER, Batch, Data, Policy
+from lols.engine.policy import cheapest, gather, new_policy, score
+from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TEACHER, Data, Lessons, Plan, Policy, following
+from lols.engine.teacher import teacher_action
 from lols.errors import ConfigurationError, LolsError
 from lols.examples import Examples
 from lols.hashing import mix
@@ -31,56 +33,64 @@ MISFIT = 101  # what can be wrong besides the engine's codes: the trail is not o
 class Followed(NamedTuple):
     """States of a log, some to each round: their features, and what a target policy would do there."""
 
-    batch: Batch  # the costs in its slots are to be filled
+    lessons: Lessons  # the costs in its slots are to be filled
     legal: np.ndarray  # [slot, action]
     target: np.ndarray  # [slot, action]: the chance that the target takes it
     taken: np.ndarray  # [slot]: the action that was
 
 
-def follow(space, reference, data, policy, by_reference, epsilon, scratch, made, trail):
+class Target(Struct):
+    """What is followed: a policy, or the reference, with a share of random actions."""
+
+    policy: Policy
+    plan: Plan
+    by_reference: bool
+    epsilon: float
+
+
+def follow(space, reference, data, target, scratch, made, trail):
     """Walk the logged trails, and write down the features of all states and what the target would do there.
 
-    The actions of round b are `trail[b]`, as many as `made.batch.filled[b]`. `where` says what goes wrong, and where.
+    The actions of round b are `trail[b]`, as many as `made.lessons.filled[b]`. The report says what goes wrong.
     """
-    where, legal, sight, of, batch = scratch.where, scratch.legal, scratch.sight, data.items, made.batch
-    where[0], where[1], where[2], where[3] = 0, 0, 0, -1
-    new_policy(sight)
-    for b in range(batch.first.size):
-        x, y = row(data.x, b), row(data.y, b)
-        first_item, item_count = own_items(of.first, b)
-        scratch.epoch[0] += 1
+    search = Search(space, reference, target.policy, target.plan, data.items, scratch)
+    report, legal, lessons, chances = scratch.report, scratch.legal, made.lessons, target.policy.chances
+    report[CODE] = 0
+    new_policy(scratch.seen)
+    for b in range(lessons.first.size):
+        here = turn_to(search, data, b, b, 0)
         s = scratch.state[: data.states[b]]
-        s[:] = 0
-        start(space, x, s)
-        f, m = batch.first_feature[b], batch.first_action_feature[b]
-        for t in range(batch.filled[b]):
-            where[1], where[2] = b, t
-            slot, a = batch.first[b] + t, np.int64(trail[b, t])
-            if not find_legal(space, x, s, legal) or a < 0 or a >= legal.size or not legal[a]:
-                where[0] = MISFIT
-            if where[0] != 0:
-                return where[0]
+        begin(search, here, s)
+        f = lessons.first[b] * lessons.widest
+        m = lessons.first[b] * lessons.widest_action * legal.size
+        for t in range(lessons.filled[b]):
+            report[AT_STEP] = t
+            slot, a = lessons.first[b] + t, np.int64(trail[b, t])
+            if not find_legal(search, here, s, legal) or a < 0 or a >= legal.size or not legal[a]:
+                report[CODE] = MISFIT
+            if report[CODE] != 0:
+                return report[CODE]
             made.taken[slot] = a
             for k in range(legal.size):
                 made.legal[slot, k] = legal[k]
-            gather(space, x, s, item_count, sight, where)
-            if by_reference:
-                best = teacher_action(reference, x, y, s, legal, mix(0, TEACHER), scratch.opinion, where)
+            gather(search, here, s)
+            if target.by_reference:
+                best = teacher_action(search, here, s, legal, mix(0, TEACHER))
                 if best >= 0:
                     made.target[slot, best] = 1.0
             else:
-                for c in range(policy.chances.size):
-                    score(space, x, s, legal, policy, c, True, of, first_item, sight, scratch.epoch[0], where)
-                    made.target[slot, cheapest(sight.bits, legal, False, 0)] += share_of(policy.chances, c)
-            smooth(made.legal, made.target, slot, epsilon / data.steps[b])
-            f, m = record(space, x, s, legal, of, first_item, sight, batch.slots, slot, f, m, where)
-            if where[0] != 0:
-                return where[0]
-            step(space, x, s, a)
-        if find_legal(space, x, s, legal):
-            where[0], where[1], where[2] = MISFIT, b, batch.filled[b]
-            return where[0]
-    return where[0]
+                for c in range(chances.size):
+                    score(search, here, s, legal, c)
+                    made.target[slot, cheapest(scratch.seen.bits, legal, False, 0)] += share_of(chances, c)
+            smooth(made.legal, made.target, slot, target.epsilon / here.limit)
+            f, m = write_features(search, here, s, legal, lessons.slots, slot, f, m)
+            if report[CODE] != 0:
+                return report[CODE]
+            step(space, here.x, s, a)
+        if find_legal(search, here, s, legal):
+            report[CODE], report[AT_STEP] = MISFIT, lessons.filled[b]
+            return report[CODE]
+    return report[CODE]
 
 
 follow_kernel = Kernel(follow)
@@ -130,28 +140,28 @@ class Follower:
             raise _misfit(ids[int(long)], int(examples.steps[long]))
         count, actions = len(trails), self.space.sizes.actions
         numbers = np.arange(count)
-        batch = make_batch(None, examples, numbers, numbers, np.zeros(count), np.zeros(count))
-        batch.filled[:] = filled
-        slots = batch.slots.start.size
+        lessons = make_batch(None, examples, numbers, numbers, np.zeros(count), np.zeros(count)).lessons
+        lessons.filled[:] = filled
+        slots = lessons.slots.start.size
         made = Followed(
-            batch, np.zeros((slots, actions), np.bool_), np.zeros((slots, actions)), np.zeros(slots, np.int64)
+            lessons, np.zeros((slots, actions), np.bool_), np.zeros((slots, actions)), np.zeros(slots, np.int64)
         )
         trail = np.zeros((count, int(filled.max(initial=1))), np.int32)
         for b, taken in enumerate(trails):
             trail[b, : taken.size] = taken
         data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
         scratch = make_scratch(examples, self.policy.chances.size, self.policy.stack.shape[2], self.compiled)
-        by_reference = self.reference is not None
-        arguments = (*self._bound, data, self.policy, by_reference, self.epsilon, scratch, made, trail)
+        target = Target(self.policy, following(0, False), self.reference is not None, float(self.epsilon))
+        arguments = (*self._bound, data, target, scratch, made, trail)
         error: Exception | None = None
         try:
             follow_kernel(self.compiled, *arguments)
         except Exception as found:
             error = found
-        if error is not None or scratch.where[0]:
-            b = int(scratch.where[1])
-            if scratch.where[0] == MISFIT:
-                raise _misfit(ids[b], int(scratch.where[2]))
+        if error is not None or scratch.report[CODE]:
+            b = int(scratch.report[AT_EXAMPLE])
+            if scratch.report[CODE] == MISFIT:
+                raise _misfit(ids[b], int(scratch.report[AT_STEP]))
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
             said = driver.explain(error, scratch, b, lambda: follow_kernel.plain(*arguments))
             raise type(said)(str(said).replace(f"example {b}", f"decision {ids[b]}", 1)) from error

@@ -87,18 +87,18 @@ def deviations(
         like = None
         for decisions, losses in rounds.chunks():
             like = decisions[0] if like is None else like
-            batch, legal, taken, chances = stacked(decisions, like)
+            lessons, legal, taken, chances = stacked(decisions, like)
             if isinstance(policy, Policy):
                 if actions_of(policy) != legal.shape[1]:
                     raise ConfigurationError(
                         f"the policy knows {actions_of(policy)} actions and the log has {legal.shape[1]}: give a "
                         "policy that was learned in the space of the log"
                     )
-                target = target_in(batch, policy, legal, epsilon, compiled=compiled)
+                target = target_in(lessons, policy, legal, epsilon, compiled=compiled)
             else:
                 chosen = np.stack([_chosen(policy, decision) for decision in decisions])
                 target = (1.0 - epsilon) * chosen + epsilon * legal / legal.sum(axis=1, keepdims=True)
-            yield Followed(batch, legal, target, taken), chances, losses
+            yield Followed(lessons, legal, target, taken), chances, losses
 
     found = _evaluated(pieces(), rounds, confidence, compiled)
     if found is None:
@@ -182,7 +182,7 @@ def evaluate_policy(
             given = [_object(objects, decision.id) for decision in decisions]
             made = follower([d.id for d in decisions], given, [d.trail for d in decisions])
             chances = np.ones(made.taken.size)
-            for d, first in zip(decisions, made.batch.first, strict=True):
+            for d, first in zip(decisions, made.lessons.first, strict=True):
                 if d.chances.size != d.trail.size or not (d.chances > 0.0).all():
                     raise LolsError(f"decision {d.id}: its actions cannot have been taken with the chances it has")
                 chances[first : first + d.chances.size] = d.chances
@@ -206,9 +206,9 @@ def _evaluated(pieces: Iterable[Piece], rounds: Rounds, confidence: float, compi
     weights, losses, robust = array("d"), array("d"), array("d")
     regression: Regression | None = None
     for made, chances, seen in pieces:
-        first, filled, every = made.batch.first, made.batch.filled, np.arange(made.taken.size)
+        first, filled, every = made.lessons.first, made.lessons.filled, np.arange(made.taken.size)
         if regression is None:
-            by_action = made.batch.slots.action_start.shape[0] > 0
+            by_action = made.lessons.slots.action_start.shape[0] > 0
             regression = Regression(made.legal.shape[1], by_action=by_action, compiled=compiled)
         guess = regression.guess(made)
         hoped, here = (made.target * guess).sum(axis=1), guess[every, made.taken]

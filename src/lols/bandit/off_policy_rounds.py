@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from lols.bandit.desk import Features
 from lols.bandit.follow import Followed
 from lols.bandit.log import Decision, Log, check_loss
-from lols.bandit.stored import costs_in, padded
-from lols.engine.structures import Batch, Slots
+from lols.bandit.stored import costs_in
+from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
+from lols.engine.structures import Lessons
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
@@ -88,25 +90,25 @@ class Regression:
     def guess(self, made: Followed) -> np.ndarray:
         """What each action costs in each slot."""
         learner = self._learner
-        found = costs_in(made.batch, learner.policy(), made.legal, compiled=learner.compiled)
+        found = costs_in(made.lessons, learner.policy(), compiled=learner.compiled)
         return np.clip(found.astype(np.float64) + self.mean, 0.0, 1.0)
 
     def learn(self, made: Followed, after: np.ndarray) -> None:
         """Learn from what followed the actions taken."""
-        used = np.concatenate([first + np.arange(n) for first, n in zip(made.batch.first, made.batch.filled)])
+        used = np.concatenate([first + np.arange(n) for first, n in zip(made.lessons.first, made.lessons.filled)])
         aims = np.clip(after[used], 0.0, 1.0)
         self.count += used.size
         self.total += float(aims.sum())
-        slots = made.batch.slots
+        slots = made.lessons.slots
         slots.costs[:] = np.inf
         slots.costs[used, made.taken[used]] = aims - self.mean
         slots.weight[:] = 1.0
-        self._learner.learn(made.batch)
+        self._learner.learn(made.lessons)
 
 
 def stacked(
     decisions: Sequence[Decision], like: Decision | None = None
-) -> tuple[Batch, np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[Lessons, np.ndarray, np.ndarray, np.ndarray]:
     """The states of deviations as slots, their legal actions, the actions taken, and the chances of those.
 
     All must have as many actions as `like`, the first of the log.
@@ -116,35 +118,14 @@ def stacked(
     for d in decisions:
         _check(d, actions, by_action)
     legal = np.stack([d.legal for d in decisions])
-    # Room as in a batch of the engine: as much for each slot as the widest one needs.
-    widest = max(d.ids.size for d in decisions)
-    widest_action = max(int((d.action_stop - d.action_start).max(initial=0)) for d in decisions)
-    stop = np.cumsum([d.ids.size for d in decisions])
-    last = np.cumsum([d.action_ids.size for d in decisions])
-    shape = (count if by_action else 0, actions)
-    slots = Slots(
-        start=np.concatenate([[0], stop[:-1]]),
-        stop=stop,
-        ids=padded([d.ids for d in decisions], count * widest),
-        values=padded([d.values for d in decisions], count * widest),
-        costs=np.full((count, actions), np.inf, np.float32),
-        weight=np.ones(count, np.float32),
-        action_start=np.zeros(shape, np.int64),
-        action_stop=np.zeros(shape, np.int64),
-        action_ids=padded([d.action_ids for d in decisions], count * actions * widest_action),
-        action_values=padded([d.action_values for d in decisions], count * actions * widest_action),
-    )
-    if by_action:
-        for k, d in enumerate(decisions):
-            before = last[k] - d.action_ids.size
-            slots.action_start[k], slots.action_stop[k] = d.action_start + before, d.action_stop + before
-    every, nothing = np.arange(count), np.zeros(count)
-    batch = Batch(
-        every, every, nothing, nothing, every, every, slots.start, last - [d.action_ids.size for d in decisions],
-        np.ones(count, np.int64), np.zeros((count, 3)), slots,
-    )  # fmt: skip
+    runs = [Features.of(d).runs() for d in decisions]
+    seen, own = (FeatureRuns.joined([pair[side] for pair in runs]) for side in (0, 1))
+    costs, weight = np.full((count, actions), np.inf, np.float32), np.ones(count, np.float32)
+    every, ones = np.arange(count), np.ones(count, np.int64)
+    wide = {"widest": seen.widest, "widest_action": own.widest}
+    lessons = lessons_of(slots_of(seen, costs, weight, own), every, ones, example=every, **wide)
     taken = np.array([d.action for d in decisions])
-    return batch, legal, taken, np.array([d.chance_action for d in decisions])
+    return lessons, legal, taken, np.array([d.chance_action for d in decisions])
 
 
 def _check(d: Decision, actions: int, by_action: bool) -> None:

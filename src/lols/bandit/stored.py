@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import Kernel
-from lols.engine.scoring import add_row, cheapest, decode
-from lols.engine.structures import Batch, Policy
-from lols.engine.table import lookup
-from lols.learners.learner import LIBRARY
+from lols.engine.policy import cheapest, score_lesson
+from lols.engine.structures import Lessons, Policy
 
-__all__ = ["actions_of", "costs_in", "padded", "target_in"]
-
-
-@dual
-def slot_costs(slots, slot, policy, component, legal, columns, costs):
-    """What the actions of a slot cost in the eyes of a policy."""
-    for j in range(columns.size):
-        columns[j] = 0.0
-    for k in range(slots.start[slot], slots.stop[slot]):
-        place = lookup(policy.shared, slots.ids[k])
-        if place >= 0:
-            add_row(columns, policy.stack, component, place, slots.values[k])
-    decode(policy.code, policy.thresholds, columns, costs)
-    if slots.action_start.shape[0] > 0:
-        for a in range(costs.size):
-            if legal[slot, a]:
-                for k in range(slots.action_start[slot, a], slots.action_stop[slot, a]):
-                    place = lookup(policy.single, slots.action_ids[k])
-                    if place >= 0:
-                        costs[a] += slots.action_values[k] * policy.single_stack[component, place]
+__all__ = ["actions_of", "costs_in", "target_in"]
 
 
 @dual
@@ -51,20 +32,20 @@ def share_of(chances, component):
     return chances[component] - (chances[component - 1] if component > 0 else 0.0)
 
 
-def look(library, batch, policy, legal, columns, out):
+def look(lessons, policy, rows, columns, out):
     """The costs of the actions in all slots, one component only: a regression has no more."""
-    for b in range(batch.first.size):
-        for slot in range(batch.first[b], batch.first[b] + batch.filled[b]):
-            slot_costs(batch.slots, slot, policy, 0, legal, columns, out[slot])
+    for b in range(lessons.first.size):
+        for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
+            score_lesson(policy, 0, lessons.slots, slot, rows, columns, out[slot])
 
 
-def choose(library, batch, policy, epsilon, legal, columns, costs, bits, target):
-    """The chance that a policy takes each action, in all slots; `bits` is the memory of `costs`."""
-    for b in range(batch.first.size):
-        for slot in range(batch.first[b], batch.first[b] + batch.filled[b]):
+def choose(lessons, policy, epsilon, legal, rows, columns, costs, target):
+    """The chance that a policy takes each action, in all slots; `costs` holds them, and the same memory as integers."""
+    for b in range(lessons.first.size):
+        for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
             for c in range(policy.chances.size):
-                slot_costs(batch.slots, slot, policy, c, legal, columns, costs)
-                target[slot, cheapest(bits, legal[slot], False, 0)] += share_of(policy.chances, c)
+                score_lesson(policy, c, lessons.slots, slot, rows, columns, costs.values)
+                target[slot, cheapest(costs.bits, legal[slot], False, 0)] += share_of(policy.chances, c)
             smooth(legal, target, slot, epsilon)
 
 
@@ -72,35 +53,33 @@ look_kernel = Kernel(look)
 choose_kernel = Kernel(choose)
 
 
-def costs_in(batch: Batch, policy: Policy, legal: np.ndarray, *, compiled: bool = True) -> np.ndarray:
-    """What actions cost in the eyes of a regression, from the features in the slots."""
-    columns = np.zeros(policy.stack.shape[2], np.float32)
-    out = np.zeros(legal.shape, np.float32)
-    look_kernel(compiled, LIBRARY, batch, policy, legal, columns, out)
+class Costs(NamedTuple):
+    """Predicted costs, and the same memory as integers."""
+
+    values: np.ndarray
+    bits: np.ndarray
+
+
+def costs_in(lessons: Lessons, policy: Policy, *, compiled: bool = True) -> np.ndarray:
+    """What actions cost as a regression predicts it, from the features in the slots."""
+    columns, rows = np.zeros(policy.stack.shape[2], np.float32), np.zeros(lessons.widest, np.int64)
+    out = np.zeros(lessons.slots.costs.shape, np.float32)
+    look_kernel(compiled, lessons, policy, rows, columns, out)
     return out
 
 
 def target_in(
-    batch: Batch, policy: Policy, legal: np.ndarray, epsilon: float = 0.0, *, compiled: bool = True
+    lessons: Lessons, policy: Policy, legal: np.ndarray, epsilon: float = 0.0, *, compiled: bool = True
 ) -> np.ndarray:
     """What a policy would do, from the features in the slots.
 
     These are the actions of a walk through the space, up to the rounding of sums where the space has `items`.
     """
-    columns, costs = np.zeros(policy.stack.shape[2], np.float32), np.zeros(legal.shape[1], np.float32)
-    target = np.zeros(legal.shape)
-    choose_kernel(compiled, LIBRARY, batch, policy, epsilon, legal, columns, costs, costs.view(np.int32), target)
+    columns, rows = np.zeros(policy.stack.shape[2], np.float32), np.zeros(lessons.widest, np.int64)
+    values, target = np.zeros(legal.shape[1], np.float32), np.zeros(legal.shape)
+    costs = Costs(values, values.view(np.int32))
+    choose_kernel(compiled, lessons, policy, epsilon, legal, rows, columns, costs, target)
     return target
-
-
-def padded(parts: list[np.ndarray], size: int) -> np.ndarray:
-    """Arrays one after the other in one of at least this size, with zeros at its end."""
-    made = np.zeros(max(size, sum(part.size for part in parts)), parts[0].dtype)
-    at = 0
-    for part in parts:
-        made[at : at + part.size] = part
-        at += part.size
-    return made
 
 
 def actions_of(policy: Policy) -> int:

@@ -12,8 +12,9 @@ from lols.bandit.desk import Features
 from lols.bandit.entries import Decision
 from lols.bandit.estimates import estimate
 from lols.bandit.settings import BAG, BanditSettings
-from lols.bandit.stored import costs_in, padded
-from lols.engine.structures import Batch, Policy, Slots
+from lols.bandit.stored import costs_in
+from lols.engine.lessons import lessons_of, slots_of
+from lols.engine.structures import Lessons, Policy
 from lols.hashing import mix, unit
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
@@ -56,7 +57,7 @@ class Student:
         self.kept: list[Policy] = [self.snapshot()]
         self._average: Policy | None = None
         self._refresh = 1  # the version at which the average is made anew
-        self._zero, self._one, self._nothing = np.zeros(1, np.int64), np.ones(1, np.int64), np.zeros(1)
+        self._zero, self._one = np.zeros(1, np.int64), np.ones(1, np.int64)
 
     def _new(self, space: SearchSpace, settings: LearnerSettings, *, averaged: bool = False) -> Learner:
         by_action = space.action_features is not None
@@ -90,39 +91,36 @@ class Student:
     def votes(self, features: Features, legal: np.ndarray) -> np.ndarray:
         """The chance of each action: how many members of the bag choose it, and `width` shared by all alike."""
         made = np.where(legal, self.settings.width / legal.sum(), 0.0)
-        batch = self._batch(features, legal.size)
+        lesson = self._lesson(features, legal.size)
         for member in self._bag:
-            costs = self._said(member, batch, legal)
+            costs = self._said(member, lesson)
             made[int(np.argmin(np.where(legal, costs, np.inf)))] += (1.0 - self.settings.width) / len(self._bag)
         return made
 
-    def _said(self, learner: Learner, batch: Batch, legal: np.ndarray) -> np.ndarray:
+    def _said(self, learner: Learner, lesson: Lessons) -> np.ndarray:
         """What a learner says that actions cost."""
-        return costs_in(batch, learner.policy(), legal[np.newaxis], compiled=self.compiled)[0]
+        return costs_in(lesson, learner.policy(), compiled=self.compiled)[0]
 
     # --- learning ---
 
     def learn(self, decision: Decision, loss: float) -> None:
         """Learn from the loss of a decision that explored."""
-        features = Features(
-            decision.ids, decision.values, decision.action_start, decision.action_stop, decision.action_ids,
-            decision.action_values,
-        )  # fmt: skip
-        batch, legal, action = self._batch(features, decision.legal.size), decision.legal, decision.action
-        guess = None if self._guesses is None else self._said(self._guesses, batch, legal)
+        features = Features.of(decision)
+        lesson, legal, action = self._lesson(features, decision.legal.size), decision.legal, decision.action
+        guess = None if self._guesses is None else self._said(self._guesses, lesson)
         made = estimate(self.settings.estimator, legal, action, decision.chance_action, loss, guess)
-        costs, weight = batch.slots.costs, batch.slots.weight
+        costs, weight = lesson.slots.costs, lesson.slots.weight
         costs[0], weight[0] = made.costs, made.weight
-        self.learner.learn(batch)
+        self.learner.learn(lesson)
         for member, learner in enumerate(self._bag):
             copies = poisson(unit(mix(mix(mix(self.settings.seed, BAGGING), member), self.versions)))
             if copies:
                 weight[0] = made.weight * copies
-                learner.learn(batch)
+                learner.learn(lesson)
         if self._guesses is not None:
             costs[0], weight[0] = np.inf, 1.0
             costs[0, action] = loss
-            self._guesses.learn(batch)
+            self._guesses.learn(lesson)
         self.versions += 1
         self.current = self.learner.policy()
         if self.settings.exploit == "drawn":
@@ -141,24 +139,12 @@ class Student:
         if place < self.settings.keep:
             self.kept[place] = self.snapshot()
 
-    def _batch(self, features: Features, actions: int) -> Batch:
-        """One state as a batch, with costs and weight to be filled in."""
-        zero, one, nothing = self._zero, self._one, self._nothing
-        # room as in a batch of the engine: as much for each action as the widest one needs
-        widest = int((features.action_stop - features.action_start).max(initial=0))
-        slots = Slots(
-            start=zero,
-            stop=np.array([features.ids.size], np.int64),
-            ids=features.ids,
-            values=features.values,
-            costs=np.zeros((1, actions), np.float32),
-            weight=np.ones(1, np.float32),
-            action_start=features.action_start.reshape(-1, actions),
-            action_stop=features.action_stop.reshape(-1, actions),
-            action_ids=padded([features.action_ids], actions * widest),
-            action_values=padded([features.action_values], actions * widest),
-        )
-        return Batch(zero, zero, nothing, nothing, zero, zero, zero, zero, one, np.zeros((1, 3)), slots)
+    def _lesson(self, features: Features, actions: int) -> Lessons:
+        """One state as a lesson, with costs and weight to be filled in."""
+        seen, by_action = features.runs()
+        slots = slots_of(seen, np.zeros((1, actions), np.float32), np.ones(1, np.float32), by_action)
+        wide = {"widest": seen.widest, "widest_action": by_action.widest}
+        return lessons_of(slots, self._zero, self._one, example=self._zero, **wide)
 
     def report(self) -> dict[str, Any]:
         """How many policies there were, and how many features the current one knows."""

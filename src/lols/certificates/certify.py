@@ -16,7 +16,7 @@ from lols.certificates.fitting import crossed
 from lols.certificates.intervals import RESAMPLES, estimates
 from lols.certificates.places import Naming, by_decision, by_step
 from lols.certificates.training import Training, training_of
-from lols.engine.driver import FusedDriver
+from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import Policy, following
 from lols.errors import ConfigurationError, LolsError
 from lols.examples import Examples

@@ -12,12 +12,11 @@ import numpy as np
 
 from lols.algorithms import Algorithm
 from lols.certificates.choosing import offsets_within, runs
-from lols.engine.driver import FusedDriver
-from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
-from lols.engine.scoring import add_row, decode
-from lols.engine.structures import Batch, Plan, Policy, Slots
-from lols.engine.table import lookup
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
+from lols.engine.policy import score_lesson
+from lols.engine.structures import Batch, Lessons, Plan, Policy, Slots
 from lols.errors import LolsError
 from lols.model import Model
 from lols.progress import Progress
@@ -27,7 +26,6 @@ from lols.trainer import Trainer
 __all__ = ["Deviations", "collect_deviations"]
 
 TOGETHER = 256  # examples that are worked on at a time
-LIBRARY = bind("Library", {})
 
 
 @dataclass(frozen=True)
@@ -92,55 +90,34 @@ class Deviations:
         at = np.arange(self.first[-1]) if states is None else states
         made = np.zeros(at.size, np.int64)
         columns, costs = (np.zeros(policy.stack.shape[2], np.float32), np.zeros(self.costs.shape[1], np.float32))
-        by_action = self.slots.action_start.size > 0
-        most = np.float32(0.0 if best else np.finfo(np.float32).max)
-        choose_kernel(self.compiled, LIBRARY, self.slots, policy, by_action, most, at, columns, costs, made)
+        rows = np.zeros(self.widest, np.int64)
+        most = float(0.0 if best else np.finfo(np.float32).max)
+        choose_kernel(self.compiled, self.slots, policy, most, at, rows, columns, costs, made)
         return made
 
-    def batch(self, chosen: np.ndarray) -> Batch:
+    @cached_property
+    def widest(self) -> int:
+        """The most features that a state has."""
+        return int((self.slots.stop - self.slots.start).max(initial=0))
+
+    def lessons(self, chosen: np.ndarray) -> Lessons:
         """Some examples in this order, for a learner."""
-        first = self.first[chosen]
-        by_action = self.slots.action_start.size > 0
-        nothing = np.zeros(chosen.size)
-        return Batch(
-            example=chosen,
-            round=chosen,
-            beta=nothing,
-            beta_in=nothing,
-            order=np.arange(chosen.size),
-            first=first,
-            first_feature=self.slots.start[first],
-            first_action_feature=self.slots.action_start[first, 0] if by_action else first * 0,
-            filled=np.diff(self.first)[chosen],
-            losses=np.zeros((chosen.size, 3)),
-            slots=self.slots,
-        )
+        own = int((self.slots.action_stop - self.slots.action_start).max(initial=0))
+        filled = np.diff(self.first)[chosen]
+        return lessons_of(self.slots, self.first[chosen], filled, example=chosen, widest=self.widest, widest_action=own)
 
 
-def choose(library, slots, policy, by_action, most, states, columns, costs, out):
+def choose(slots, policy, most, states, rows, columns, costs, out):
     """The action that seems cheapest to a policy at each of some states, the first one if there are several.
 
     Only actions are considered that cost at most so much more than the best; illegal ones cost infinity.
     """
     for n in range(states.size):
         slot = states[n]
-        for j in range(columns.size):
-            columns[j] = 0.0
-        for k in range(slots.start[slot], slots.stop[slot]):
-            row = lookup(policy.shared, slots.ids[k])
-            if row >= 0:
-                add_row(columns, policy.stack, 0, row, slots.values[k])
-        decode(policy.code, policy.thresholds, columns, costs)
+        score_lesson(policy, 0, slots, slot, rows, columns, costs)
         best = -1
         for a in range(costs.size):
-            if slots.costs[slot, a] > most:
-                continue
-            if by_action:
-                for k in range(slots.action_start[slot, a], slots.action_stop[slot, a]):
-                    row = lookup(policy.single, slots.action_ids[k])
-                    if row >= 0:
-                        costs[a] += slots.action_values[k] * policy.single_stack[0, row]
-            if best < 0 or costs[a] < costs[best]:
+            if slots.costs[slot, a] <= most and (best < 0 or costs[a] < costs[best]):
                 best = a
         out[n] = best
 
@@ -189,10 +166,10 @@ class _Piece:
     """What one batch leaves behind, without the room between the examples."""
 
     def __init__(self, batch: Batch):
-        slots, self.filled = batch.slots, batch.filled.copy()
+        slots, self.filled = batch.lessons.slots, batch.lessons.filled.copy()
         self.losses = batch.losses[:, 0].copy()
         within = offsets_within(self.filled)
-        at = np.repeat(batch.first - within[:-1], self.filled) + np.arange(within[-1])
+        at = np.repeat(batch.lessons.first - within[:-1], self.filled) + np.arange(within[-1])
         if (slots.weight[at] != 1.0).any():
             raise LolsError("a state was left out: deviations must be collected without sampling")
         self.costs = slots.costs[at]
@@ -217,37 +194,13 @@ def _gathered(begin: np.ndarray, lengths: np.ndarray, *arrays: np.ndarray) -> li
 def _joined(pieces: list[_Piece], compiled: bool) -> Deviations:
     features = np.concatenate([p.features for p in pieces])
     start = offsets_within(features)
-    actions = pieces[0].costs.shape[1]
-    # A learner sizes its memory by the room that a state has on average, so that all must have as much as the widest.
-    room = int(features.max(initial=1)) * features.size
-    nothing, empty = np.zeros((0, actions), np.int64), np.zeros(0, np.int64)
-    own_start, own_stop, own_ids, own_values = nothing, nothing, empty, np.zeros(0, np.float32)
+    ids, values = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("ids", "values"))
+    by_action = NO_FEATURES
     if pieces[0].own is not None:
-        own = np.concatenate([p.own for p in pieces if p.own is not None])
-        own_start = offsets_within(own.ravel())
-        own_stop, own_start = own_start[1:].reshape(own.shape).copy(), own_start[:-1].reshape(own.shape).copy()
-        wide = int(own.max(initial=1)) * own.size
-        own_ids = _roomy([p.action_ids for p in pieces], wide)
-        own_values = _roomy([p.action_values for p in pieces], wide)
-    slots = Slots(
-        start=start[:-1].copy(),
-        stop=start[1:].copy(),
-        ids=_roomy([p.ids for p in pieces], room),
-        values=_roomy([p.values for p in pieces], room),
-        costs=np.concatenate([p.costs for p in pieces]),
-        weight=np.ones(features.size, np.float32),
-        action_start=own_start,
-        action_stop=own_stop,
-        action_ids=own_ids,
-        action_values=own_values,
-    )
+        bounds = offsets_within(np.concatenate([p.own.ravel() for p in pieces if p.own is not None]))
+        own = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("action_ids", "action_values"))
+        by_action = FeatureRuns.between(bounds, *own)
+    costs, weight = np.concatenate([p.costs for p in pieces]), np.ones(features.size, np.float32)
+    slots = slots_of(FeatureRuns.between(start, ids, values), costs, weight, by_action)
     first = offsets_within(np.concatenate([p.filled for p in pieces]))
     return Deviations(slots, first, np.concatenate([p.losses for p in pieces]), compiled)
-
-
-def _roomy(parts: list[np.ndarray], room: int) -> np.ndarray:
-    """Arrays joined, with room behind them; memory that is not touched costs nothing."""
-    size = sum(part.size for part in parts)
-    made = np.empty(max(size, room), parts[0].dtype)
-    np.concatenate(parts, out=made[:size])
-    return made

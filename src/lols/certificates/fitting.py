@@ -106,7 +106,7 @@ def fit_policy(
     if way.onward:
         learner.load(_state(learner, policy, deviations.features))
     for number in range(training.passes):
-        learner.learn(deviations.batch(chosen[shuffled(chosen.size, mix(mix(seed, 0xF17), number))]))
+        learner.learn(deviations.lessons(chosen[shuffled(chosen.size, mix(mix(seed, 0xF17), number))]))
     return learner.policy(averaged=True) if learner.averaged else frozen(learner.policy())
 
 

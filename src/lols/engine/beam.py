@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lols.engine.driver import FusedDriver
-from lols.engine.compile.dual import dual, has, key, row, step
+from lols.engine.compile.dual import dual, has, key, step
 from lols.engine.compile.kernel import Kernel
+from lols.engine.compile.layout import Struct
+from lols.engine.drivers.fused import FusedDriver
 from lols.engine.memory import state_type
-from lols.engine.predict import begin
-from lols.engine.rolling import find_legal
-from lols.engine.scoring import cheapest, gather, new_policy, own_items, score
-from lols.engine.structures import TOO_MANY_STEPS, Plan, Policy, Scratch
+from lols.engine.policy import cheapest, gather, new_policy, score
+from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TOO_MANY_STEPS, Plan, Policy, Scratch
 from lols.errors import ConfigurationError, LolsError
 from lols.examples import Examples
 
@@ -27,7 +27,16 @@ SCORES = {"regret": REGRET, "cost": COST, "surprise": SURPRISE}
 MOST = float(np.finfo(np.float64).max)  # of a score; infinity stands for "no candidate"
 
 
-class Paths(NamedTuple):
+class Beam(Struct):
+    """How to search."""
+
+    plan: Plan
+    scored: int
+    temperature: float
+    recombine: bool
+
+
+class Paths(Struct):
     """One thread's beam, best path first: states and scores, candidates for the next step, and the way back."""
 
     states: np.ndarray  # [before or after the step, path, cell]
@@ -43,7 +52,7 @@ class Paths(NamedTuple):
     action: np.ndarray  # [step, path]: -1 once the path is at its end
 
 
-class Found(NamedTuple):
+class Found(Struct):
     """The best paths of all examples: room for `best` of each."""
 
     counts: np.ndarray
@@ -64,12 +73,13 @@ def bounded(value):
 
 
 @dual
-def price(paths, p, sight, scored, temperature):
+def price(paths, p, view, beam):
     """Rate what a path may do next."""
-    greedy = cheapest(sight.bits, paths.legal[p], False, np.int64(0))
-    least, scale, shares = np.float64(sight.costs[greedy]), temperature if scored == SURPRISE else 1.0, 0.0
+    scored = beam.scored
+    greedy = cheapest(view.bits, paths.legal[p], False, np.int64(0))
+    least, scale, shares = np.float64(view.costs[greedy]), beam.temperature if scored == SURPRISE else 1.0, 0.0
     for a in range(paths.regrets.shape[1]):
-        paths.regrets[p, a] = bounded((np.float64(sight.costs[a]) - least) / scale) if paths.legal[p, a] else np.inf
+        paths.regrets[p, a] = bounded((np.float64(view.costs[a]) - least) / scale) if paths.legal[p, a] else np.inf
         shares += np.exp(-paths.regrets[p, a])
     paths.regrets[p, greedy] = 0.0
     already = least if scored == COST else np.log(shares) if scored == SURPRISE else 0.0
@@ -107,8 +117,9 @@ def met(paths, kept):
 
 
 @dual
-def extend(space, x, size, t, count, recombine, paths, where):
+def extend(search, here, size, t, count, recombine, paths):
     """Replace the paths by their best continuations; how many there are, and whether one of them goes on."""
+    space, report = search.space, search.scratch.report
     kept, going = 0, False
     while kept < paths.scores.size:
         p = best_path(paths, count)
@@ -124,12 +135,12 @@ def extend(space, x, size, t, count, recombine, paths, where):
         else:
             paths.regrets[p, a] = np.inf
             find_head(paths, p)
-            where[2] = t
-            step(space, x, d, a)
-            where[2] = t + 1
-            live = find_legal(space, x, d, paths.legal[kept])
+            report[AT_STEP] = t
+            step(space, here.x, d, a)
+            report[AT_STEP] = t + 1
+            live = find_legal(search, here, d, paths.legal[kept])
             if has(space, "key") and recombine and live:
-                paths.keys[kept] = np.int64(key(space, x, d))
+                paths.keys[kept] = np.int64(key(space, here.x, d))
                 if met(paths, kept):
                     continue
         paths.live[kept], paths.scores[kept] = live, total
@@ -156,46 +167,51 @@ def write_out(paths, count, t, size, example, found):
             p = paths.parent[u, p]
 
 
-def beam(space, data, policy, plan, scored, temperature, recombine, scratch, paths, begin_at, end_at, found):
-    """Search examples `begin_at` to `end_at`, keeping as many paths at each step as the beam is wide."""
-    sight, where = scratch.sight, scratch.where
-    new_policy(sight)
-    for example in range(begin_at, end_at):
-        first_item, item_count = own_items(data.items.first, example)
-        x = row(data.x, example)
+@dual
+def look(search, here, size, t, count, beam, paths):
+    """See what each path may do next; False if something is wrong."""
+    report, view = search.scratch.report, search.scratch.seen
+    for p in range(count):
+        if not paths.live[p]:
+            paths.least[p], paths.head[p] = paths.scores[p], -1
+            continue
+        s = paths.states[t & 1, p, :size]
+        gather(search, here, s)
+        if report[CODE] == 0:
+            score(search, here, s, paths.legal[p], 0)
+        if report[CODE] != 0:
+            return False
+        price(paths, p, view, beam)
+        find_head(paths, p)
+    return True
+
+
+def search_beam(space, data, policy, beam, scratch, paths, span, found):
+    """Search examples `span[0]` to `span[1]`, keeping as many paths at each step as the beam is wide."""
+    search = Search(space, None, policy, beam.plan, data.items, scratch)
+    report = scratch.report
+    new_policy(scratch.seen)
+    for example in range(span[0], span[1]):
+        here = turn_to(search, data, example, example, 0)
         size = data.states[example]
-        begin(space, example, x, paths.states[0, 0, :size], scratch)
-        going = find_legal(space, x, paths.states[0, 0, :size], paths.legal[0])
+        begin(search, here, paths.states[0, 0, :size])
+        going = find_legal(search, here, paths.states[0, 0, :size], paths.legal[0])
         paths.live[0], paths.scores[0] = going, 0.0
         t, count = 0, 1
         while going:
-            where[2] = t
-            if t >= data.steps[example]:
-                where[0] = TOO_MANY_STEPS
-                return where[0]
-            for p in range(count):
-                if not paths.live[p]:
-                    paths.least[p], paths.head[p] = paths.scores[p], -1
-                    continue
-                s = paths.states[t & 1, p, :size]
-                gather(space, x, s, item_count, sight, where)
-                if where[0] != 0:
-                    return where[0]
-                score(
-                    space, x, s, paths.legal[p], policy, 0, plan.cache_items, data.items, first_item, sight,
-                    scratch.epoch[0], where,
-                )  # fmt: skip
-                if where[0] != 0:
-                    return where[0]
-                price(paths, p, sight, scored, temperature)
-                find_head(paths, p)
-            count, going = extend(space, x, size, t, count, recombine, paths, where)
+            report[AT_STEP] = t
+            if t >= here.limit:
+                report[CODE] = TOO_MANY_STEPS
+                return report[CODE]
+            if not look(search, here, size, t, count, beam, paths):
+                return report[CODE]
+            count, going = extend(search, here, size, t, count, beam.recombine, paths)
             t += 1
         write_out(paths, count, t, size, example, found)
-    return where[0]
+    return report[CODE]
 
 
-beam_kernel = Kernel(beam)
+beam_kernel = Kernel(search_beam)
 
 
 # --- around it --------------------------------------------------------------------------------------------------------
@@ -253,17 +269,17 @@ class BeamDriver(FusedDriver):
     ) -> Beams:
         """Search all examples."""
         made = Beams(self.examples, best, self.compiled)
-        head = (self.bound, self.data, policy, plan, scored, temperature, recombine)
+        head = (self.bound, self.data, policy, Beam(plan, scored, float(temperature), recombine))
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         work = [
-            (*head, scratch, self._paths(width), parts[k], parts[k + 1], made.found)
+            (*head, scratch, self._paths(width), parts[k : k + 2], made.found)
             for k, scratch in enumerate(self._scratches(policy))
         ]
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = int(scratch.where[1])
-            tail = (self._fresh(policy), self._paths(width), at, at + 1, made.found)
-            return self.explain(error, scratch, at, lambda: beam(*head, *tail))
+            at = int(scratch.report[AT_EXAMPLE])
+            tail = (self._fresh(policy), self._paths(width), np.array([at, at + 1]), made.found)
+            return self.explain(error, scratch, at, lambda: search_beam(*head, *tail))
 
         self._run(beam_kernel, work, failed)
         return made

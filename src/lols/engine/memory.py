@@ -6,12 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.structures import Batch, Memo, Opinion, Scratch, Sight, Slots, Trail
+from lols.engine.lessons import make_slots
+from lols.engine.structures import (
+    LOSSES,
+    REPORT_CELLS,
+    Batch,
+    Lessons,
+    Memo,
+    Scratch,
+    Slots,
+    StateView,
+    TeacherView,
+    Trail,
+)
 from lols.examples import Examples
 from lols.features import feature_buffer, item_buffer
-from lols.space import Sizes
 
-__all__ = ["make_batch", "make_scratch", "make_slots", "state_type"]
+__all__ = ["make_batch", "make_scratch", "state_type"]
 
 MEMO_MOST = 1 << 16
 TYPES_MOST = 1 << 17
@@ -23,54 +34,62 @@ def state_type(compiled: bool) -> Any:
 
 
 def make_scratch(
-    examples: Examples, components: int, columns: int, compiled: bool = True, old: Sight | None = None
+    examples: Examples, components: int, columns: int, compiled: bool = True, old: StateView | None = None
 ) -> Scratch:
     """Working memory of one thread for any example of a data set; what an `old` one says of types is kept."""
     sizes = examples.space.sizes
     states, steps = int(examples.states.max(initial=1)), int(examples.steps.max(initial=1))
-    item_count = int(np.diff(examples.items.first).max(initial=0))
     memo = 1
     if examples.space.key is not None:
         memo = min(MEMO_MOST, 1 << (2 * steps * sizes.actions).bit_length())
-    costs, values = np.zeros(sizes.actions, np.float32), np.zeros(sizes.actions, np.float64)
+    values = np.zeros(sizes.actions, np.float64)
     predicted = np.zeros((steps + 1, sizes.actions), np.float32)
-    type_scores, type_places, type_clock = _type_memory(examples, components, columns, old)
     return Scratch(
         state=np.zeros(states, state_type(compiled)),
         deviation=np.zeros(states, state_type(compiled)),
         legal=np.zeros(sizes.actions, np.bool_),
-        here=np.zeros(sizes.actions, np.bool_),
+        there=np.zeros(sizes.actions, np.bool_),
         predicted=predicted,
         predicted_bits=predicted.view(np.int32),
         values=values,
         value_bits=values.view(np.int64),
-        sight=Sight(
-            features=feature_buffer(sizes.features),
-            action_features=feature_buffer(sizes.action_features),
-            items=item_buffer(sizes.items),
-            rows=np.zeros(max(sizes.features, int(np.diff(examples.items.start).max(initial=0))), np.int64),
-            columns=np.zeros(columns, np.float32),
-            part=np.zeros(columns, np.float32),
-            costs=costs,
-            bits=costs.view(np.int32),
-            item_scores=np.zeros((components, sizes.roles, item_count, columns), np.float32),
-            item_epochs=np.zeros((components, sizes.roles, item_count), np.int64),
-            type_scores=type_scores,
-            type_places=type_places,
-            type_clock=type_clock,
-            whole=np.zeros(columns, np.float32),
-        ),
-        opinion=Opinion(np.zeros(sizes.actions, np.bool_), np.zeros(sizes.actions), np.zeros(1, np.int64)),
+        completed=np.zeros(2),
+        turn=np.zeros(2, np.int64),
+        seen=_view(examples, components, columns, old),
+        teacher=TeacherView(np.zeros(sizes.actions, np.bool_), np.zeros(sizes.actions), np.zeros(1, np.int64)),
         memo=Memo(np.zeros((2, memo, 2), np.int64), np.zeros((2, memo)), np.zeros(2, np.int64), np.zeros(1, np.int64)),
         base=_trail(steps + 1),
         path=_trail(steps + 1),
         epoch=np.zeros(1, np.int64),
-        where=np.zeros(4, np.int64),
+        report=np.zeros(REPORT_CELLS, np.int64),
+    )
+
+
+def _view(examples: Examples, components: int, columns: int, old: StateView | None) -> StateView:
+    sizes = examples.space.sizes
+    item_count = int(np.diff(examples.items.first).max(initial=0))
+    costs = np.zeros(sizes.actions, np.float32)
+    type_scores, type_places, type_clock = _type_memory(examples, components, columns, old)
+    return StateView(
+        features=feature_buffer(sizes.features),
+        action_features=feature_buffer(sizes.action_features),
+        items=item_buffer(sizes.items),
+        rows=np.zeros(max(sizes.features, int(np.diff(examples.items.start).max(initial=0))), np.int64),
+        columns=np.zeros(columns, np.float32),
+        part=np.zeros(columns, np.float32),
+        costs=costs,
+        bits=costs.view(np.int32),
+        item_scores=np.zeros((components, sizes.roles, item_count, columns), np.float32),
+        item_epochs=np.zeros((components, sizes.roles, item_count), np.int64),
+        type_scores=type_scores,
+        type_places=type_places,
+        type_clock=type_clock,
+        whole=np.zeros(columns, np.float32),
     )
 
 
 def _type_memory(
-    examples: Examples, components: int, columns: int, old: Sight | None
+    examples: Examples, components: int, columns: int, old: StateView | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Scores, places and clock for the types of a data set; more types than `old` ones get twice the memory."""
     lasting, roles = min(examples.items.lasting, examples.items.start.size - 1), examples.space.sizes.roles
@@ -92,46 +111,22 @@ def _trail(steps: int) -> Trail:
     return Trail(np.zeros(steps, np.int64), np.zeros(steps), np.zeros(steps), np.zeros(steps, np.int64))
 
 
-def make_slots(sizes: Sizes, room: int, widest: int) -> Slots:
-    """So many slots, for states of at most `widest` features."""
-    by_action = sizes.actions * sizes.action_features
-    action_shape = (room if by_action else 0, sizes.actions)
-    return Slots(
-        start=np.zeros(room, np.int64),
-        stop=np.zeros(room, np.int64),
-        ids=np.zeros(room * widest, np.int64),
-        values=np.zeros(room * widest, np.float32),
-        costs=np.zeros((room, sizes.actions), np.float32),
-        weight=np.zeros(room, np.float32),
-        action_start=np.zeros(action_shape, np.int64),
-        action_stop=np.zeros(action_shape, np.int64),
-        action_ids=np.zeros(room * by_action, np.int64),
-        action_values=np.zeros(room * by_action, np.float32),
-    )
-
-
 def make_batch(
     old: Slots | None, examples: Examples, indices: np.ndarray, rounds: np.ndarray, beta: Any, beta_in: Any
 ) -> Batch:
-    """Slots for the cost-sensitive examples of a batch, in the memory of older ones where that is large enough."""
+    """Slots for the lessons of a batch, in the memory of older ones where that is large enough."""
     sizes = examples.space.sizes
     steps = examples.steps[indices]
     widest = sizes.features + sizes.items * examples.widest_item
-    slots = int(steps.sum())
-    by_action = sizes.actions * sizes.action_features
-    if old is None or old.start.size < slots:
-        old = make_slots(sizes, slots + slots // 4, widest)
-    first = np.cumsum(steps) - steps
+    room = int(steps.sum())
+    if old is None or old.start.size < room:
+        old = make_slots(sizes, room + room // 4, widest)
+    first, filled = np.cumsum(steps) - steps, np.zeros(indices.size, np.int64)
     return Batch(
-        example=indices,
         round=rounds,
         beta=beta,
         beta_in=beta_in,
         order=np.argsort(-steps, kind="stable"),
-        first=first,
-        first_feature=first * widest,
-        first_action_feature=first * by_action,
-        filled=np.zeros(indices.size, np.int64),
-        losses=np.zeros((indices.size, 3)),
-        slots=old,
+        losses=np.zeros((indices.size, LOSSES)),
+        lessons=Lessons(indices, first, filled, widest, sizes.action_features, old),
     )

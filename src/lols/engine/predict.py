@@ -4,120 +4,138 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, has, loss, row, start, step
+from lols.engine.compile.dual import dual, has, loss, row, step
 from lols.engine.compile.kernel import Kernel
-from lols.engine.rolling import find_legal, teacher_action
-from lols.engine.scoring import cheapest, draw_component, gather, gather_action, in_role, own_items, score, types_of
-from lols.engine.structures import COMPONENT, LOSS_NOT_FINITE, NEGATIVE, TEACHER, TIE, TOO_MANY_STEPS
+from lols.engine.compile.layout import Struct
+from lols.engine.policy import cheapest, draw_component, gather, gather_action, in_role, score, types_of
+from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.structures import (
+    AT_EXAMPLE,
+    AT_STEP,
+    CODE,
+    COMPONENT,
+    LOSS_NOT_FINITE,
+    NEGATIVE,
+    TEACHER,
+    TIE,
+    TOO_MANY_STEPS,
+)
+from lols.engine.teacher import teacher_action
 from lols.hashing import mix
 
+__all__ = ["Ends", "follow_teacher_kernel", "losses_kernel", "predict_kernel", "state_stream"]
+
+
+class Ends(Struct):
+    """Where the ways through all examples are written down: end states, actions and predicted costs."""
+
+    states: np.ndarray
+    first: np.ndarray  # [example]: its first cell
+    taken: np.ndarray  # actions, and -1 behind the last
+    first_step: np.ndarray  # [example]: its first action
+    scores: np.ndarray  # [action taken, action], or empty
+
 
 @dual
-def begin(space, example, x, s, scratch):
-    """Put an example's start state where its end state shall be."""
-    for k in range(s.size):
-        s[k] = 0
-    scratch.epoch[0] += 1
-    scratch.where[1], scratch.where[2] = example, 0
-    start(space, x, s)
-
-
-@dual
-def state_stream(space, x, s, legal, seed, t, of, first_item, sight, where):
+def state_stream(search, here, s, legal, t):
     """A stream that depends on seed, step and features only: the same input always gets the same prediction."""
-    stream = mix(seed, t)
-    for k in range(sight.features.size[0]):
-        stream = mix(stream, sight.features.ids[k])
-    if has(space, "items"):
-        for k in range(sight.items.size[0]):
-            low, high = types_of(of, first_item + sight.items.items[k])
+    view, of = search.scratch.seen, search.items
+    stream = mix(search.plan.seed, t)
+    for k in range(view.features.size[0]):
+        stream = mix(stream, view.features.ids[k])
+    if has(search.space, "items"):
+        for k in range(view.items.size[0]):
+            low, high = types_of(of, here.first_item + view.items.items[k])
             for part in range(low, high):
                 for f in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
-                    stream = mix(stream, in_role(of.ids[f], sight.items.roles[k]))
-    if has(space, "action_features"):
+                    stream = mix(stream, in_role(of.ids[f], view.items.roles[k]))
+    if has(search.space, "action_features"):
         for a in range(legal.size):
             if legal[a]:
-                gather_action(space, x, s, a, sight.action_features, where)
-                for k in range(sight.action_features.size[0]):
-                    stream = mix(stream, sight.action_features.ids[k])
+                gather_action(search, here, s, a)
+                for k in range(view.action_features.size[0]):
+                    stream = mix(stream, view.action_features.ids[k])
     return stream
 
 
-def predict(space, data, policy, plan, scratch, begin_at, end_at, states, first, taken, first_step, scores):
-    """Follow the learned policy on examples `begin_at` to `end_at`: end states, actions and their predicted costs."""
-    legal, sight = scratch.legal, scratch.sight
-    keep_scores = scores.shape[0] > 0
+@dual
+def write_down(ends, example, t, a, legal, costs):
+    """Write down a step: the action, and the predicted costs if they are wanted."""
+    ends.taken[ends.first_step[example] + t] = a
+    if ends.scores.shape[0] > 0:
+        for j in range(legal.size):
+            ends.scores[ends.first_step[example] + t, j] = costs[j] if legal[j] else np.float32(np.inf)
+
+
+def predict(space, data, policy, plan, scratch, begin_at, end_at, ends):
+    """Follow the learned policy on examples `begin_at` to `end_at`."""
+    search = Search(space, None, policy, plan, data.items, scratch)
+    legal, view, report = scratch.legal, scratch.seen, scratch.report
     for example in range(begin_at, end_at):
-        first_item, item_count = own_items(data.items.first, example)
-        x = row(data.x, example)
-        s = states[first[example] : first[example] + data.states[example]]
-        begin(space, example, x, s, scratch)
+        here = turn_to(search, data, example, example, 0)
+        s = ends.states[ends.first[example] : ends.first[example] + data.states[example]]
+        begin(search, here, s)
         t = 0
-        while find_legal(space, x, s, legal):
-            scratch.where[2] = t
-            if t >= data.steps[example]:
-                scratch.where[0] = TOO_MANY_STEPS
-            gather(space, x, s, item_count, sight, scratch.where)
-            if scratch.where[0] != 0:
-                return scratch.where[0]
+        while find_legal(search, here, s, legal):
+            report[AT_STEP] = t
+            if t >= here.limit:
+                report[CODE] = TOO_MANY_STEPS
+            gather(search, here, s)
+            if report[CODE] != 0:
+                return report[CODE]
             component, stream = 0, np.int64(0)
             if policy.chances.size > 1 or plan.random_ties:
-                stream = state_stream(space, x, s, legal, plan.seed, t, data.items, first_item, sight, scratch.where)
+                stream = state_stream(search, here, s, legal, t)
                 component = draw_component(policy.chances, mix(stream, COMPONENT))
-            score(
-                space, x, s, legal, policy, component, plan.cache_items, data.items, first_item, sight,
-                scratch.epoch[0], scratch.where,
-            )  # fmt: skip
-            if scratch.where[0] != 0:
-                return scratch.where[0]
-            a = cheapest(sight.bits, legal, plan.random_ties, mix(stream, TIE))
-            taken[first_step[example] + t] = a
-            if keep_scores:
-                for j in range(legal.size):
-                    scores[first_step[example] + t, j] = sight.costs[j] if legal[j] else np.inf
-            step(space, x, s, a)
+            score(search, here, s, legal, component)
+            if report[CODE] != 0:
+                return report[CODE]
+            a = cheapest(view.bits, legal, plan.random_ties, mix(stream, TIE))
+            write_down(ends, example, t, a, legal, view.costs)
+            step(space, here.x, s, a)
             t += 1
-            scratch.where[2] = t
-        taken[first_step[example] + t] = -1
-    return scratch.where[0]
+            report[AT_STEP] = t
+        ends.taken[ends.first_step[example] + t] = -1
+    return report[CODE]
 
 
-def follow_teacher(space, reference, data, plan, scratch, begin_at, end_at, states, first):
+def follow_teacher(space, reference, data, plan, scratch, begin_at, end_at, ends):
     """Follow the teacher on examples `begin_at` to `end_at`, to their end states."""
-    legal = scratch.legal
+    search = Search(space, reference, None, plan, data.items, scratch)
+    legal, report = scratch.legal, scratch.report
     for example in range(begin_at, end_at):
-        x, y = row(data.x, example), row(data.y, example)
-        s = states[first[example] : first[example] + data.states[example]]
-        begin(space, example, x, s, scratch)
+        here = turn_to(search, data, example, example, example)
+        s = ends.states[ends.first[example] : ends.first[example] + data.states[example]]
+        begin(search, here, s)
         t = 0
-        while find_legal(space, x, s, legal):
-            scratch.where[2] = t
-            if t >= data.steps[example]:
-                scratch.where[0] = TOO_MANY_STEPS
-                return scratch.where[0]
-            stream = mix(mix(mix(plan.seed, example), t), TEACHER)
-            a = teacher_action(reference, x, y, s, legal, stream, scratch.opinion, scratch.where)
-            if scratch.where[0] != 0:
-                return scratch.where[0]
-            step(space, x, s, a)
+        while find_legal(search, here, s, legal):
+            report[AT_STEP] = t
+            if t >= here.limit:
+                report[CODE] = TOO_MANY_STEPS
+                return report[CODE]
+            a = teacher_action(search, here, s, legal, mix(mix(here.key, t), TEACHER))
+            if report[CODE] != 0:
+                return report[CODE]
+            step(space, here.x, s, a)
             t += 1
-            scratch.where[2] = t
-    return scratch.where[0]
+            report[AT_STEP] = t
+    return report[CODE]
 
 
-def losses(space, data, scratch, states, first, out):
+def losses(space, data, scratch, ends, out):
     """The loss of every example's end state."""
+    report = scratch.report
     for example in range(out.size):
-        scratch.where[1], scratch.where[2] = example, -1
-        x, y = row(data.x, example), row(data.y, example)
-        out[example] = loss(space, x, y, states[first[example] : first[example] + data.states[example]])
+        report[AT_EXAMPLE], report[AT_STEP] = example, -1
+        s = ends.states[ends.first[example] : ends.first[example] + data.states[example]]
+        out[example] = loss(space, row(data.x, example), row(data.y, example), s)
         if not np.isfinite(out[example]):
-            scratch.where[0] = LOSS_NOT_FINITE
+            report[CODE] = LOSS_NOT_FINITE
         elif out[example] < 0.0:
-            scratch.where[0] = NEGATIVE
-        if scratch.where[0] != 0:
+            report[CODE] = NEGATIVE
+        if report[CODE] != 0:
             break
-    return scratch.where[0]
+    return report[CODE]
 
 
 predict_kernel = Kernel(predict)

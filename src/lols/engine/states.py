@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lols.engine.collect import record
-from lols.engine.compile.dual import row, start, step
+from lols.engine.compile.dual import step
 from lols.engine.compile.kernel import Kernel
-from lols.engine.rolling import find_legal
-from lols.engine.scoring import gather, own_items
-from lols.engine.structures import Slots
+from lols.engine.compile.layout import Struct
+from lols.engine.lessons import write_features
+from lols.engine.policy import gather
+from lols.engine.search import Search, begin, find_legal, instance
+from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, Slots
 from lols.examples import Examples
 from lols.hashing import GOLDEN
 
@@ -160,44 +161,53 @@ def hashed_matrix(start: np.ndarray, ids: np.ndarray, values: np.ndarray, column
     return made
 
 
+class Replayed(Struct):
+    """States that were passed: each `time` steps into its example, by the `actions` from `first` on."""
+
+    example: np.ndarray
+    first: np.ndarray
+    time: np.ndarray
+    actions: np.ndarray
+    vectors: np.ndarray  # to be filled
+    legal: np.ndarray
+
+
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 
 def look_at(space, data, scratch, example, vectors, legal, slots, ends):
     """Gather the features of states into slots, without gaps."""
-    n, m = 0, 0
+    search = Search(space, None, None, None, data.items, scratch)
+    f, m = 0, 0
     for i in range(example.size):
-        first_item, item_count = own_items(data.items.first, example[i])
-        x = row(data.x, example[i])
+        here = instance(data, example[i], i, 0)
         s = vectors[i, : data.states[example[i]]]
-        scratch.where[1], scratch.where[2] = example[i], -1
-        gather(space, x, s, item_count, scratch.sight, scratch.where)
-        sight, where = scratch.sight, scratch.where
-        n, m = record(space, x, s, legal[i], data.items, first_item, sight, slots, i, n, m, where)
-        if scratch.where[0] != 0:
+        scratch.report[AT_EXAMPLE], scratch.report[AT_STEP] = example[i], -1
+        gather(search, here, s)
+        f, m = write_features(search, here, s, legal[i], slots, i, f, m)
+        if scratch.report[CODE] != 0:
             break
-    ends[0], ends[1] = n, m
+    ends[0], ends[1] = f, m
 
 
-def replay(space, data, scratch, example, first, time, actions, vectors, legal):
-    """Find states again: `time` steps into their examples, by the `actions` from `first` on; earlier ones first."""
+def replay(space, data, scratch, replayed):
+    """Find states again, into `vectors` and `legal`: `time` steps into their examples; earlier ones first."""
+    search = Search(space, None, None, None, data.items, scratch)
+    example, first, time = replayed.example, replayed.first, replayed.time
     last, reached = -1, 0
-    s = scratch.state
     for i in range(example.size):
-        x = row(data.x, example[i])
-        size = data.states[example[i]]
-        s = scratch.state[:size]
-        scratch.where[1], scratch.where[2] = example[i], time[i]
+        here = instance(data, example[i], i, 0)
+        s = scratch.state[: data.states[example[i]]]
+        scratch.report[AT_EXAMPLE], scratch.report[AT_STEP] = example[i], time[i]
         if i == 0 or first[i] != last or time[i] < reached:
-            s[:] = 0
-            start(space, x, s)
+            begin(search, here, s)
             last, reached = first[i], 0
         while reached < time[i]:
-            step(space, x, s, actions[first[i] + reached])
+            step(space, here.x, s, replayed.actions[first[i] + reached])
             reached += 1
-        find_legal(space, x, s, legal[i])
-        for k in range(size):
-            vectors[i, k] = s[k]
+        find_legal(search, here, s, replayed.legal[i])
+        for k in range(s.size):
+            replayed.vectors[i, k] = s[k]
 
 
 look_at_kernel: Any = Kernel(look_at)

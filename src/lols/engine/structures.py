@@ -1,4 +1,4 @@
-"""What the kernels pass to each other: named tuples of arrays and numbers, importable so that kernels stay cached."""
+"""What the kernels pass to each other: records of arrays and numbers behind pointers, and the names of their values."""
 
 from __future__ import annotations
 
@@ -21,10 +21,15 @@ COIN, TIE, TEACHER, ROLL_IN, COMPONENT, SAMPLE_STEP, SAMPLE_ACTION, COMPARE = 1,
 # What a roll-out follows: a component of the learned policy (0, 1, ...), the teacher, or a draw at every step.
 TEACHER_POLICY, DRAWN_POLICY = -1, -2
 
+# The cells of a report: what is wrong, and where.
+CODE, AT_EXAMPLE, AT_STEP, AT_ACTION, REPORT_CELLS = range(5)
 # What can be wrong, as the kernels report it.
 OK, TOO_MANY_STEPS, NO_ACTIONS, ILLEGAL_REFERENCE, TOO_MANY_FEATURES, TOO_MANY_ITEMS, NO_SUCH_ITEM = range(7)
 NOT_FINITE, NEGATIVE, LOSS_NOT_FINITE = 7, 8, 9
 NOTHING = -(1 << 62)  # in place of an action: none at all
+
+# The columns of a batch's losses: of the roll-in, and of completions by teacher and learner.
+ROLLED_IN, BY_TEACHER, BY_LEARNER, LOSSES = range(4)
 
 
 class Table(Struct):
@@ -57,12 +62,12 @@ class Policy(Struct):
     thresholds: int
 
 
-class Orders(Struct):
+class PendingRollouts(Struct):
     """Deviations to be completed later, in the place of a policy that is not at hand; then what came of them."""
 
     chances: np.ndarray  # as many as a policy has: more than one if it draws at random
-    taking: np.ndarray  # whether orders are taken; else they are answered, in the same order
-    filled: np.ndarray  # how many there are
+    asking: np.ndarray  # [1]: whether deviations are written down; else their values are read, in the same order
+    filled: np.ndarray  # [1]: how many there are
     example: np.ndarray  # place in the batch
     time: np.ndarray
     action: np.ndarray
@@ -123,41 +128,43 @@ class Data(Struct):
 
 
 class Slots(Struct):
-    """Cost-sensitive examples: features, cost vector and weight of each state.
-
-    Costs of actions that were not evaluated, illegal ones among them, are infinite; the weight of a state that was not
-    sampled is 0.
-    """
+    """Room for lessons: features, cost vector and weight of states."""
 
     start: np.ndarray
     stop: np.ndarray
     ids: np.ndarray
     values: np.ndarray
-    costs: np.ndarray  # [slot, action]
-    weight: np.ndarray
+    costs: np.ndarray  # [slot, action]: infinite for actions that were not evaluated, illegal ones among them
+    weight: np.ndarray  # 0 for a state that was not sampled
     action_start: np.ndarray  # [slot, action]
     action_stop: np.ndarray
     action_ids: np.ndarray
     action_values: np.ndarray
 
 
-class Batch(Struct):
-    """Examples to work on, with the place and number of the slots that each of them fills."""
+class Lessons(Struct):
+    """What is to be learned: Γ of Algorithm 1, for one example after the other."""
 
-    example: np.ndarray
-    round: np.ndarray
-    beta: np.ndarray
-    beta_in: np.ndarray
-    order: np.ndarray  # longest first, for balance between threads; learning goes in the order of `example`
-    first: np.ndarray  # first slot of each example
-    first_feature: np.ndarray
-    first_action_feature: np.ndarray
-    filled: np.ndarray  # slots of each example that are filled
-    losses: np.ndarray  # [example, 3]: of the roll-in, and of completions by teacher and learner
+    example: np.ndarray  # [round]: its number in the data set
+    first: np.ndarray  # [round]: its first slot
+    filled: np.ndarray  # [round]: how many slots it has
+    widest: int  # the most features that a state may have
+    widest_action: int  # and an action
     slots: Slots
 
 
-class Sight(Struct):
+class Batch(Struct):
+    """Examples to work on, and the lessons that come of them."""
+
+    round: np.ndarray
+    beta: np.ndarray
+    beta_in: np.ndarray
+    order: np.ndarray  # longest first, for balance between threads; learning goes in the order of the lessons
+    losses: np.ndarray  # [example, LOSSES]
+    lessons: Lessons
+
+
+class StateView(Struct):
     """What is seen of a state, and what the policy thinks of it."""
 
     features: FeatureBuffer
@@ -176,7 +183,7 @@ class Sight(Struct):
     whole: np.ndarray
 
 
-class Opinion(Struct):
+class TeacherView(Struct):
     """What the teacher says of a state."""
 
     free: np.ndarray
@@ -208,15 +215,19 @@ class Scratch(Struct):
     state: np.ndarray
     deviation: np.ndarray
     legal: np.ndarray
-    here: np.ndarray  # legal actions of a roll-out's state
-    predicted: np.ndarray  # [step, action]: costs in the eyes of the policy that rolled in; NaN where it was not asked
+    there: np.ndarray  # legal actions of a roll-out's state
+    predicted: (
+        np.ndarray
+    )  # [step, action]: costs predicted by the policy that rolled in; NaN where it was not asked
     predicted_bits: np.ndarray  # the same memory as integers
     values: np.ndarray  # evaluated costs, by action
     value_bits: np.ndarray  # the same memory as integers
-    sight: Sight
-    opinion: Opinion
+    completed: np.ndarray  # [2]: what teacher and learner made of the action that was taken, where they are compared
+    turn: np.ndarray  # [2]: the examples that this thread has taken: the next one, and where they end
+    seen: StateView
+    teacher: TeacherView
     memo: Memo
-    base: Trail
-    path: Trail
+    base: Trail  # of the roll-in
+    path: Trail  # of a roll-out
     epoch: np.ndarray
-    where: np.ndarray  # error code, example, step, action
+    report: np.ndarray

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.scoring import in_role
+from lols.engine.policy import in_role
 from lols.engine.table import lookup
 from lols.errors import LolsError
 from lols.estimators.classifier_files import LabelNumbers, Piece, check_columns, encoded, table_encoder

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.scoring import in_role
+from lols.engine.policy import in_role
 from lols.engine.table import features_by_row, is_fixed
 from lols.errors import LolsError, ModelFileError
 from lols.estimators.tagger_inspect import describe_file, strongest

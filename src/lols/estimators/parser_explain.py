@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.algorithms import Algorithm
-from lols.engine.driver import FusedDriver
+from lols.engine.drivers.fused import FusedDriver
 from lols.errors import LolsError
 from lols.estimators.parser_files import ParserColumns
 from lols.estimators.parser_input import checked_trees, punctuation
@@ -279,8 +279,8 @@ class _Searched:
         )
         with FusedDriver(self.space, self.examples, self.reference, compiled=self.compiled) as driver:
             batch = driver.collect(one, one, self.policy, plan, none, none)
-        first = int(batch.first[0])
-        return batch.slots.costs[first : first + self.taken.size].astype(np.float64)
+        first = int(batch.lessons.first[0])
+        return batch.lessons.slots.costs[first : first + self.taken.size].astype(np.float64)
 
 
 def _states(space: Any, examples: Examples, taken: np.ndarray) -> Any:

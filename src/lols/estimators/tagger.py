@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lols.algorithms import Algorithm
-from lols.engine.driver import Predictions
+from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.estimators.search import SearchEstimator
 from lols.estimators.tagger_choice import TEMPERATURE, HeldOut, shares

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lols.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
-from lols.engine.driver import FusedDriver
+from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import COMPARE
 from lols.errors import ConfigurationError, LolsError
 from lols.estimators.tagger_clusters import with_clusters
@@ -215,7 +215,7 @@ def _evaluate(
     with FusedDriver(task.space, examples, reference, compiled=compiled) as driver:
         batch = driver.collect(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
     at = np.arange(steps)
-    costs = batch.slots.costs[batch.first + at].astype(np.float64)
+    costs = batch.lessons.slots.costs[batch.lessons.first + at].astype(np.float64)
     final = float(batch.losses[0, 0])
     if chosen.roll_out == "none":
         return costs, None, final

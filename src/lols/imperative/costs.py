@@ -1,32 +1,26 @@
-"""The cost vectors of one example: who finishes which deviation, by the same draws as in the engine, and what it costs.
-
-The engine's twin of this file is `engine/collect.py`; the streams of random numbers are the same.
-"""
+"""The cost vectors of one example of a program: the engine decides who is compared, and the program is run again."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from lols.engine.structures import (
-    COIN,
-    COMPARE,
-    DRAWN_POLICY,
-    EXAMPLE,
-    EXPECTED,
-    LEARNED,
-    MIXTURE,
-    NONE,
-    REFERENCE,
-    ROLLOUT,
-    SAMPLE_ACTION,
-    SAMPLE_STEP,
-    STEP,
-    TEACHER_POLICY,
-    Plan,
+from lols.engine.deviations import (
+    Completion,
+    acting,
+    combined,
+    compared_step,
+    completer,
+    completion,
+    deviates_at,
+    keep_best,
+    keep_sample,
+    must_complete,
+    steps_wanted,
+    teacher_alone,
 )
+from lols.engine.structures import DRAWN_POLICY, MIXTURE, NONE, REFERENCE, ROLLOUT, STEP, TEACHER_POLICY, Plan
 from lols.errors import SpaceError
-from lols.hashing import mix, unit
 from lols.imperative.graph import Graph
 from lols.imperative.rolling import Again, RollIn, Trail, follows
 from lols.imperative.search import NEEDED, Teacher
@@ -60,7 +54,6 @@ class Evaluator:
         trail = self.roll_in.trail(x, number, plan, round_key, beta_in)
         self.x, self.number, self.plan, self.round_key, self.trail = x, number, plan, round_key, trail
         self.beta = beta if plan.roll_out == MIXTURE else 0.0
-        self.learned = 0 if self.scorer.components == 1 else DRAWN_POLICY
         compared_losses = [0.0, 0.0]
         chosen = list(self._chosen())
         if plan.roll_out == NONE:
@@ -68,26 +61,17 @@ class Evaluator:
         asks = [self._asks(t, comparing) for t, _, comparing in chosen]
         self._prepare(chosen, asks)
         states = []
-        for (t, weight, comparing), (legal, by_action, known) in zip(chosen, asks, strict=True):
+        for (t, weight, comparing), asked in zip(chosen, asks, strict=True):
             costs = [INFINITE] * self.actions
-            for a in legal:
-                who, needed = by_action[a]
-                if len(needed) == 1 and known is None:
-                    costs[a] = self._value(t, a, *needed[0])
-                    continue
-                values = {TEACHER_POLICY: known[a]} if known is not None else {}
-                for acting, stream in needed:
-                    value = self._value(t, a, acting, stream)
-                    part = 0 if acting == TEACHER_POLICY else 1
+            for a, (who, rolled) in asked.by_action.items():
+                values = [asked.known[a] if asked.choice.closed else 0.0, 0.0]
+                for by_learner, policy, stream in rolled:
+                    value = self._value(t, a, policy, stream)
                     if comparing and a == trail.actions[t]:
-                        compared_losses[part] = value
-                    if part == 1 or known is None:
-                        values[acting] = value
-                if plan.roll_out == MIXTURE and plan.mix == EXPECTED:
-                    learner = values[self.learned]
-                    costs[a] = self.beta * values[TEACHER_POLICY] + (1.0 - self.beta) * learner
-                else:
-                    costs[a] = values[who]
+                        compared_losses[by_learner] = value
+                    if by_learner or not asked.choice.closed:
+                        values[by_learner] = value
+                costs[a] = combined(asked.choice, who, *values)
             states.append(State(t, weight, costs))
         if self.merging:
             self.graph.forget()
@@ -98,37 +82,34 @@ class Evaluator:
     def _chosen(self) -> Any:
         """Steps that are deviated at, with their weights and whether teacher and learner are compared there."""
         plan, steps = self.plan, len(self.trail.actions)
-        need = min(plan.sample_steps, steps) if plan.sample_steps > 0 else steps
-        weight = steps / need
-        compared = need - int(unit(mix(self.round_key, COMPARE)) * need) if plan.compare else -1
+        wanted = steps_wanted(plan, steps)
+        weight, compared = steps / wanted, compared_step(plan, self.round_key, wanted)
         for t in range(steps):
-            if need > 0 and (need >= steps - t or unit(mix(mix(self.round_key, SAMPLE_STEP), t)) * (steps - t) < need):
-                yield t, weight, need == compared
-                need -= 1
+            if deviates_at(self.round_key, t, steps, wanted):
+                yield t, weight, wanted == compared
+                wanted -= 1
 
     def _actions(self, t: int) -> list[int]:
         """The legal actions, thinned out to the one taken, the teacher's, and random others."""
-        plan, trail = self.plan, self.trail
-        legal = trail.legal[t].actions
-        if not 0 < plan.sample_actions < len(legal):
-            return legal
-        stream = mix(mix(self.round_key, SAMPLE_ACTION), t)
-        kept = {trail.actions[t], self._teacher(trail.sampled, t).first}
-        need, left = plan.sample_actions - len(kept), len(legal) - len(kept)
-        for a in legal:
-            if a not in kept:
-                if need > 0 and unit(mix(stream, a)) * left < need:
-                    kept.add(a)
-                    need -= 1
-                left -= 1
-        return [a for a in legal if a in kept]
+        legal = self.trail.legal[t]
+        if not 0 < self.plan.sample_actions < len(legal.actions):
+            return legal.actions
+        tried = [a in legal.members for a in range(self.actions)]
+        keep_sample(self.plan, self.round_key, t, tried, self._kept(t))
+        return [a for a in legal.actions if tried[a]]
 
     def _pruned(self, t: int, legal: list[int]) -> list[int]:
         """The best-liked of these actions, the one taken and the teacher's."""
-        predicted = self.trail.predicted[t]
-        best = sorted(legal, key=lambda a: (predicted[a], a))[: self.plan.prune]
-        kept = {self.trail.actions[t], self._teacher(self.trail.sampled, t).first, *best}
-        return sorted(kept)
+        tried = [False] * self.actions
+        for a in legal:
+            tried[a] = True
+        keep_best(self.plan, self.trail.predicted[t], tried, self._kept(t))
+        return [a for a in range(self.actions) if tried[a]]
+
+    def _kept(self, t: int) -> list[bool]:
+        """The action taken, and the teacher's."""
+        always = self.trail.actions[t], self._teacher(self.trail.sampled, t).first
+        return [a in always for a in range(self.actions)]
 
     def _teacher(self, asked: Mapping[int, Teacher], t: int) -> Teacher:
         said = asked.get(t, self.trail.teachers[t])
@@ -153,59 +134,29 @@ class Evaluator:
 
     # --- who finishes ---
 
-    def _toss(self, shared_stream: int, own_stream: int) -> int:
-        plan = self.plan
-        if plan.roll_out == REFERENCE:
-            return TEACHER_POLICY
-        if plan.roll_out == LEARNED:
-            return self.learned
-        if plan.mix == STEP:
-            return DRAWN_POLICY
-        stream = own_stream if plan.mix == ROLLOUT else shared_stream
-        return TEACHER_POLICY if unit(mix(stream, -1)) < self.beta else self.learned
-
-    def _asks(self, t: int, comparing: bool) -> Any:
-        """At a step: the actions; for each who finishes it, and all roll-outs that are needed; closed-form costs."""
-        plan, trail = self.plan, self.trail
-        mixture = plan.roll_out == MIXTURE
-        expected, apart = mixture and plan.mix == EXPECTED, mixture and plan.mix == ROLLOUT
-        state_stream = mix(mix(self.round_key, COIN), t)
-        shared_stream = mix(self.round_key, COIN) if plan.mix == EXAMPLE else state_stream
+    def _asks(self, t: int, comparing: bool) -> Asks:
+        """What has to be rolled out at a step."""
+        plan, trail, components = self.plan, self.trail, self.scorer.components
         said = trail.teachers[t]
-        known = None
-        # Closed-form costs may be off by a constant, which must not be compared with the learner's.
-        if plan.closed_form and plan.horizon == 0 and not apart and said is not None:
-            known = said.costs
-        shared = self._toss(shared_stream, state_stream)
-        teacher_alone = shared == TEACHER_POLICY and not expected and not apart
+        known = said.costs if said is not None else None
+        choice = completion(plan, self.round_key, t, components, self.beta, known is not None)
         legal = self._actions(t)
-        if plan.prune > 0 and not teacher_alone:
+        if plan.prune > 0 and not teacher_alone(choice):
             legal = self._pruned(t, legal)
-        by_action = dict.fromkeys(legal, (shared, self._needed(shared, state_stream, known, both=expected)))
-        for a in legal if plan.mix == ROLLOUT else ():
-            stream = mix(state_stream, a)
-            who = self._toss(shared_stream, stream)
-            by_action[a] = (who, self._needed(who, stream, known, both=expected))
-        if comparing:
-            taken = trail.actions[t]
-            stream = mix(state_stream, taken) if plan.mix == ROLLOUT else state_stream
-            by_action[taken] = (by_action[taken][0], self._needed(by_action[taken][0], stream, None, both=True))
-        return legal, by_action, known
-
-    def _needed(self, who: int, stream: int, known: Any, *, both: bool) -> list[tuple[int, int]]:
-        """Who must roll an action out, and with which stream; the teacher need not where its costs are known."""
-        needed = []
-        if (both or who == TEACHER_POLICY) and known is None:
-            needed.append((TEACHER_POLICY, stream))
-        if both or who != TEACHER_POLICY:
-            needed.append((who if who != TEACHER_POLICY else self.learned, stream))
-        return needed
+        by_action = {}
+        if plan.mix != ROLLOUT:  # all alike
+            who, stream = completer(plan, choice, 0)
+            by_action = dict.fromkeys(legal, (who, _rolled(choice, who, stream, False)))
+        for a in legal if plan.mix == ROLLOUT else [trail.actions[t]] if comparing else []:
+            who, stream = completer(plan, choice, a)
+            by_action[a] = (who, _rolled(choice, who, stream, comparing and a == trail.actions[t]))
+        return Asks(choice, by_action, known)
 
     # --- what it costs ---
 
-    def _prepare(self, chosen: list[Any], asks: list[Any]) -> None:
+    def _prepare(self, chosen: list[Any], asks: list[Asks]) -> None:
         plan, trail, tricks = self.plan, self.trail, self.tricks
-        drawn = plan.random_ties or plan.horizon > 0 or trail.random or self.learned == DRAWN_POLICY
+        drawn = plan.random_ties or plan.horizon > 0 or trail.random or self.scorer.components > 1
         drawn = drawn or (plan.roll_out == MIXTURE and plan.mix == STEP)
         self.merging = tricks["merge"] and not drawn and any(key is not None for key in trail.keys)
         if not self.merging:
@@ -218,8 +169,8 @@ class Evaluator:
             return
         self.graph.start(self.x, self.number, trail, plan.roll_out != REFERENCE or plan.compare)
         wanted: list[list[tuple[int, int]]] = [[] for _ in trail.actions]
-        for (t, _, _), (legal, by_action, _) in zip(chosen, asks, strict=True):
-            wanted[t] = [(a, who) for a in legal for who, _ in by_action[a][1][:1]]
+        for (t, _, _), asked in zip(chosen, asks, strict=True):
+            wanted[t] = [(a, policy) for a, (_, rolled) in asked.by_action.items() for _, policy, _ in rolled[:1]]
         self.graph.want(wanted)
 
     def _value(self, t: int, a: int, who: int, stream: int) -> float:
@@ -230,3 +181,20 @@ class Evaluator:
             return self.rest[t]
         share = self.beta if self.plan.mix == STEP and self.plan.roll_out == MIXTURE else 0.0
         return self.again.value(self.x, self.number, self.plan, self.trail, t, a, who, share, stream)
+
+
+class Asks(NamedTuple):
+    """What has to be rolled out at a step, and what is known."""
+
+    choice: Completion
+    by_action: dict[int, tuple[int, list[tuple[bool, int, int]]]]  # who completes it, and all roll-outs it needs
+    known: Any  # the teacher's costs in closed form, or None
+
+
+def _rolled(choice: Completion, who: int, stream: int, compared: bool) -> list[tuple[bool, int, int]]:
+    """The roll-outs that an action needs: by the learner or not, by which policy, with which stream."""
+    return [
+        (by_learner, acting(choice, who, by_learner), stream)
+        for by_learner in (False, True)
+        if must_complete(choice, who, by_learner, compared)
+    ]

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.structures import Batch, Plan, Policy, Slots
+from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
+from lols.engine.structures import Batch, Plan, Policy
 from lols.hashing import mix
 from lols.imperative.choices import Choices
 from lols.imperative.costs import Evaluator, State
@@ -76,7 +77,6 @@ class Writer:
         self.ids: list[int] = []
         self.values: list[float] = []
         self.stops: list[int] = [0]
-        self.widest = 1
         self.weights: list[float] = []
         self.rows: list[Any] = []
         self.nothing = np.zeros(actions)
@@ -91,7 +91,6 @@ class Writer:
             if state is not None:
                 self.ids += ids
                 self.values += values if values is not None else [1.0] * len(ids)
-                self.widest = max(self.widest, len(ids))
             self.stops.append(len(self.ids))
             self.weights.append(state.weight if state is not None else 0.0)
             self.rows.append(state.costs if state is not None else self.nothing)
@@ -100,35 +99,17 @@ class Writer:
 
     def batch(self, indices: np.ndarray, rounds: np.ndarray, beta: np.ndarray, beta_in: np.ndarray) -> Batch:
         """The batch as the learner reads it."""
-        slots, stops = len(self.rows), np.array(self.stops, np.int64)
-        ids, values = np.zeros(slots * self.widest, np.int64), np.zeros(slots * self.widest, np.float32)
-        ids[: len(self.ids)], values[: len(self.ids)] = self.ids, self.values
+        ids, values = np.array(self.ids, np.int64), np.array(self.values, np.float32)
+        seen = FeatureRuns.between(np.array(self.stops, np.int64), ids, values)
+        slots = slots_of(seen, self._costs(), np.array(self.weights, np.float32))
         filled = np.array(self.filled, np.int64)
-        first = np.cumsum(filled) - filled
-        none = np.zeros((0, self.actions), np.int64)
         return Batch(
-            example=indices,
             round=rounds,
             beta=beta,
             beta_in=beta_in,
             order=np.arange(indices.size),
-            first=first,
-            first_feature=stops[first],
-            first_action_feature=np.zeros(indices.size, np.int64),
-            filled=filled,
             losses=np.array(self.losses, np.float64),
-            slots=Slots(
-                start=stops[:-1].copy(),
-                stop=stops[1:].copy(),
-                ids=ids,
-                values=values,
-                costs=self._costs(),
-                weight=np.array(self.weights, np.float32),
-                action_start=none,
-                action_stop=none.copy(),
-                action_ids=np.zeros(0, np.int64),
-                action_values=np.zeros(0, np.float32),
-            ),
+            lessons=lessons_of(slots, np.cumsum(filled) - filled, filled, example=indices, widest=seen.widest),
         )
 
     def _costs(self) -> np.ndarray:

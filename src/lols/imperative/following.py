@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lols.engine.scoring import draw_component
+from lols.engine.policy import draw_component
 from lols.engine.structures import COMPONENT, TEACHER, TIE
 from lols.errors import SpaceError
 from lols.hashing import mix

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lols.engine.scoring import draw_component
-from lols.engine.structures import (
-    COIN,
-    COMPONENT,
-    DRAWN_POLICY,
-    MIXTURE,
-    REFERENCE,
-    ROLL_IN,
-    SAMPLE_ACTION,
-    TEACHER,
-    TEACHER_POLICY,
-    TIE,
-    Plan,
-)
+from lols.engine.deviations import teacher_stream
+from lols.engine.policy import draw_component
+from lols.engine.roll_in import teacher_rolls_in
+from lols.engine.roll_out import teacher_rolls_out
+from lols.engine.structures import COMPONENT, DRAWN_POLICY, MIXTURE, ROLL_IN, TEACHER, TEACHER_POLICY, TIE, Plan
 from lols.errors import SpaceError
-from lols.hashing import mix, unit
+from lols.hashing import mix
 from lols.imperative.choices import Legal
 from lols.imperative.scorer import Features
 from lols.imperative.search import Search, Stop, Teacher, ask_teacher, is_random
@@ -79,13 +70,12 @@ class RollIn(Search):
         allowed = self._choices.legal(legal)
         seen = self._scorer.encode(features() if callable(features) else features)
         stream = component = 0
-        teaching = plan.roll_in == REFERENCE
         random = is_random(reference)
         if self._draws or random:
             stream = mix(self._key, t)
-            teaching = teaching or (plan.roll_in == MIXTURE and unit(mix(stream, COIN)) < self._beta_in)
             if self._scorer.components > 1:
                 component = draw_component(self._scorer.policy.chances, mix(stream, COMPONENT))
+        teaching = teacher_rolls_in(plan, stream, self._beta_in)
         said = None
         if teaching or not (random or (reference is None and costs is None)):
             said = ask_teacher(self._choices, allowed, reference, costs, mix(stream, TEACHER) if random else 0)
@@ -110,8 +100,7 @@ class RollIn(Search):
             trail.imitated[t] = ask_teacher(
                 self._choices, allowed, reference, costs, mix(mix(self._round_key, TEACHER), t)
             )
-            sampling = mix(mix(self._round_key, SAMPLE_ACTION), t)
-            trail.sampled[t] = ask_teacher(self._choices, allowed, reference, costs, mix(sampling, TEACHER))
+            trail.sampled[t] = ask_teacher(self._choices, allowed, reference, costs, teacher_stream(self._round_key, t))
         trail.keys.append(key)
         trail.liked.append(liked)
         trail.predicted.append(predicted)
@@ -163,7 +152,7 @@ class Again(Search):
         if who == DRAWN_POLICY or plan.random_ties or is_random(reference):
             draw = mix(self._stream, n)
         if who == DRAWN_POLICY:
-            taught = unit(mix(draw, COMPONENT)) < self._share
+            taught = teacher_rolls_out(who, self._share, draw)
             who = TEACHER_POLICY if taught else draw_component(self._scorer.policy.chances, mix(draw, TEACHER))
         allowed = self._choices.legal(legal)
         if who == TEACHER_POLICY:

@@ -8,39 +8,47 @@ import struct
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import numba
 import numpy as np
 
 from lols.engine.compile.kernel import Kernel
-from lols.engine.scoring import add_row, cheapest, decode
-from lols.engine.structures import Policy, Table
-from lols.engine.table import lookup
+from lols.engine.compile.layout import Struct
+from lols.engine.policy import add_features, cheapest, decode
+from lols.engine.structures import Policy
 from lols.errors import SpaceError
+from lols.features import FeatureBuffer
 from lols.imperative.choices import Legal
 from lols.imperative.things import Ids
-from lols.learners.learner import LIBRARY
 
 __all__ = ["Features", "Scorer"]
 
 MOST = 1 << 18  # decisions that are remembered
+GIVEN = struct.Struct("=3q")
 
 Features = tuple[list[int], list[float] | None]  # ids, and values unless all are 1
 
 
-def choose(
-    library, ids, values, count, shift, entries, marks, stack, component, code, thresholds, columns, costs, bits, legal,
-    random_ties, stream,
-):  # fmt: skip
-    """The legal action of least predicted cost; the costs are left in `costs`, whose integer view `bits` is."""
-    table = Table(shift, entries, marks)
+class Asked(Struct):
+    """What a decision is scored with, laid out once for a policy: features are written into the same memory."""
+
+    policy: Policy
+    random_ties: bool
+    features: FeatureBuffer
+    given: np.ndarray  # [3]: how many features there are, the component, the stream
+    legal: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+    costs: np.ndarray
+    bits: np.ndarray  # the same memory as integers
+
+
+def choose(asked):
+    """The legal action of least predicted cost; the costs are left in `costs`."""
+    columns, given = asked.columns, asked.given
     for j in range(columns.size):
         columns[j] = 0.0
-    for k in range(count):
-        row = lookup(table, ids[k])
-        if row >= 0:
-            add_row(columns, stack, component, row, values[k])
-    decode(code, thresholds, columns, costs)
-    return cheapest(bits, legal, random_ties, stream)
+    add_features(asked.policy, given[1], asked.features, 0, given[0], 0, asked.rows, columns)
+    decode(asked.policy, columns, asked.costs)
+    return cheapest(asked.bits, asked.legal, asked.random_ties, given[2])
 
 
 choose_kernel = Kernel(choose)
@@ -53,39 +61,36 @@ class Scorer:
         self.ids = Ids()
         self.compiled = compiled
         self.asked: dict[Any, int] = {}
-        self._entries: dict[Any, Callable[..., int]] = {}
         self._packers: dict[int, Callable[..., None]] = {}
-        self._room(64)
-
-    def _room(self, count: int) -> None:
-        self.buffer = np.zeros(count, np.int64)
-        self._bytes = memoryview(self.buffer.data).cast("B")
-        self.ones, self.values = np.ones(count, np.float32), np.ones(count, np.float32)
 
     def follow(self, policy: Policy, random_ties: bool) -> None:
         """Go on with this policy, as its weights are now."""
         self.policy, self.random_ties = policy, random_ties
-        actions = policy.code.shape[1]
-        self.columns, self.costs = np.zeros(policy.stack.shape[2], np.float32), np.zeros(actions, np.float32)
         self.components = int(policy.chances.size)
         self.asked.clear()
-        bits = self.costs.view(np.int32)
-        table, legal = policy.shared, np.ones(actions, np.bool_)
-        self._middle = (table.shift, table.entries, table.marks, policy.stack)
-        self._last = (policy.code, policy.thresholds, self.columns, self.costs, bits)
-        arguments = (LIBRARY, self.buffer, self.ones, 0, *self._middle, 0, *self._last, legal, random_ties, 0)
-        self._call = self._entry(arguments)
+        self._room(64)
 
-    def _entry(self, arguments: tuple[Any, ...]) -> Callable[..., int]:
-        """The compiled function for arguments of these types, past the dispatcher, which takes longer than the work."""
-        if not self.compiled or not hasattr(choose_kernel.compiled, "overloads"):
-            return lambda *given: int(choose_kernel(False, *given))
-        kinds = tuple((a.dtype, a.flags.writeable, a.flags.c_contiguous) for a in arguments if hasattr(a, "dtype"))
-        if kinds not in self._entries:
-            choose_kernel(True, *arguments)
-            signature = tuple(numba.typeof(a) for a in arguments)
-            self._entries[kinds] = choose_kernel.compiled.overloads[signature].entry_point
-        return self._entries[kinds]
+    def _room(self, count: int) -> None:
+        """Memory for decisions of so many features."""
+        policy, actions = self.policy, self.policy.code.shape[1]
+        self.costs = np.zeros(actions, np.float32)
+        self.buffer, self.values = np.zeros(count, np.int64), np.ones(count, np.float32)
+        self.given, self.legal = np.zeros(3, np.int64), np.ones(actions, np.bool_)
+        self._bytes, self._given = (memoryview(a.data).cast("B") for a in (self.buffer, self.given))
+        columns, rows = np.zeros(policy.stack.shape[2], np.float32), np.zeros(count, np.int64)
+        asked = Asked(
+            policy=policy,
+            random_ties=self.random_ties,
+            features=FeatureBuffer(self.buffer, self.values, np.zeros(1, np.int64)),
+            given=self.given,
+            legal=self.legal,
+            rows=rows,
+            columns=columns,
+            costs=self.costs,
+            bits=self.costs.view(np.int32),
+        )
+        self._ones = True  # whether all values are 1
+        self._call: Callable[[], int] = choose_kernel.on(self.compiled, asked)
 
     def encode(self, features: Any) -> Features:
         """Ids and values of features: things, or a mapping from things to values."""
@@ -112,15 +117,15 @@ class Scorer:
         if pack is None:
             pack = self._packers[count] = struct.Struct(f"={count}q").pack_into
         pack(self._bytes, 0, *ids)
-        if values is None:
-            given = self.ones
-        else:
-            given = self.values
-            given[:count] = values
-        return self._call(
-            LIBRARY, self.buffer, given, count, *self._middle, component, *self._last, legal.mask, self.random_ties,
-            stream,
-        )  # fmt: skip
+        if values is not None:
+            self.values[:count] = values
+            self._ones = False
+        elif not self._ones:
+            self.values[:] = 1.0
+            self._ones = True
+        GIVEN.pack_into(self._given, 0, count, component, stream)
+        self.legal[:] = legal.mask
+        return self._call()
 
     def like_again(self, features: Any, legal: Legal) -> int:
         """The same for features as the program gives them, remembered: the policy never draws at random."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.compile.dual import bind
-from lols.engine.structures import Batch, Policy
+from lols.engine.structures import Lessons, Policy
 from lols.engine.table import copied, features_by_row, fill, fixed_table, growing_table, is_fixed, rehash_kernel
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
@@ -32,8 +31,6 @@ from lols.learners.structures import (
 
 __all__ = ["Learner", "frozen"]
 
-# Its type carries the digest of the library's sources: a kernel that is cached under one file must not outlive others.
-LIBRARY = bind("Library", {})
 RIDGE_BYTES = 1 << 30
 FIRST_BYTES = 1 << 26
 
@@ -82,6 +79,7 @@ class Learner:
             settings.width,
             settings.margin == "weighted",
             settings.thresholds,
+            by_action,
         )
         self.counters = np.zeros(6, np.float64)
         self.shared = self._bank(self.columns)
@@ -136,25 +134,22 @@ class Learner:
             bank = bank._replace(table=table)
         return bank
 
-    def learn(self, batch: Batch, count: int | None = None) -> None:
-        """Learn from the cost-sensitive examples of a batch, example after example, step after step."""
-        count = batch.example.size if count is None else count
-        rounds = self.counters[ROUNDS]
-        used = batch.first[:count] + batch.filled[:count] - 1
-        features = int((batch.slots.stop[used] - batch.first_feature[:count]).sum())
-        self.shared = self._room(self.shared, features)
+    def learn(self, lessons: Lessons, count: int | None = None) -> None:
+        """Learn from lessons, round after round, step after step; from the first `count` rounds, if it is given."""
+        count = lessons.example.size if count is None else count
+        rounds, first, slots = self.counters[ROUNDS], lessons.first[:count], lessons.slots
+        last = first + lessons.filled[:count] - 1
+        self.shared = self._room(self.shared, int((slots.stop[last] - slots.start[first]).sum()))
         if self.by_action:
-            self.single = self._room(self.single, int(batch.slots.action_ids.size))
-        slots = int(batch.slots.start.size)
-        widest = max(batch.slots.ids.size, batch.slots.action_ids.size // self.actions) // max(slots, 1)
-        self.widen(widest)
-        common = (LIBRARY, batch, count, self.shared, self.single, self.recipe, self.by_action)
+            self.single = self._room(self.single, int(slots.action_ids.size))
+        self.widen(max(lessons.widest, lessons.widest_action))
+        common = (lessons, count, self.shared, self.single, self.recipe)
         if self.recipe.reduction == HINGE:
             learn_margins_kernel(self.compiled, *common, self._work, self.counters)
         else:
             learn_costs_kernel(self.compiled, *common, self.code, self._work, self.counters)
         if self.counters[BAD]:
-            at = int(batch.example[int(self.counters[BAD] - rounds) - 1])
+            at = int(lessons.example[int(self.counters[BAD] - rounds) - 1])
             raise LolsError(
                 f"the weights became infinite at example {at}: lower the rate {self.settings.step:g} or scale features"
             )
@@ -195,7 +190,7 @@ class Learner:
     def _average(self, bank: Bank) -> np.ndarray:
         """The mean of the weights after each round: a change in round i is in all rounds from i on."""
         made = np.zeros((max(int(bank.filled[0]), 1), bank.weights.shape[1]), np.float32)
-        average_kernel(self.compiled, LIBRARY, bank, max(float(self.counters[ROUNDS]), 1.0), made)
+        average_kernel(self.compiled, bank, max(float(self.counters[ROUNDS]), 1.0), made)
         return made
 
     # --- state ---

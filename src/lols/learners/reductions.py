@@ -12,9 +12,20 @@ import numpy as np
 
 from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import Kernel
-from lols.engine.scoring import worst_violation
+from lols.engine.margins import worst_violation
 from lols.engine.table import insert, lookup
-from lols.learners.structures import BAD, CSOAA, DROPPED, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT
+from lols.learners.structures import (
+    BAD,
+    CSOAA,
+    DROPPED,
+    NAG,
+    PERCEPTRON,
+    ROUNDS,
+    STATES,
+    WEIGHT,
+    Learning,
+    Part,
+)
 from lols.learners.updates import invariant_step, move, multiplier, regress_rows, sensitize
 
 
@@ -34,62 +45,76 @@ def known_rows(bank, ids, first, last, rows):
 
 
 @dual
-def predict_columns(bank, rows, values, first, last, columns):
+def predict_columns(part, columns):
     """Scores of all columns with the weights as they are now."""
+    weights, rows, values, first, last = part.bank.weights, part.rows, part.values, part.first, part.last
     for j in range(columns.size):
         columns[j] = 0.0
     for k in range(first, last):
         row = rows[k - first]
         if row >= 0:
+            value = values[k]
             for j in range(columns.size):
-                columns[j] += values[k] * bank.weights[row, j]
+                columns[j] += value * weights[row, j]
 
 
 @dual
-def predict_single(bank, rows, values, first, last):
+def predict_single(part):
     """Score of one action's own features."""
     total = np.float32(0.0)
-    for k in range(first, last):
-        row = rows[k - first]
+    for k in range(part.first, part.last):
+        row = part.rows[k - part.first]
         if row >= 0:
-            total += values[k] * bank.weights[row, 0]
+            total += part.values[k] * part.bank.weights[row, 0]
     return total
+
+
+@dual
+def own_part(learning, slots, slot):
+    """The features of a state in the bank that all columns share; their rows are known."""
+    return Part(learning.shared, learning.work.rows, slots.values, slots.start[slot], slots.stop[slot])
+
+
+@dual
+def action_part(learning, slots, slot, a):
+    """The features of an action in their bank; their rows are to be found."""
+    low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
+    return Part(learning.single, learning.work.action_rows, slots.action_values, low, high)
 
 
 @dual
 def aim_csoaa(slots, slot, work):
     """Every evaluated action's regressor aims at its cost."""
-    weight = slots.weight[slot]
+    weight, costs = slots.weight[slot], slots.costs[slot]
     for j in range(work.columns.size):
-        given = np.isfinite(slots.costs[slot, j])
+        given = np.isfinite(costs[j])
         work.importance[j] = weight if given else np.float32(0.0)
-        work.targets[j] = slots.costs[slot, j] if given else work.columns[j]
+        work.targets[j] = costs[j] if given else work.columns[j]
 
 
 @dual
-def learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters):
+def learn_csoaa_by_action(learning, slots, slot):
     """Regress costs where actions have features of their own: one action after the other, since they share weights."""
-    first, last = slots.start[slot], slots.stop[slot]
-    weight = slots.weight[slot]
+    recipe, work, counters, weight = learning.recipe, learning.work, learning.counters, slots.weight[slot]
+    own = own_part(learning, slots, slot)
     for a in range(slots.costs.shape[1]):
         if not np.isfinite(slots.costs[slot, a]):
             continue
-        low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-        find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
-        predicted = work.columns[a] + predict_single(single, work.action_rows, slots.action_values, low, high)
-        residual = slots.costs[slot, a] - predicted
+        part = action_part(learning, slots, slot, a)
+        find_rows(part.bank, slots.action_ids, part.first, part.last, part.rows, counters)
+        residual = slots.costs[slot, a] - (work.columns[a] + predict_single(part))
         amount = -np.float32(2.0) * residual * weight
         if recipe.update == NAG:
             square = np.float32(4.0) * residual * residual * weight
             counters[WEIGHT] += weight
-            total = sensitize(shared, work.rows, slots.values, first, last, a, square, weight, counters)
-            total += sensitize(single, work.action_rows, slots.action_values, low, high, 0, square, weight, counters)
+            total = sensitize(own, a, square, weight, counters)
+            total += sensitize(part, 0, square, weight, counters)
             factor = multiplier(counters)
             times = np.float64(recipe.rate) * np.float64(weight)
             amount = -invariant_step(residual, times, total * factor) * factor
         if residual != 0.0:
-            move(shared, recipe, work.rows, slots.values, first, last, a, amount, counters)
-            move(single, recipe, work.action_rows, slots.action_values, low, high, 0, amount, counters)
+            move(own, recipe, a, amount, counters)
+            move(part, recipe, 0, amount, counters)
 
 
 @dual
@@ -120,69 +145,68 @@ def aim_secoc(recipe, code, slots, slot, work):
 
 
 @dual
-def learn_hinge(shared, single, recipe, by_action, slots, slot, work, counters):
+def learn_hinge(learning, slots, slot):
     """Widen the margin between the best-liked cheapest action and the worst violator, if it is too small."""
+    recipe, work = learning.recipe, learning.work
     for a in range(slots.costs.shape[1]):
         work.costs[a] = work.columns[a]
-    if by_action:
+    if recipe.by_action:
         for a in range(slots.costs.shape[1]):
             if np.isfinite(slots.costs[slot, a]):
-                low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-                known_rows(single, slots.action_ids, low, high, work.action_rows)
-                work.costs[a] += predict_single(single, work.action_rows, slots.action_values, low, high)
+                part = action_part(learning, slots, slot, a)
+                known_rows(part.bank, slots.action_ids, part.first, part.last, part.rows)
+                work.costs[a] += predict_single(part)
     good, bad, violation = worst_violation(slots.costs[slot], work.costs, recipe.margin)
     if violation > 0.0 or (violation == 0.0 and recipe.update == PERCEPTRON):
-        widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, work, counters)
+        widen(learning, slots, slot, good, bad, violation)
 
 
 @dual
-def widen(shared, single, recipe, by_action, slots, slot, good, bad, violation, work, counters):
-    """Make the good action look cheaper and the bad one dearer."""
-    first, last = slots.start[slot], slots.stop[slot]
-    weight = slots.weight[slot]
-    find_rows(shared, slots.ids, first, last, work.rows, counters)
-    if by_action:
+def widen(learning, slots, slot, good, bad, violation):
+    """Make the good action look cheaper, and the bad one more expensive."""
+    recipe, counters, weight = learning.recipe, learning.counters, slots.weight[slot]
+    own = own_part(learning, slots, slot)
+    find_rows(own.bank, slots.ids, own.first, own.last, own.rows, counters)
+    if recipe.by_action:
         for a in (good, bad):
-            low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-            find_rows(single, slots.action_ids, low, high, work.action_rows, counters)
+            part = action_part(learning, slots, slot, a)
+            find_rows(part.bank, slots.action_ids, part.first, part.last, part.rows, counters)
     if recipe.weighted:
         weight *= slots.costs[slot, bad] - slots.costs[slot, good]
     amount = weight
     if recipe.update == NAG:
         counters[WEIGHT] += weight
-        total = sensitize(shared, work.rows, slots.values, first, last, good, weight, weight, counters)
-        total += sensitize(shared, work.rows, slots.values, first, last, bad, weight, weight, counters)
-        if by_action:
+        total = sensitize(own, good, weight, weight, counters)
+        total += sensitize(own, bad, weight, weight, counters)
+        if recipe.by_action:
             for a in (good, bad):
-                low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-                known_rows(single, slots.action_ids, low, high, work.action_rows)
-                total += sensitize(
-                    single, work.action_rows, slots.action_values, low, high, 0, weight, weight, counters
-                )
+                part = action_part(learning, slots, slot, a)
+                known_rows(part.bank, slots.action_ids, part.first, part.last, part.rows)
+                total += sensitize(part, 0, weight, weight, counters)
         factor = multiplier(counters)
         enough = np.float64(violation) / max(np.float64(total * factor), 1e-12)
         amount = np.float32(min(np.float64(recipe.rate) * np.float64(weight), enough)) * factor
-    move(shared, recipe, work.rows, slots.values, first, last, good, amount, counters)
-    move(shared, recipe, work.rows, slots.values, first, last, bad, -amount, counters)
-    if by_action:
+    move(own, recipe, good, amount, counters)
+    move(own, recipe, bad, -amount, counters)
+    if recipe.by_action:
         for a in (good, bad):
-            low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
-            known_rows(single, slots.action_ids, low, high, work.action_rows)
-            signed = amount if a == good else -amount
-            move(single, recipe, work.action_rows, slots.action_values, low, high, 0, signed, counters)
+            part = action_part(learning, slots, slot, a)
+            known_rows(part.bank, slots.action_ids, part.first, part.last, part.rows)
+            move(part, recipe, 0, amount if a == good else -amount, counters)
 
 
 @dual
-def ready(shared, slots, slot, insert_all, work, counters):
+def ready(learning, slots, slot, insert_all):
     """Whether a state is to be learned from; if so, its rows and the scores of all columns are in the workspace."""
+    work, counters = learning.work, learning.counters
     if slots.weight[slot] <= 0.0 or counters[BAD] != 0.0:
         return False
-    first, last = slots.start[slot], slots.stop[slot]
+    own = own_part(learning, slots, slot)
     if insert_all:
-        find_rows(shared, slots.ids, first, last, work.rows, counters)
+        find_rows(own.bank, slots.ids, own.first, own.last, own.rows, counters)
     else:
-        known_rows(shared, slots.ids, first, last, work.rows)
-    predict_columns(shared, work.rows, slots.values, first, last, work.columns)
+        known_rows(own.bank, slots.ids, own.first, own.last, own.rows)
+    predict_columns(own, work.columns)
     for j in range(work.columns.size):
         if not np.isfinite(work.columns[j]):
             counters[BAD] = counters[ROUNDS]
@@ -191,36 +215,37 @@ def ready(shared, slots, slot, insert_all, work, counters):
     return True
 
 
-def learn_margins(library, batch, count, shared, single, recipe, by_action, work, counters):
-    """The hinge: learn from the first `count` examples of a batch, in order; each is one round of Algorithm 1."""
+def learn_margins(lessons, count, shared, single, recipe, work, counters):
+    """The hinge: learn from the first `count` rounds, in order; each is line 14 of Algorithm 1."""
+    learning, slots = Learning(shared, single, recipe, None, work, counters), lessons.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
-        for slot in range(batch.first[b], batch.first[b] + batch.filled[b]):
+        for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
             # A feature takes a row when its weights first change: most never do.
-            if ready(shared, batch.slots, slot, False, work, counters):
-                learn_hinge(shared, single, recipe, by_action, batch.slots, slot, work, counters)
+            if ready(learning, slots, slot, False):
+                learn_hinge(learning, slots, slot)
 
 
-def learn_costs(library, batch, count, shared, single, recipe, by_action, code, work, counters):
+def learn_costs(lessons, count, shared, single, recipe, code, work, counters):
     """CSOAA and SECOC: the same, by regression of many columns at once."""
-    slots = batch.slots
+    learning, slots = Learning(shared, single, recipe, code, work, counters), lessons.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
-        for slot in range(batch.first[b], batch.first[b] + batch.filled[b]):
-            if not ready(shared, slots, slot, True, work, counters):
+        for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
+            if not ready(learning, slots, slot, True):
                 continue
-            if recipe.reduction == CSOAA and by_action:
-                learn_csoaa_by_action(shared, single, recipe, slots, slot, work, counters)
+            if recipe.reduction == CSOAA and recipe.by_action:
+                learn_csoaa_by_action(learning, slots, slot)
                 continue
             if recipe.reduction == CSOAA:
                 aim_csoaa(slots, slot, work)
             else:
                 aim_secoc(recipe, code, slots, slot, work)
-            regress_rows(shared, recipe, work.rows, slots.values, slots.start[slot], slots.stop[slot], work, counters)
+            regress_rows(own_part(learning, slots, slot), recipe, work, counters)
 
 
-def average(library, bank, rounds, made):
-    """The mean of the weights after each round."""
+def average(bank, rounds, made):
+    """The mean of the weights after each round: line 16 of Algorithm 1."""
     for row in range(bank.filled[0]):
         for j in range(made.shape[1]):
             whole = np.float64(bank.weights[row, j]) * (rounds + 1.0) - np.float64(bank.sums[row, j])

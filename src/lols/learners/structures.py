@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,28 @@ class Recipe(Struct):
     margin: float  # -1: as wide as the difference in cost
     weighted: bool  # by how much the violator costs more
     thresholds: int
+    by_action: bool  # whether actions have features of their own
+
+
+class Learning(NamedTuple):
+    """A learner as its kernels pass it around."""
+
+    shared: Any
+    single: Any  # weights of the actions' own features
+    recipe: Any
+    code: Any  # SECOC's subsets
+    work: Any
+    counters: Any
+
+
+class Part(NamedTuple):
+    """Features `first` to `last` of a lesson, whose rows in a bank are `rows[0]` and so on."""
+
+    bank: Any
+    rows: Any
+    values: Any
+    first: int
+    last: int
 
 
 class Workspace(Struct):

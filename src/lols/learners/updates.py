@@ -63,12 +63,12 @@ def invariant_step(residual, scale, sensitivity):
 
 
 @dual
-def regress_rows(bank, recipe, rows, values, first, last, work, counters):
+def regress_rows(part, recipe, work, counters):
     """One squared-loss update of all columns with positive importance: predictions in `columns`, aims in `targets`."""
     if recipe.update == RIDGE:
-        ridge_rows(bank, rows, values, first, last, work)
+        ridge_rows(part, work)
     elif recipe.update == NAG:
-        nag_rows(bank, recipe, rows, values, first, last, work, counters)
+        nag_rows(part, recipe, work, counters)
     else:
         for j in range(work.columns.size):
             gradient = np.float32(2.0) * (work.columns[j] - work.targets[j]) * work.importance[j]
@@ -76,14 +76,16 @@ def regress_rows(bank, recipe, rows, values, first, last, work, counters):
                 wrong = work.columns[j] * work.targets[j] <= 0.0
                 gradient = -work.targets[j] * work.importance[j] if wrong else np.float32(0.0)
             work.gradients[j] = gradient
-        descend_rows(bank, recipe, rows, values, first, last, work.gradients, counters)
+        descend_rows(part, recipe, work.gradients, counters)
 
 
 @dual
-def descend_rows(bank, recipe, rows, values, first, last, gradients, counters):
+def descend_rows(part, recipe, gradients, counters):
     """A gradient step on all columns: AdaGrad's own scale per weight, or one rate."""
+    bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
     rate, rounds = rate_now(recipe, counters), np.float32(counters[ROUNDS])
-    averaged = bank.sums.size > 0
+    weights, squares, sums = bank.weights, bank.squares, bank.sums
+    averaged = sums.size > 0
     for k in range(first, last):
         row, value = rows[k - first], values[k]
         if row < 0:
@@ -91,32 +93,34 @@ def descend_rows(bank, recipe, rows, values, first, last, gradients, counters):
         if recipe.update == ADAGRAD and averaged:
             for j in range(gradients.size):
                 g = gradients[j] * value
-                q = bank.squares[row, j] + g * g
-                bank.squares[row, j] = q
+                q = squares[row, j] + g * g
+                squares[row, j] = q
                 amount = rate * g / np.sqrt(q + TINY)
-                bank.weights[row, j] -= amount
-                bank.sums[row, j] -= rounds * amount
+                weights[row, j] -= amount
+                sums[row, j] -= rounds * amount
         elif recipe.update == ADAGRAD:
             for j in range(gradients.size):
                 g = gradients[j] * value
-                q = bank.squares[row, j] + g * g
-                bank.squares[row, j] = q
-                bank.weights[row, j] -= rate * g / np.sqrt(q + TINY)
+                q = squares[row, j] + g * g
+                squares[row, j] = q
+                weights[row, j] -= rate * g / np.sqrt(q + TINY)
         else:
             for j in range(gradients.size):
                 change(bank, row, j, -rate * gradients[j] * value, counters)
 
 
 @dual
-def nag_rows(bank, recipe, rows, values, first, last, work, counters):
+def nag_rows(part, recipe, work, counters):
     """The normalized adaptive invariant update that the paper's experiments used, for all columns."""
-    sensitivity = work.sensitivity
+    bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
+    sensitivity, gradients, importance = work.sensitivity, work.gradients, work.importance
+    weights, squares, sums = bank.weights, bank.squares, bank.sums
     weight = np.float32(0.0)
     for j in range(work.columns.size):
         sensitivity[j] = 0.0
         residual = work.targets[j] - work.columns[j]
-        work.gradients[j] = np.float32(4.0) * residual * residual * work.importance[j]
-        weight += work.importance[j]
+        gradients[j] = np.float32(4.0) * residual * residual * importance[j]
+        weight += importance[j]
     norm = np.float64(0.0)
     for k in range(first, last):
         row, value = rows[k - first], values[k]
@@ -126,8 +130,8 @@ def nag_rows(bank, recipe, rows, values, first, last, work, counters):
         scale, square = bank.scales[row], value * value
         norm += np.float64(square / (scale * scale))
         for j in range(sensitivity.size):
-            q = bank.squares[row, j] + work.gradients[j] * square
-            bank.squares[row, j] = q
+            q = squares[row, j] + gradients[j] * square
+            squares[row, j] = q
             sensitivity[j] += square / (np.sqrt(q + TINY) * scale)
     counters[WEIGHT] += weight
     counters[NORM] += weight * norm
@@ -135,11 +139,11 @@ def nag_rows(bank, recipe, rows, values, first, last, work, counters):
     for j in range(sensitivity.size):
         residual = work.targets[j] - work.columns[j]
         moved = np.float32(0.0)
-        if work.importance[j] > 0.0 and residual != 0.0:
-            times = np.float64(recipe.rate) * np.float64(work.importance[j])
+        if importance[j] > 0.0 and residual != 0.0:
+            times = np.float64(recipe.rate) * np.float64(importance[j])
             moved = invariant_step(residual, times, sensitivity[j] * factor) * factor
-        work.gradients[j] = moved
-    rounds, averaged = np.float32(counters[ROUNDS]), bank.sums.size > 0
+        gradients[j] = moved
+    rounds, averaged = np.float32(counters[ROUNDS]), sums.size > 0
     for k in range(first, last):
         row, value = rows[k - first], values[k]
         if row < 0 or value == 0.0:
@@ -147,17 +151,18 @@ def nag_rows(bank, recipe, rows, values, first, last, work, counters):
         scaled = value / bank.scales[row]
         if averaged:
             for j in range(sensitivity.size):
-                amount = work.gradients[j] * scaled / np.sqrt(bank.squares[row, j] + TINY)
-                bank.weights[row, j] += amount
-                bank.sums[row, j] += rounds * amount
+                amount = gradients[j] * scaled / np.sqrt(squares[row, j] + TINY)
+                weights[row, j] += amount
+                sums[row, j] += rounds * amount
         else:
             for j in range(sensitivity.size):
-                bank.weights[row, j] += work.gradients[j] * scaled / np.sqrt(bank.squares[row, j] + TINY)
+                weights[row, j] += gradients[j] * scaled / np.sqrt(squares[row, j] + TINY)
 
 
 @dual
-def ridge_rows(bank, rows, values, first, last, work):
+def ridge_rows(part, work):
     """Online ridge regression, exact: every column keeps its inverse covariance matrix (Sherman and Morrison)."""
+    bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
     size = bank.inverse.shape[1]
     gain = work.dense
     for j in range(work.columns.size):
@@ -184,8 +189,9 @@ def ridge_rows(bank, rows, values, first, last, work):
 
 
 @dual
-def sensitize(bank, rows, values, first, last, column, square_gradient, weight, counters):
+def sensitize(part, column, square_gradient, weight, counters):
     """NAG for one column, first half: note the gradient, and say how much a unit step moves the prediction."""
+    bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
     total = np.float32(0.0)
     norm = np.float64(0.0)
     for k in range(first, last):
@@ -202,8 +208,9 @@ def sensitize(bank, rows, values, first, last, column, square_gradient, weight, 
 
 
 @dual
-def move(bank, recipe, rows, values, first, last, column, amount, counters):
+def move(part, recipe, column, amount, counters):
     """Move one column against `amount`, the gradient of its prediction (NAG, second half: the step itself)."""
+    bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
     rate = rate_now(recipe, counters)
     for k in range(first, last):
         row, value = rows[k - first], values[k]

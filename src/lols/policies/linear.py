@@ -7,12 +7,15 @@ from collections.abc import Mapping
 import numpy as np
 
 from lols.engine import structures
-from lols.engine.compile.dual import bind, row
+from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
+from lols.engine.compile.layout import Struct
+from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_scratch
-from lols.engine.scoring import draw_component, gather, new_policy, own_items, score
+from lols.engine.policy import draw_component, gather, new_policy, score
+from lols.engine.search import Search, instance
 from lols.engine.states import States
-from lols.engine.structures import Batch, Data, Scratch, Slots
+from lols.engine.structures import CODE, Data, Scratch, following
 from lols.errors import ConfigurationError
 from lols.examples import Examples
 from lols.learners.learner import Learner, frozen
@@ -84,13 +87,13 @@ class LinearPolicy:
         """The predicted cost of every action."""
         weights = self.weights
         scratch = self._memory(states.examples, weights)
-        scratch.where[:] = 0
-        new_policy(scratch.sight)
+        scratch.report[:] = 0
+        new_policy(scratch.seen)
         examples, made = states.examples, np.zeros((len(states), states.actions), np.float32)
         data = Data(examples.x, (), examples.items, examples.states, examples.steps)
-        arguments = (self._bound, data, weights, scratch, states.example, states.vectors, states.legal, states.draws)
-        score_kernel(self.compiled, *arguments, made)
-        if scratch.where[0]:
+        asked = Asked(states.example, states.vectors, states.legal, states.draws, made)
+        score_kernel(self.compiled, self._bound, data, weights, FOLLOWING, scratch, asked)
+        if scratch.report[CODE]:
             len(states.start)  # gathers features again, and says what is wrong with them
         return made
 
@@ -100,26 +103,12 @@ class LinearPolicy:
             raise ConfigurationError("this policy has fixed weights: make one without to train it")
         first = np.flatnonzero(np.diff(states.example, prepend=-1))
         filled = np.diff(np.append(first, len(states)))
-        shape = (len(states) if self.learner.by_action else 0, states.actions)
-        ends = states.action_start if self.learner.by_action else np.zeros(1, np.int64)
-        slots = Slots(
-            start=states.start[:-1],
-            stop=states.start[1:],
-            ids=states.ids,
-            values=states.values,
-            costs=costs,
-            weight=weights,
-            action_start=ends[:-1].reshape(shape),
-            action_stop=ends[1:].reshape(shape),
-            action_ids=states.action_ids,
-            action_values=states.action_values,
-        )
-        nothing, losses = np.zeros(0), np.zeros((0, 3))
-        begins = states.start[first], ends[first * states.actions] if self.learner.by_action else first
-        batch = Batch(states.example[first], first, nothing, nothing, first, first, *begins, filled, losses, slots)
-        widest = [int(np.diff(side).max(initial=0)) for side in (states.start, ends)]
-        self.learner.widen(max(widest))
-        self.learner.learn(batch)
+        seen, by_action = FeatureRuns.between(states.start, states.ids, states.values), NO_FEATURES
+        if self.learner.by_action:
+            by_action = FeatureRuns.between(states.action_start, states.action_ids, states.action_values)
+        slots = slots_of(seen, costs, weights, by_action)
+        wide = {"widest": seen.widest, "widest_action": by_action.widest}
+        self.learner.learn(lessons_of(slots, first, filled, example=states.example[first], **wide))
 
     def averaged(self) -> structures.Policy:
         """The average of the weights over rounds, as an ordinary model has them."""
@@ -144,26 +133,35 @@ class LinearPolicy:
         return self._scratch[2]
 
 
-def score_states(space, data, policy, scratch, example, vectors, legal, draws, made):
+FOLLOWING = following(0, False)
+
+
+class Asked(Struct):
+    """States whose actions' costs are asked for."""
+
+    example: np.ndarray
+    vectors: np.ndarray
+    legal: np.ndarray
+    draws: np.ndarray
+    costs: np.ndarray  # to be filled
+
+
+def score_states(space, data, policy, plan, scratch, asked):
     """Predict costs with the fused driver's functions; states of one example share what its items contribute."""
-    last, where = -1, scratch.where
-    for i in range(example.size):
-        if example[i] != last:
+    search = Search(space, None, policy, plan, data.items, scratch)
+    last = -1
+    for i in range(asked.example.size):
+        if asked.example[i] != last:
             scratch.epoch[0] += 1
-            last = example[i]
-        first_item, item_count = own_items(data.items.first, last)
-        x = row(data.x, last)
-        s = vectors[i, : data.states[last]]
-        gather(space, x, s, item_count, scratch.sight, where)
-        component = draw_component(policy.chances, draws[i])
-        score(
-            space, x, s, legal[i], policy, component, True, data.items, first_item, scratch.sight, scratch.epoch[0],
-            where,
-        )  # fmt: skip
-        if where[0] != 0:
+            last = asked.example[i]
+        here = instance(data, last, i, 0)
+        s = asked.vectors[i, : data.states[last]]
+        gather(search, here, s)
+        score(search, here, s, asked.legal[i], draw_component(policy.chances, asked.draws[i]))
+        if scratch.report[CODE] != 0:
             break
-        for a in range(made.shape[1]):
-            made[i, a] = scratch.sight.costs[a]
+        for a in range(asked.costs.shape[1]):
+            asked.costs[i, a] = scratch.seen.costs[a]
 
 
 score_kernel = Kernel(score_states)

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
-from lols.engine.scoring import add_row, decode, in_role, types_of
+from lols.engine.compile.layout import Struct
+from lols.engine.policy import add_features, decode, types_of
 from lols.engine.structures import Policy
-from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.examples import Examples
 from lols.io.costs import check_matrix
@@ -25,7 +24,6 @@ from lols.tasks.tree_of_labels import NOTHING, LabelTree, nested
 __all__ = ["ClassificationTask", "Encoder"]
 
 HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
-LIBRARY = bind("Library", {})
 Encoder = TableEncoder | SparseEncoder
 
 
@@ -100,10 +98,18 @@ class ClassificationTask:
         weights = np.diff(policy.chances, prepend=0.0)
         nodes, actions = self.tree.children.shape
         columns = policy.stack.shape[2]
-        work = np.zeros((3, columns), np.float32), np.zeros(actions, np.float32), np.zeros(nodes, np.float32)
+        widest = int(np.diff(examples.items.start).max(initial=0))
+        work = LeafScratch(
+            rows=np.zeros(widest, np.int64),
+            whole=np.zeros(columns, np.float32),
+            part=np.zeros(columns, np.float32),
+            summed=np.zeros(columns, np.float32),
+            costs=np.zeros(actions, np.float32),
+            above=np.zeros(nodes, np.float32),
+        )
         for component, weight in enumerate(weights.tolist()):
-            head = (LIBRARY, examples.items, policy, component, np.float32(weight), self.tree.children)
-            leaf_costs_kernel(compiled, *head, *work, made)
+            head = (examples.items, policy, component, float(weight), self.tree.children)
+            leaf_costs_kernel(compiled, *head, work, made)
         if weights.size > 1:
             made -= made.min(axis=1, keepdims=True)
         return made[:, self.tree.leaf_of]
@@ -142,9 +148,20 @@ class ClassificationTask:
         return cls(classes, nested(task["tree"], len(classes)), encoder, matrix=matrix, skill=float(task["skill"]))
 
 
-def leaf_costs(library, of, policy, component, weight, children, columns, costs, above, out):
+class LeafScratch(Struct):
+    """Working memory for the costs of leaves."""
+
+    rows: np.ndarray
+    whole: np.ndarray
+    part: np.ndarray
+    summed: np.ndarray
+    costs: np.ndarray
+    above: np.ndarray  # what each node costs
+
+
+def leaf_costs(of, policy, component, weight, children, scratch, out):
     """Add `weight` times the costs of all leaves for every row; a node's number is larger than its parent's."""
-    whole, part, summed = columns
+    whole, part, summed, costs, above = scratch.whole, scratch.part, scratch.summed, scratch.costs, scratch.above
     for row in range(out.shape[0]):
         above[0] = 0.0
         low, high = types_of(of, row)
@@ -154,15 +171,13 @@ def leaf_costs(library, of, policy, component, weight, children, columns, costs,
             for k in range(low, high):
                 for j in range(part.size):
                     part[j] = 0.0
-                for f in range(of.start[of.types[k]], of.start[of.types[k] + 1]):
-                    at = lookup(policy.shared, in_role(of.ids[f], node))
-                    if at >= 0:
-                        add_row(part, policy.stack, component, at, of.values[f])
+                first, last = of.start[of.types[k]], of.start[of.types[k] + 1]
+                add_features(policy, component, of, first, last, node, scratch.rows, part)
                 for j in range(whole.size):
                     whole[j] += part[j]
             for j in range(whole.size):
                 summed[j] = np.float32(0.0) + whole[j]
-            decode(policy.code, policy.thresholds, summed, costs)
+            decode(policy, summed, costs)
             least = np.float32(np.inf)
             for a in range(costs.size):
                 if children[node, a] != NOTHING:
@@ -175,7 +190,7 @@ def leaf_costs(library, of, policy, component, weight, children, columns, costs,
                 if child >= 0:
                     above[child] = total
                 else:
-                    out[row, -child - 1] += weight * total
+                    out[row, -child - 1] += np.float32(weight) * total
 
 
 leaf_costs_kernel = Kernel(leaf_costs)

@@ -6,6 +6,7 @@ Imported only when something has to be compiled.
 from __future__ import annotations
 
 import gc
+import hashlib
 import os
 import warnings
 from typing import Any
@@ -104,12 +105,17 @@ POINTER = ir.IntType(8).as_pointer()
 I64 = ir.IntType(64)
 
 
+def short_name(kind: str, layout: Fields) -> str:
+    """A name for the type of a layout: names of functions are made of those of types, and should not be pages long."""
+    return f"{kind}({layout.kind.__name__[:12]} {hashlib.sha256(layout.name.encode()).hexdigest()[:12]})"
+
+
 class BlockType(types.Type):  # type: ignore[misc]
     """Named values behind a pointer."""
 
     def __init__(self, layout: Fields):
         self.layout = layout
-        super().__init__(name=f"Block({layout.name})")
+        super().__init__(name=short_name("Block", layout))
 
 
 class RowType(types.Type):  # type: ignore[misc]
@@ -117,7 +123,7 @@ class RowType(types.Type):  # type: ignore[misc]
 
     def __init__(self, columns: BlockType):
         self.columns = columns
-        super().__init__(name=f"Row({columns.layout.name})")
+        super().__init__(name=short_name("Row", columns.layout))
 
 
 class FunctionsType(types.Type):  # type: ignore[misc]
@@ -338,6 +344,9 @@ def register_twins() -> None:
     for function, compiled in list(dual.TWINS.items()):
         _register(function, compiled)
 
+    for function, (field, functions) in dual.KINDS.items():
+        _register_choice(function, field, functions)
+
 
 def _register(function: Any, compiled: Any) -> None:
     if function in _REGISTERED:
@@ -348,6 +357,17 @@ def _register(function: Any, compiled: Any) -> None:
         return compiled
 
     overload(function, jit_options=OPTIONS, strict=False)(same)
+
+
+def _register_choice(function: Any, field: str, functions: dict[type, Any]) -> None:
+    if function in _REGISTERED:
+        return
+    _REGISTERED.add(function)
+
+    def chosen(record, *_arguments):
+        return functions[record.types[record.fields.index(field)].layout.kind]
+
+    overload(function, jit_options=OPTIONS, strict=False)(chosen)
 
 
 # --- hashing and features ---------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from lols.digest import digest_functions, plain, reached_helpers
 from lols.engine.compile.layout import FunctionsLayout, functions_layout
 from lols.examples import view
 
-__all__ = ["CONTRACT", "TWINS", "Bound", "bind", "dual", "has", "row", "take"]
+__all__ = ["CONTRACT", "KINDS", "TWINS", "Bound", "bind", "by_kind", "dual", "has", "row", "take"]
 
 # What kernels call by name, and the function that is compiled in its place: mostly the same one.
 TWINS: dict[Any, Any] = {function: function for function in (features.emit, features.look, features.uniform)}
@@ -95,6 +95,22 @@ def reference_action(bound: Any, x: Any, y: Any, s: Any, rng: Any) -> int:
     """The action of a reference, whether or not it wants a random stream."""
     function = bound.functions["action"]
     return function(x, y, s, rng) if function.__code__.co_argcount == 4 else function(x, y, s)
+
+
+# --- one name, several functions --------------------------------------------------------------------------------------
+
+KINDS: dict[Any, tuple[str, dict[type, Any]]] = {}  # of each function below: the field that decides, and the functions
+
+
+def by_kind(name: str, field: str, functions: dict[type, Any]) -> Any:
+    """A function that is one of several, by the class of a field of its first argument."""
+
+    def call(record: Any, *arguments: Any) -> Any:
+        return functions[type(getattr(record, field))](record, *arguments)
+
+    call.__name__ = call.__qualname__ = name
+    KINDS[call] = (field, functions)
+    return call
 
 
 # --- examples ---------------------------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def fields_layout(kind: type, names: tuple[str, ...], layouts: tuple[Layout, ...
 class Block:
     """Words in memory, what they mean, and what they point to."""
 
-    __slots__ = ("address", "layout", "words", "_kept")
+    __slots__ = ("_kept", "address", "layout", "words")
 
     def __init__(self, layout: Fields, values: list[Any], kept: Any, before: int = 0):
         self.layout, self._kept = layout, kept

@@ -119,7 +119,5 @@ def object_code(entry: Any, argument: Any, name: str, *, boundscheck: bool) -> t
     flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
     flags.boundscheck = boundscheck
     library = HelperLibrary(target.codegen(), name)
-    made = compiler.compile_extra(
-        typing_context, target, entry, (argument,), None, flags, {}, library, HelperCompiler
-    )
+    made = compiler.compile_extra(typing_context, target, entry, (argument,), None, flags, {}, library, HelperCompiler)
     return library.emit(made.fndesc.llvm_func_name, name), made.signature.return_type

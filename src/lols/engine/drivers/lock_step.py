@@ -7,40 +7,37 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.driver import FusedDriver, Predictions
-from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
-from lols.engine.frontier import (
-    Known,
+from lols.engine.drivers.frontier import (
+    Group,
+    Level,
     Paths,
+    RollIns,
+    RolloutCache,
+    RollOuts,
     Walks,
-    make_known,
-    make_orders,
+    make_cache,
     make_paths,
+    make_pending,
     make_trails,
     make_walks,
 )
-from lols.engine.lockstep_kernels import (
-    follow_kernel,
-    roll_in_kernel,
-    roll_out_kernel,
-    settle_kernel,
-    weigh_all_kernel,
-)
-from lols.engine.memory import make_batch, make_scratch, make_slots, state_type
-from lols.engine.states import Seen, States, look_at_kernel, replay_kernel
-from lols.engine.structures import EXPECTED, NONE, Batch, Orders, Plan, Scratch, Slots, Trail
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.levels import follow_kernel, roll_in_kernel, roll_out_kernel, settle_kernel, weigh_kernel
+from lols.engine.drivers.predictions import Predictions
+from lols.engine.lessons import make_slots
+from lols.engine.memory import make_batch, make_scratch, state_type
+from lols.engine.states import Replayed, Seen, States, look_at_kernel, replay_kernel
+from lols.engine.structures import AT_EXAMPLE, EXPECTED, NONE, Batch, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
 from lols.examples import Examples
 from lols.space import Reference, SearchSpace
 
 __all__ = ["LockStepDriver"]
 
-# Its type carries the digest of the library's sources, for a kernel that knows no space.
-LIBRARY = bind("Library", {})
 ROOM = 1 << 26  # bytes of memory for walks
 MOST_WALKS = 1 << 15
-MOST_ORDERS = 1 << 20
+MOST_PENDING = 1 << 20
 NO_COSTS = np.zeros((0, 1), np.float32)
 
 
@@ -76,7 +73,7 @@ class LockStepDriver(FusedDriver):
         self._most = max(1, min(MOST_WALKS, self._bytes // walk))
         self._walks: Walks | None = None
         self._paths: Paths | None = None
-        self._known: Known | None = None
+        self._cache: RolloutCache | None = None
         self._seen: Slots | None = None
         self._trails: Trail | None = None
         self._ends = 0, 0
@@ -100,11 +97,11 @@ class LockStepDriver(FusedDriver):
     ) -> Batch:
         """Turn examples into cost-sensitive examples under a frozen policy; the memory is reused by the next call."""
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
-        self._slots = batch.slots
+        self._slots = batch.lessons.slots
         plan = plan._replace(bound=False)
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = slice(int(scratch.where[1]), int(scratch.where[1]) + 1)
+            at = slice(int(scratch.report[AT_EXAMPLE]), int(scratch.report[AT_EXAMPLE]) + 1)
 
             def again() -> None:
                 plain = LockStepDriver(self.space, self.examples, self.reference, compiled=False, bare=True)
@@ -112,48 +109,48 @@ class LockStepDriver(FusedDriver):
 
             return self.explain(error, scratch, int(indices[at][0]), again)
 
-        self._trails = trails = make_trails(self.examples.steps[indices])
         asked = plan.prune > 0 or bool(np.isfinite(plan.slack))
         states = int(self.examples.steps[indices].sum()) + indices.size if asked else 0
-        predicted = np.zeros((states, self.actions), np.float32)
-        scratch = self._scratches(policy)[0]
+        self._trails = make_trails(self.examples.steps[indices])
+        rollins = RollIns(batch, self._trails, np.zeros((states, self.actions), np.float32))
+        scratch, lessons = self._scratches(policy)[0], batch.lessons
         head = (self.bound, self.bound_reference, self.data)
         walks = self._room(indices.size)
         walks.number[: indices.size] = np.arange(indices.size)
-        before = (*head, plan._replace(merge=False), scratch, batch, trails, predicted, walks)
+        before = (*head, plan._replace(merge=False), scratch, rollins)
         self._advance(roll_in_kernel, before, (), walks, indices.size, policy, failed)
-        batch.first[:] = np.cumsum(batch.filled) - batch.filled
+        lessons.first[:] = np.cumsum(lessons.filled) - lessons.filled
         ends, drawn = np.zeros(2, np.int64), bool(getattr(policy, "random", False))
-        for low, high, orders in self._groups(batch, plan, 2 if drawn else 1):
-            known = self._forget(orders.value.size)
-            arguments = (*head, plan, scratch, batch, trails, predicted, orders, known, low, high, ends)
+        for low, high, pending in self._groups(lessons.filled, plan, 2 if drawn else 1):
+            cache = self._forget(pending.value.size)
+            arguments = (*head, plan, scratch, rollins, pending, Group(low, high, ends, cache))
             if plan.roll_out != NONE:
-                orders.taking[0] = True
-                self._run(weigh_all_kernel, [arguments], failed)
-                self._complete((*head, plan, scratch, batch, trails, orders), orders, known, scratch, policy, failed)
-            orders.taking[0], orders.filled[0] = False, 0
-            self._run(weigh_all_kernel, [arguments], failed)
+                pending.asking[0] = True
+                self._run(weigh_kernel, [arguments], failed)
+                self._complete((*head, plan, scratch, rollins), pending, cache, policy, failed)
+            pending.asking[0], pending.filled[0] = False, 0
+            self._run(weigh_kernel, [arguments], failed)
         self._ends = int(ends[0]), int(ends[1])
         return batch
 
     def lesson(self, batch: Batch) -> tuple[States, np.ndarray, np.ndarray]:
         """What a policy is to learn from the last batch collected: states in order, cost vectors and weights."""
-        count, slots = int(batch.filled.sum()), batch.slots
+        lessons = batch.lessons
+        count, slots = int(lessons.filled.sum()), lessons.slots
         kept: Any = slice(count)
-        place = np.repeat(np.arange(batch.example.size), batch.filled)
+        place = np.repeat(np.arange(lessons.example.size), lessons.filled)
         if (slots.weight[:count] == 0.0).any():
             kept = np.flatnonzero(slots.weight[:count])
             place = place[kept]
-        time = (np.arange(count) - np.repeat(batch.first, batch.filled))[kept]
+        time = (np.arange(count) - np.repeat(lessons.first, lessons.filled))[kept]
         trails: Any = self._trails
-        seen, example = Seen(slots, kept, self._ends), batch.example[place]
+        seen, example = Seen(slots, kept, self._ends), lessons.example[place]
 
         def places() -> tuple[np.ndarray, np.ndarray]:
             vectors, legal = self._places(example.size)
             first = trails.action.offsets[place]
-            scratch = self._scratches(None)[0]
-            arguments = (self.bound, self.data, scratch, example, first, time, trails.action.values, vectors, legal)
-            self._run(replay_kernel, [arguments], self._failed)
+            replayed = Replayed(example, first, time, trails.action.values, vectors, legal)
+            self._run(replay_kernel, [(self.bound, self.data, self._scratches(None)[0], replayed)], self._failed)
             return vectors, legal
 
         draws = np.zeros(example.size, np.int64)
@@ -171,7 +168,7 @@ class LockStepDriver(FusedDriver):
         """Follow the learned policy on examples `low` to `high`."""
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = int(scratch.where[1])
+            at = int(scratch.report[AT_EXAMPLE])
 
             def again() -> None:
                 plain = LockStepDriver(self.space, self.examples, compiled=False, bare=True)
@@ -182,9 +179,8 @@ class LockStepDriver(FusedDriver):
         rows, walks = high - low, self._room(high - low)
         walks.number[:rows], walks.example[:rows] = np.arange(rows), np.arange(low, high)
         drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
-        before = (self.bound, self.data, plan, drawn, scratch, walks)
-        after = (made.states, made.first, made.taken, made.first_step, made.scores)
-        self._advance(follow_kernel, before, after, walks, rows, policy, failed)
+        before = (self.bound, self.data, plan, drawn, scratch)
+        self._advance(follow_kernel, before, (made.ends,), walks, rows, policy, failed)
 
     # --- levels ---
 
@@ -194,7 +190,7 @@ class LockStepDriver(FusedDriver):
         """Take the walks of the first rows to their ends, level by level."""
         costs = NO_COSTS
         while True:
-            self._run(kernel, [(*before, rows, costs, costs.view(np.int32), *after)], failed)
+            self._run(kernel, [(*before, Level(walks, rows, costs, costs.view(np.int32)), *after)], failed)
             rows = int(walks.waiting[0])
             if rows == 0:
                 return
@@ -240,17 +236,17 @@ class LockStepDriver(FusedDriver):
         self._run(look_at_kernel, [arguments], self._failed)
         return Seen(self._seen, slice(rows), (int(ends[0]), int(ends[1])))
 
-    def _complete(self, head: Any, orders: Orders, known: Known, scratch: Scratch, policy: Any, failed: Any) -> None:
-        """Roll out what was ordered, as many at a time as there is room for."""
-        for first in range(0, int(orders.filled[0]), self._most):
-            count = min(self._most, int(orders.filled[0]) - first)
+    def _complete(self, head: Any, pending: PendingRollouts, cache: RolloutCache, policy: Any, failed: Any) -> None:
+        """Roll out what is pending, as many at a time as there is room for."""
+        for first in range(0, int(pending.filled[0]), self._most):
+            count = min(self._most, int(pending.filled[0]) - first)
             walks = self._room(count)
             if self._paths is None or self._paths.joined.size < count:
                 self._paths = make_paths(count, self._steps)
             walks.number[:count] = np.arange(count)
-            before = (*head, first, walks, self._paths, known)
-            self._advance(roll_out_kernel, before, (), walks, count, policy, failed)
-            self._run(settle_kernel, [(LIBRARY, orders, first, count, walks, self._paths, known, scratch)], failed)
+            rollouts = RollOuts(pending, first, self._paths, cache)
+            self._advance(roll_out_kernel, (*head, rollouts), (), walks, count, policy, failed)
+            self._run(settle_kernel, [(rollouts, count, walks, self._scratches(policy)[0])], failed)
 
     # --- memory ---
 
@@ -259,27 +255,27 @@ class LockStepDriver(FusedDriver):
         """The number of actions."""
         return self.space.sizes.actions
 
-    def _groups(self, batch: Batch, plan: Plan, chances: int) -> Iterator[tuple[int, int, Orders]]:
-        """Runs of examples whose deviations fit into one book of orders, each with its book."""
-        most = batch.filled * self.actions * (2 if plan.mix == EXPECTED else 1) + 1
+    def _groups(self, filled: np.ndarray, plan: Plan, chances: int) -> Iterator[tuple[int, int, PendingRollouts]]:
+        """Runs of examples whose deviations are completed together, and room to write these down."""
+        most = filled * self.actions * (2 if plan.mix == EXPECTED else 1) + 1
         low = 0
-        while low < batch.example.size:
+        while low < filled.size:
             total = np.cumsum(most[low:])
-            high = low + max(1, int(np.searchsorted(total, MOST_ORDERS, side="right")))
+            high = low + max(1, int(np.searchsorted(total, MOST_PENDING, side="right")))
             size = 0 if plan.roll_out == NONE else int(total[high - low - 1])
-            yield low, high, make_orders(size, chances)
+            yield low, high, make_pending(size, chances)
             low = high
 
-    def _forget(self, orders: int) -> Known:
+    def _forget(self, deviations: int) -> RolloutCache:
         """Memory for the states that roll-outs meet, empty."""
         size = 2
         if self.space.key is not None:
-            size = 1 << min(4 * orders, MOST_ORDERS).bit_length()
-        if self._known is None or self._known.owner.size < size:
-            self._known = make_known(size)
-        self._known.owner[:size] = -1
-        self._known.filled[0], self._known.mask[0] = 0, size - 1
-        return self._known
+            size = 1 << min(4 * deviations, MOST_PENDING).bit_length()
+        if self._cache is None or self._cache.owner.size < size:
+            self._cache = make_cache(size)
+        self._cache.owner[:size] = -1
+        self._cache.filled[0], self._cache.mask[0] = 0, size - 1
+        return self._cache
 
     def _room(self, rows: int) -> Walks:
         if self._walks is None or self._walks.number.size < rows:
@@ -310,4 +306,4 @@ class LockStepDriver(FusedDriver):
         def again() -> None:
             raise error or LolsError("it works when run again")
 
-        return self.explain(error, scratch, int(scratch.where[1]), again)
+        return self.explain(error, scratch, int(scratch.report[AT_EXAMPLE]), again)

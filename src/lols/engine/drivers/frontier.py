@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-
-
 import numpy as np
 
 from lols.engine.compile.layout import Struct
 from lols.engine.memory import state_type
-from lols.engine.structures import Orders, Trail
+from lols.engine.structures import Batch, PendingRollouts, Trail
 from lols.examples import Examples, Ragged
 
-__all__ = ["Known", "Paths", "Walks", "make_known", "make_orders", "make_paths", "make_trails", "make_walks"]
+__all__ = [
+    "Group",
+    "Level",
+    "Paths",
+    "RollIns",
+    "RollOuts",
+    "RolloutCache",
+    "Walks",
+    "make_cache",
+    "make_paths",
+    "make_pending",
+    "make_trails",
+    "make_walks",
+]
 
 
 class Walks(Struct):
@@ -37,7 +48,7 @@ class Paths(Struct):
     settled: np.ndarray  # [walk]
 
 
-class Known(Struct):
+class RolloutCache(Struct):
     """States of the examples of a batch under teacher or learner, by key, and what they are worth once it is known."""
 
     owner: np.ndarray  # example and policy; -1 where there is nothing
@@ -46,6 +57,41 @@ class Known(Struct):
     value: np.ndarray
     filled: np.ndarray
     mask: np.ndarray  # places in use, less one
+
+
+class Level(Struct):
+    """Searches at the same level, and what the policy says of those that waited for it; nothing at the start."""
+
+    walks: Walks
+    rows: int
+    costs: np.ndarray  # [row, action]
+    bits: np.ndarray  # the same memory as integers
+
+
+class RollIns(Struct):
+    """The roll-ins of a batch."""
+
+    batch: Batch
+    trails: Trail  # of columns, one entry for each example
+    predicted: np.ndarray  # [place in the trails, action]: what the policy predicted on the way; empty if nobody asks
+
+
+class Group(Struct):
+    """Some examples of a batch, whose deviations are completed together."""
+
+    low: int
+    high: int
+    ends: np.ndarray  # [2]: where the next features, and features of actions, go
+    cache: RolloutCache
+
+
+class RollOuts(Struct):
+    """Deviations that are completed together, from number `first` on."""
+
+    pending: PendingRollouts
+    first: int
+    paths: Paths
+    cache: RolloutCache
 
 
 def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
@@ -74,17 +120,17 @@ def make_paths(rows: int, steps: int) -> Paths:
     )
 
 
-def make_known(most: int) -> Known:
+def make_cache(most: int) -> RolloutCache:
     """Memory for up to half of `most` states, a power of two."""
     keys, settled, values = np.zeros(most, np.int64), np.zeros(most, np.bool_), np.zeros(most)
-    return Known(np.full(most, -1), keys, settled, values, np.zeros(1, np.int64), np.zeros(1, np.int64))
+    return RolloutCache(np.full(most, -1), keys, settled, values, np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def make_orders(most: int, chances: int) -> Orders:
-    """A book for up to `most` orders."""
-    return Orders(
+def make_pending(most: int, chances: int) -> PendingRollouts:
+    """Room for up to `most` deviations."""
+    return PendingRollouts(
         chances=np.ones(chances),
-        taking=np.zeros(1, np.bool_),
+        asking=np.zeros(1, np.bool_),
         filled=np.zeros(1, np.int64),
         example=np.empty(most, np.int64),
         time=np.empty(most, np.int64),

@@ -1,0 +1,340 @@
+"""Kernels of the lock-step driver: each takes all searches on until they end, or wait for the policy's opinion.
+
+The same draws, teachers and sums as in `roll_in`, `roll_out` and `algorithm1`, in another order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lols.engine.algorithm1 import search_around
+from lols.engine.compile.dual import cost, dual, has, key, loss, row, step
+from lols.engine.compile.kernel import Kernel
+from lols.engine.merging import merges, repeats
+from lols.engine.policy import cheapest, gather
+from lols.engine.predict import state_stream, write_down
+from lols.engine.roll_in import asks_policy, choose, go_on, teacher_rolls_in, value_trail
+from lols.engine.roll_out import copy_state, teacher_rolls_out
+from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.structures import (
+    AT_EXAMPLE,
+    AT_STEP,
+    CODE,
+    COMPONENT,
+    NO_ACTIONS,
+    NOT_FINITE,
+    ROLL_IN,
+    ROLLED_IN,
+    TEACHER,
+    TEACHER_POLICY,
+    TIE,
+    TOO_MANY_STEPS,
+)
+from lols.engine.teacher import teacher_action
+from lols.hashing import mix
+
+__all__ = ["follow_kernel", "roll_in_kernel", "roll_out_kernel", "settle_kernel", "weigh_kernel"]
+
+
+@dual
+def wait(walks, i, number, t, stream, draw):
+    """Put the walk of row i among those that wait."""
+    k = walks.waiting[0]
+    example = walks.example[i]
+    if k < i:
+        for j in range(walks.state.shape[1]):
+            walks.state[k, j] = walks.state[i, j]
+        for a in range(walks.legal.shape[1]):
+            walks.legal[k, a] = walks.legal[i, a]
+    walks.example[k], walks.number[k], walks.stream[k], walks.draw[k] = example, number, stream, draw
+    walks.time[number] = t
+    walks.waiting[0] = k + 1
+
+
+# --- rolling in -------------------------------------------------------------------------------------------------------
+
+
+def roll_in(space, reference, data, plan, scratch, rollins, level):
+    """Go on with the roll-ins of a level, by the policy's costs of their states if there are any."""
+    search = Search(space, reference, None, plan, data.items, scratch)
+    batch, walks, report, answered = rollins.batch, level.walks, scratch.report, level.costs.shape[0] > 0
+    walks.waiting[0] = 0
+    for i in range(level.rows):
+        b = walks.number[i]
+        example = batch.lessons.example[b]
+        walks.example[i] = example
+        here = turn_to(search, data, example, b, batch.round[b])
+        s, legal, trail = walks.state[i, : data.states[example]], walks.legal[i], row(rollins.trails, b)
+        t, told = walks.time[b], answered
+        if not answered:
+            t = 0
+            begin(search, here, s)
+        while report[CODE] == 0:
+            report[AT_STEP] = t
+            if not told:
+                if not find_legal(search, here, s, legal):
+                    if t == 0:
+                        report[CODE] = NO_ACTIONS
+                        break
+                    batch.lessons.filled[b] = t
+                    batch.losses[b, ROLLED_IN] = value_trail(search, here, s, t, trail, 1)
+                    break
+                if t >= here.limit:
+                    report[CODE] = TOO_MANY_STEPS
+                    break
+            stream = mix(mix(here.key, ROLL_IN), t)
+            teaching = teacher_rolls_in(plan, stream, batch.beta_in[b])
+            if not told and asks_policy(plan, teaching):
+                wait(walks, i, b, t, stream, mix(stream, COMPONENT))
+                break
+            if rollins.predicted.shape[0] > 0:
+                at = rollins.trails.action.offsets[b] + t
+                for a in range(legal.size):
+                    rollins.predicted[at, a] = level.costs[i, a] if told else np.float32(np.nan)
+            a = choose(search, here, s, legal, teaching, level.bits[i] if told else scratch.seen.bits, stream)
+            if report[CODE] != 0:
+                break
+            go_on(search, here, s, t, a, trail)
+            t += 1
+            told = False
+        if report[CODE] != 0:
+            break
+
+
+# --- what states cost -------------------------------------------------------------------------------------------------
+
+
+@dual
+def place_of(cache, owner, identity):
+    """Where a state is remembered, or the empty place where it belongs."""
+    mask = cache.mask[0]
+    h = mix(identity, owner) & mask
+    while cache.owner[h] >= 0 and (cache.owner[h] != owner or cache.key[h] != identity):
+        h = (h + 1) & mask
+    return h
+
+
+@dual
+def claim(cache, place, owner, identity):
+    """Remember a state at an empty place, if there is room: the place, or -1."""
+    if cache.filled[0] * 2 > cache.mask[0]:
+        return np.int64(-1)
+    cache.owner[place], cache.key[place], cache.settled[place] = owner, identity, False
+    cache.filled[0] += 1
+    return np.int64(place)
+
+
+@dual
+def know(cache, owner, identity, value):
+    """Remember what a state is worth."""
+    place = place_of(cache, owner, identity)
+    if cache.owner[place] < 0:
+        place = claim(cache, place, owner, identity)
+        if place >= 0:
+            cache.settled[place], cache.value[place] = True, value
+
+
+@dual
+def recall_roll_in(search, here, trail, rollins, steps, cache):
+    """Put a roll-in where `compare` looks for it, and remember what its states are worth."""
+    scratch, plan, b = search.scratch, search.plan, here.number
+    components = search.policy.chances.size
+    for t in range(steps):
+        scratch.base.action[t], scratch.base.value[t] = trail.action[t], trail.value[t]
+        if rollins.predicted.shape[0] > 0:
+            for a in range(scratch.legal.size):
+                scratch.predicted[t, a] = rollins.predicted[rollins.trails.action.offsets[b] + t, a]
+    if has(search.space, "key") and plan.merge and search.policy.asking[0]:
+        for t in range(steps - 1, -1, -1):
+            if repeats(plan, components, TEACHER_POLICY):
+                know(cache, 2 * b, np.int64(trail.key[t]), trail.value[t])
+            if repeats(plan, components, 0):
+                know(cache, 2 * b + 1, np.int64(trail.key[t]), trail.value[t])
+
+
+def weigh(space, reference, data, plan, scratch, rollins, pending, group):
+    """Write down the deviations of some examples, to be completed; or, when they are, write the lessons.
+
+    Lessons and their features are written without gaps.
+    """
+    search = Search(space, reference, pending, plan, data.items, scratch)
+    batch, report, ends = rollins.batch, scratch.report, group.ends
+    lessons = batch.lessons
+    for b in range(group.low, group.high):
+        if report[CODE] != 0:
+            break
+        example, steps = lessons.example[b], lessons.filled[b]
+        here = turn_to(search, data, example, b, batch.round[b])
+        recall_roll_in(search, here, row(rollins.trails, b), rollins, steps, group.cache)
+        ends[0], ends[1] = search_around(search, here, scratch.state[: data.states[example]], batch, ends[0], ends[1])
+
+
+# --- rolling out ------------------------------------------------------------------------------------------------------
+
+
+def roll_out(space, reference, data, plan, scratch, rollins, rollouts, level):
+    """Go on with roll-outs, by the policy's costs of their states if there are any.
+
+    A walk that comes to a state which another one was at ends there: both are worth the same.
+    """
+    search = Search(space, reference, None, plan, data.items, scratch)
+    pending, walks, answered = rollouts.pending, level.walks, level.costs.shape[0] > 0
+    walks.waiting[0] = 0
+    last, reached = -1, 0
+    for i in range(level.rows):
+        w = walks.number[i]
+        b, t = pending.example[rollouts.first + w], pending.time[rollouts.first + w]
+        example = rollins.batch.lessons.example[b]
+        walks.example[i] = example
+        here = turn_to(search, data, example, b, rollins.batch.round[b])
+        scratch.report[AT_STEP] = t
+        d = walks.state[i, : data.states[example]]
+        if not answered:
+            s, trail = scratch.state[: d.size], row(rollins.trails, b)
+            if b != last or t < reached:
+                begin(search, here, s)
+                last, reached = b, 0
+            while reached < t:
+                step(space, here.x, s, trail.action[reached])
+                reached += 1
+            depart(search, here, s, d, w, rollouts)
+            walks.time[w] = 0
+        go_along(search, here, d, i, w, rollouts, level)
+        if scratch.report[CODE] != 0:
+            break
+
+
+@dual
+def depart(search, here, s, d, w, rollouts):
+    """Take the deviation's own action at state `s`, into state `d`."""
+    paths, a = rollouts.paths, rollouts.pending.action[rollouts.first + w]
+    copy_state(search.plan, s, d)
+    paths.cost[w, 0] = cost(search.space, here.x, here.y, s, a)
+    paths.joined[w], paths.value[w], paths.settled[w] = -1, 0.0, False
+    step(search.space, here.x, d, a)
+
+
+@dual
+def go_along(search, here, d, i, w, rollouts, level):
+    """Take walk w, in row i, on from state `d` until it ends or waits."""
+    space, plan, report = search.space, search.plan, search.scratch.report
+    pending, paths, cache, walks = rollouts.pending, rollouts.paths, rollouts.cache, level.walks
+    legal, order = walks.legal[i], rollouts.first + w
+    n, told, who = walks.time[w], level.costs.shape[0] > 0, pending.who[order]
+    merged = has(space, "key") and merges(plan, who)
+    owner = 2 * here.number if who == TEACHER_POLICY else 2 * here.number + 1
+    while report[CODE] == 0:
+        if not told:
+            if not find_legal(search, here, d, legal):
+                if not has(space, "cost"):
+                    paths.value[w] = float(loss(space, here.x, here.y, d))
+                break
+            if plan.horizon > 0 and n >= plan.horizon:
+                break
+            paths.place[w, n] = -1
+            if merged:
+                identity = np.int64(key(space, here.x, d))
+                place = place_of(cache, owner, identity)
+                if cache.owner[place] >= 0:
+                    paths.joined[w] = place
+                    break
+                paths.place[w, n] = claim(cache, place, owner, identity)
+            if pending.time[order] + n + 1 >= here.limit:
+                report[CODE], report[AT_STEP] = TOO_MANY_STEPS, here.limit
+                break
+        draw = mix(pending.stream[order], n)
+        if teacher_rolls_out(who, pending.beta[order], draw):
+            a = teacher_action(search, here, d, legal, mix(draw, TEACHER))
+        elif told:
+            a = cheapest(level.bits[i], legal, plan.random_ties, mix(draw, TIE))
+        else:
+            wait(walks, i, w, n, draw, mix(draw, TEACHER))
+            break
+        if report[CODE] != 0:
+            break
+        n += 1
+        paths.cost[w, n] = cost(space, here.x, here.y, d, a)
+        step(space, here.x, d, a)
+        told = False
+    walks.time[w] = n
+
+
+def settle(rollouts, count, walks, scratch):
+    """Add up the costs of roll-outs from their ends backwards, those first that others ended at."""
+    pending, paths, cache, report = rollouts.pending, rollouts.paths, rollouts.cache, scratch.report
+    left = count
+    while left > 0 and report[CODE] == 0:
+        before = left
+        for w in range(count):
+            joined = paths.joined[w]
+            if paths.settled[w] or (joined >= 0 and not cache.settled[joined]):
+                continue
+            value = cache.value[joined] if joined >= 0 else paths.value[w]
+            for k in range(walks.time[w], 0, -1):
+                value = paths.cost[w, k] + value
+                place = paths.place[w, k - 1]
+                if place >= 0:
+                    cache.settled[place], cache.value[place] = True, value
+            if not np.isfinite(value):
+                blame(report, NOT_FINITE, pending, rollouts.first + w)
+            pending.value[rollouts.first + w] = paths.cost[w, 0] + value
+            paths.settled[w] = True
+            left -= 1
+        if left == before:  # each of them waits for another one: they go round in a circle
+            for w in range(count):
+                if not paths.settled[w]:
+                    blame(report, TOO_MANY_STEPS, pending, rollouts.first + w)
+                    break
+
+
+@dual
+def blame(report, code, pending, order):
+    """Report what is wrong with a roll-out."""
+    report[CODE], report[AT_EXAMPLE], report[AT_STEP] = code, pending.example[order], pending.time[order]
+
+
+# --- prediction -------------------------------------------------------------------------------------------------------
+
+
+def follow(space, data, plan, drawn, scratch, level, ends):
+    """Go on following the policy on examples, by its costs of their states if there are any."""
+    search = Search(space, None, None, plan, data.items, scratch)
+    walks, report, answered = level.walks, scratch.report, level.costs.shape[0] > 0
+    walks.waiting[0] = 0
+    for i in range(level.rows):
+        w, example = walks.number[i], walks.example[i]
+        here = turn_to(search, data, example, example, 0)
+        s, legal = walks.state[i, : data.states[example]], walks.legal[i]
+        t = walks.time[w]
+        if answered:
+            a = cheapest(level.bits[i], legal, plan.random_ties, mix(walks.stream[i], TIE))
+            write_down(ends, example, t, a, legal, level.costs[i])
+            report[AT_STEP] = t
+            step(space, here.x, s, a)
+            t += 1
+        else:
+            t = 0
+            begin(search, here, s)
+        report[AT_STEP] = t
+        if not find_legal(search, here, s, legal):
+            for k in range(s.size):
+                ends.states[ends.first[example] + k] = s[k]
+            ends.taken[ends.first_step[example] + t] = -1
+            continue
+        if t >= here.limit:
+            report[CODE] = TOO_MANY_STEPS
+            break
+        stream = np.int64(0)
+        if drawn or plan.random_ties:
+            gather(search, here, s)
+            stream = state_stream(search, here, s, legal, t)
+            if report[CODE] != 0:
+                break
+        wait(walks, i, w, t, stream, mix(stream, COMPONENT))
+
+
+roll_in_kernel = Kernel(roll_in)
+weigh_kernel = Kernel(weigh)
+roll_out_kernel = Kernel(roll_out)
+settle_kernel = Kernel(settle)
+follow_kernel = Kernel(follow)

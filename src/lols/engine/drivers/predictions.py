@@ -1,0 +1,51 @@
+"""What comes of following a policy: end states, actions, predicted costs, and the user's own results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lols.engine.memory import state_type
+from lols.engine.predict import Ends
+from lols.examples import Examples
+
+__all__ = ["Predictions"]
+
+
+class Predictions:
+    """End states, actions and, if asked for, predicted costs of all examples."""
+
+    def __init__(self, examples: Examples, compiled: bool, actions: int = 0):
+        self.examples = examples
+        self.first = np.concatenate([[0], np.cumsum(examples.states)])
+        self.states = np.zeros(int(self.first[-1]), state_type(compiled))
+        self.first_step = np.concatenate([[0], np.cumsum(examples.steps + 1)])
+        self.taken = np.full(int(self.first_step[-1]), -1, np.int32)
+        self.scores = np.zeros((self.taken.size if actions else 0, actions), np.float32)
+        self.ends = Ends(self.states, self.first, self.taken, self.first_step, self.scores)
+
+    def state(self, index: int) -> np.ndarray:
+        """The end state of one example."""
+        return self.states[self.first[index] : self.first[index + 1]]
+
+    def actions(self, index: int) -> np.ndarray:
+        """The actions taken on one example."""
+        taken = self.taken[self.first_step[index] : self.first_step[index + 1]]
+        return taken[: int(np.argmax(taken < 0))]
+
+    def all_actions(self) -> np.ndarray:
+        """The actions taken on all examples, one after the other."""
+        return self.taken[self.taken >= 0].astype(np.int64)
+
+    def all_costs(self) -> np.ndarray:
+        """The predicted costs of all steps of all examples, one after the other."""
+        return self.scores[self.taken >= 0]
+
+    def costs(self, index: int) -> np.ndarray:
+        """Predicted costs by step and action; infinite where an action was not legal."""
+        return self.scores[self.first_step[index] : self.first_step[index] + self.actions(index).size]
+
+    def output(self, index: int) -> Any:
+        """The user's own result for one example."""
+        return self.examples.output(index, self.state(index))

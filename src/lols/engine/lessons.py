@@ -1,0 +1,125 @@
+"""Lessons: what goes from the search to the learner, ⟨cost vector, Φ(x, s)⟩ for each state; made here only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.engine.compile.dual import dual, has
+from lols.engine.policy import gather_action, in_role, types_of
+from lols.engine.structures import Lessons, Slots
+from lols.space import Sizes
+
+__all__ = ["NO_FEATURES", "FeatureRuns", "lessons_of", "make_slots", "slots_of", "write_features"]
+
+
+@dual
+def write_features(search, here, s, legal, slots, slot, f, m):
+    """Write the gathered features of a state from place `f` on (its items' first, then its own), its actions' from `m`.
+
+    Gives the places behind them.
+    """
+    view, of = search.scratch.seen, search.items
+    ids, values = slots.ids, slots.values
+    slots.start[slot] = f
+    if has(search.space, "items"):
+        for k in range(view.items.size[0]):
+            low, high = types_of(of, here.first_item + view.items.items[k])
+            for part in range(low, high):
+                for n in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
+                    ids[f] = in_role(of.ids[n], view.items.roles[k])
+                    values[f] = of.values[n]
+                    f += 1
+    for k in range(view.features.size[0]):
+        ids[f] = view.features.ids[k]
+        values[f] = view.features.values[k]
+        f += 1
+    slots.stop[slot] = f
+    if has(search.space, "action_features"):
+        own = view.action_features
+        for a in range(legal.size):
+            slots.action_start[slot, a] = m
+            if legal[a]:
+                gather_action(search, here, s, a)
+                for k in range(own.size[0]):
+                    slots.action_ids[m] = own.ids[k]
+                    slots.action_values[m] = own.values[k]
+                    m += 1
+            slots.action_stop[slot, a] = m
+    return f, m
+
+
+def make_slots(sizes: Sizes, room: int, widest: int) -> Slots:
+    """Room for some states of at most `widest` features."""
+    by_action = sizes.actions * sizes.action_features
+    action_shape = (room if by_action else 0, sizes.actions)
+    return Slots(
+        start=np.zeros(room, np.int64),
+        stop=np.zeros(room, np.int64),
+        ids=np.zeros(room * widest, np.int64),
+        values=np.zeros(room * widest, np.float32),
+        costs=np.zeros((room, sizes.actions), np.float32),
+        weight=np.zeros(room, np.float32),
+        action_start=np.zeros(action_shape, np.int64),
+        action_stop=np.zeros(action_shape, np.int64),
+        action_ids=np.zeros(room * by_action, np.int64),
+        action_values=np.zeros(room * by_action, np.float32),
+    )
+
+
+class FeatureRuns(NamedTuple):
+    """Features of states, or of their actions: those of number i are numbered `start[i]` to `stop[i]`."""
+
+    start: np.ndarray
+    stop: np.ndarray
+    ids: np.ndarray
+    values: np.ndarray
+
+    @property
+    def widest(self) -> int:
+        """The most that one of them has."""
+        return int((self.stop - self.start).max(initial=0))
+
+    @classmethod
+    def between(cls, bounds: np.ndarray, ids: np.ndarray, values: np.ndarray) -> FeatureRuns:
+        """One after the other: those of number i are numbered `bounds[i]` to `bounds[i + 1]`."""
+        return cls(bounds[:-1], bounds[1:], ids, values)
+
+    @classmethod
+    def joined(cls, parts: Sequence[FeatureRuns]) -> FeatureRuns:
+        """All of these, one after the other."""
+        sizes = [part.ids.size for part in parts]
+        before = np.cumsum([0, *sizes])
+        start = np.concatenate([part.start + at for part, at in zip(parts, before)])
+        stop = np.concatenate([part.stop + at for part, at in zip(parts, before)])
+        return cls(start, stop, np.concatenate([part.ids for part in parts]), np.concatenate([p.values for p in parts]))
+
+
+_NONE = np.zeros(0, np.int64)
+NO_FEATURES = FeatureRuns(_NONE, _NONE, _NONE, np.zeros(0, np.float32))
+
+
+def slots_of(seen: FeatureRuns, costs: np.ndarray, weight: np.ndarray, by_action: FeatureRuns = NO_FEATURES) -> Slots:
+    """States whose features, costs and weights are known; `by_action` has as many runs as states times actions."""
+    shape = (-1 if by_action.start.size else 0, costs.shape[1])
+    return Slots(
+        start=np.ascontiguousarray(seen.start, np.int64),
+        stop=np.ascontiguousarray(seen.stop, np.int64),
+        ids=seen.ids,
+        values=seen.values,
+        costs=costs,
+        weight=weight,
+        action_start=np.ascontiguousarray(by_action.start, np.int64).reshape(shape),
+        action_stop=np.ascontiguousarray(by_action.stop, np.int64).reshape(shape),
+        action_ids=by_action.ids,
+        action_values=by_action.values,
+    )
+
+
+def lessons_of(
+    slots: Slots, first: np.ndarray, filled: np.ndarray, *, example: np.ndarray, widest: int, widest_action: int = 0
+) -> Lessons:
+    """Lessons of some rounds: round i has the slots from `first[i]` on, `filled[i]` of them."""
+    return Lessons(example, first, filled, widest, widest_action, slots)

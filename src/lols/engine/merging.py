@@ -1,0 +1,67 @@
+"""Roll-outs that meet are merged: what a state is worth is remembered by its key, for the teacher and the learner."""
+
+from __future__ import annotations
+
+from lols.engine.compile.dual import dual
+from lols.engine.structures import DRAWN_POLICY, LEARNED, REFERENCE, TEACHER_POLICY
+from lols.hashing import mix
+
+__all__ = ["forget", "merges", "recall", "remember", "repeats"]
+
+
+@dual
+def remember(scratch, line, identity, value):
+    """Store what a state is worth; a full memo takes no more."""
+    memo, epoch = scratch.memo, scratch.epoch[0]
+    keys, mask = memo.keys, memo.mask[0]
+    if memo.filled[line] * 2 > mask:
+        return
+    h = mix(identity, 0) & mask
+    while keys[line, h, 0] == epoch:
+        if keys[line, h, 1] == identity:
+            return
+        h = (h + 1) & mask
+    keys[line, h, 0] = epoch
+    keys[line, h, 1] = identity
+    memo.values[line, h] = value
+    memo.filled[line] += 1
+
+
+@dual
+def recall(scratch, line, identity):
+    """The slot at which a state's worth is stored, or -1."""
+    keys, epoch, mask = scratch.memo.keys, scratch.epoch[0], scratch.memo.mask[0]
+    h = mix(identity, 0) & mask
+    while keys[line, h, 0] == epoch:
+        if keys[line, h, 1] == identity:
+            return h
+        h = (h + 1) & mask
+    return -1
+
+
+@dual
+def forget(memo, states):
+    """Empty the memo for a new example with up to `states` states; a small memo stays in the processor's cache."""
+    memo.filled[0] = memo.filled[1] = 0
+    size = 2
+    while size < 2 * states and size < memo.keys.shape[1]:
+        size *= 2
+    memo.mask[0] = size - 1
+
+
+@dual
+def merges(plan, who):
+    """Whether roll-outs of this policy may be merged: only if it never draws at random."""
+    if not plan.merge or plan.horizon > 0 or who == DRAWN_POLICY:
+        return False
+    return not plan.random_teacher if who == TEACHER_POLICY else not plan.random_ties
+
+
+@dual
+def repeats(plan, components, who):
+    """Whether this roll-out policy, put on the roll-in's trajectory, follows it to the end."""
+    if plan.horizon > 0:
+        return False
+    if who == TEACHER_POLICY:
+        return plan.roll_in == REFERENCE and not plan.random_teacher and not plan.set_valued
+    return who == 0 and plan.roll_in == LEARNED and components == 1 and not plan.random_ties

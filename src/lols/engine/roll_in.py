@@ -1,0 +1,116 @@
+"""Rolling in: who acts at each step on the way from the start, and what the states on it turn out to be worth."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lols.engine.compile.dual import cost, dual, has, key, loss, step
+from lols.engine.merging import remember, repeats
+from lols.engine.policy import cheapest, draw_component, gather, score
+from lols.engine.search import begin, find_legal
+from lols.engine.structures import (
+    AT_STEP,
+    CODE,
+    COIN,
+    COMPONENT,
+    LOSS_NOT_FINITE,
+    MIXTURE,
+    NEGATIVE,
+    NO_ACTIONS,
+    REFERENCE,
+    ROLL_IN,
+    TEACHER,
+    TEACHER_POLICY,
+    TIE,
+    TOO_MANY_STEPS,
+)
+from lols.engine.teacher import free_actions, teacher_action
+from lols.hashing import mix, unit
+
+__all__ = ["asks_policy", "choose", "go_on", "roll_in", "teacher_rolls_in", "value_trail"]
+
+
+@dual
+def teacher_rolls_in(plan, stream, beta_in):
+    """Whether the teacher takes this step."""
+    return plan.roll_in == REFERENCE or (plan.roll_in == MIXTURE and unit(mix(stream, COIN)) < beta_in)
+
+
+@dual
+def asks_policy(plan, teaching):
+    """Whether the policy is asked at this step: not where a teacher names its action, unless actions are pruned."""
+    return not teaching or plan.set_valued or plan.prune > 0
+
+
+@dual
+def choose(search, here, s, legal, teaching, bits, stream):
+    """The action of this step; among the teacher's equally good ones that which the policy likes best."""
+    if teaching and not search.plan.set_valued:
+        return teacher_action(search, here, s, legal, mix(stream, TEACHER))
+    if teaching:
+        free_actions(search, here, s, legal, mix(stream, TEACHER))
+        return cheapest(bits, search.scratch.teacher.free, search.plan.random_ties, mix(stream, TIE))
+    return cheapest(bits, legal, search.plan.random_ties, mix(stream, TIE))
+
+
+@dual
+def go_on(search, here, s, t, a, trail):
+    """Take a step and write it down."""
+    trail.action[t] = a
+    trail.cost[t] = cost(search.space, here.x, here.y, s, a)
+    trail.key[t] = key(search.space, here.x, s)
+    step(search.space, here.x, s, a)
+
+
+@dual
+def roll_in(search, here, s, beta_in):
+    """Roll in from the start state to an end; the number of steps taken."""
+    policy, plan, scratch = search.policy, search.plan, search.scratch
+    legal, view, report, predicted = scratch.legal, scratch.seen, scratch.report, scratch.predicted
+    begin(search, here, s)
+    t = 0
+    while find_legal(search, here, s, legal):
+        report[AT_STEP] = t
+        if t >= here.limit:
+            report[CODE] = TOO_MANY_STEPS
+            break
+        gather(search, here, s)
+        stream = mix(mix(here.key, ROLL_IN), t)
+        teaching = teacher_rolls_in(plan, stream, beta_in)
+        if asks_policy(plan, teaching):
+            score(search, here, s, legal, draw_component(policy.chances, mix(stream, COMPONENT)))
+            costs = view.costs
+            for a in range(legal.size):
+                predicted[t, a] = costs[a]
+        else:
+            predicted[t, 0] = np.nan
+        a = choose(search, here, s, legal, teaching, view.bits, stream)
+        if report[CODE] != 0:
+            break
+        go_on(search, here, s, t, a, scratch.base)
+        t += 1
+        report[AT_STEP] = t
+    if t == 0 and report[CODE] == 0:
+        report[CODE] = NO_ACTIONS
+    return t
+
+
+@dual
+def value_trail(search, here, s, steps, trail, components):
+    """What every state of the roll-in was worth, remembered for roll-outs that come back to it; the final loss."""
+    plan, report = search.plan, search.scratch.report
+    final = float(loss(search.space, here.x, here.y, s))
+    if not np.isfinite(final):
+        report[CODE] = LOSS_NOT_FINITE
+    elif final < 0.0:
+        report[CODE] = NEGATIVE
+    value = 0.0 if has(search.space, "cost") else final
+    for t in range(steps - 1, -1, -1):
+        value = trail.cost[t] + value
+        trail.value[t] = value
+        if has(search.space, "key") and plan.merge:
+            if repeats(plan, components, TEACHER_POLICY):
+                remember(search.scratch, 0, trail.key[t], value)
+            if repeats(plan, components, 0):
+                remember(search.scratch, 1, trail.key[t], value)
+    return final

@@ -1,0 +1,104 @@
+"""A search under way: what all functions of the engine are given, and the first things they ask of a state."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from lols.engine.compile.dual import actions, dual, row, start, take
+from lols.engine.structures import AT_ACTION, AT_EXAMPLE, AT_STEP
+from lols.hashing import mix
+
+__all__ = ["Deviation", "Instance", "Search", "begin", "find_legal", "instance", "take_example", "turn_to"]
+
+
+class Search(NamedTuple):
+    """What stays the same from example to example; a part that a kernel does not need is None."""
+
+    space: Any
+    reference: Any  # π^ref
+    policy: Any  # π̂_i, frozen
+    plan: Any
+    items: Any  # features of input items
+    scratch: Any
+
+
+class Instance(NamedTuple):
+    """One example (x_i, y_i) in one round."""
+
+    number: int  # its place in the batch
+    x: Any
+    y: Any
+    first_item: int
+    item_count: int
+    limit: int  # the most steps
+    key: int  # of this round's random streams
+
+
+class Deviation(NamedTuple):
+    """A one-step deviation: an action at the roll-in's state of some time, and who completes it."""
+
+    time: int
+    action: int
+    who: int  # the teacher, a component of the policy, or a draw at every step
+    beta: float  # the teacher's chance in such draws
+    stream: int
+
+
+@dual
+def own_items(first, example):
+    """Where an example's items begin, and how many they are."""
+    if first.size <= 1:
+        return 0, 0
+    return first[example], first[example + 1] - first[example]
+
+
+@dual
+def instance(data, example, number, key):
+    """An example of a data set."""
+    first_item, item_count = own_items(data.items.first, example)
+    x, y = row(data.x, example), row(data.y, example)
+    return Instance(number, x, y, first_item, item_count, data.steps[example], key)
+
+
+@dual
+def turn_to(search, data, example, number, round_number):
+    """An example of a data set, which is searched now: reports are about it, and what was cached is of another one."""
+    report = search.scratch.report
+    report[AT_EXAMPLE], report[AT_STEP], report[AT_ACTION] = number, 0, -1
+    search.scratch.epoch[0] += 1
+    return instance(data, example, number, mix(search.plan.seed, round_number))
+
+
+@dual
+def take_example(batch, turn, counter):
+    """Take the next example of a batch that threads share; whether there is one.
+
+    In a large batch they take several at a time, so that they do not write side by side all the time.
+    """
+    count = batch.order.size
+    if turn[0] == turn[1]:
+        few = 1 + count // 32 if count >= 256 else 1
+        turn[0] = take(counter) * few
+        turn[1] = min(turn[0] + few, count)
+    turn[0] += 1
+    return turn[0] <= count
+
+
+@dual
+def begin(search, here, s):
+    """Write the start state."""
+    for k in range(s.size):
+        s[k] = 0
+    start(search.space, here.x, s)
+
+
+@dual
+def find_legal(search, here, s, legal):
+    """Ask the space for the legal actions A(s); whether there is any."""
+    for a in range(legal.size):
+        legal[a] = False
+    actions(search.space, here.x, s, legal)
+    for a in range(legal.size):
+        if legal[a]:
+            return True
+    return False

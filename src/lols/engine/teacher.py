@@ -1,0 +1,75 @@
+"""What the reference policy π^ref, the teacher, says of a state: its costs, its equally good actions, its action."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lols.engine.compile.dual import dual, free, has, reference_action, reference_costs
+from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOTHING
+
+__all__ = ["free_actions", "teacher_action", "teacher_costs"]
+
+
+@dual
+def teacher_costs(search, here, s, legal):
+    """Ask for closed-form costs, into `teacher.costs`; every legal action must get a number."""
+    out = search.scratch.teacher.costs
+    for a in range(legal.size):
+        out[a] = np.nan
+    reference_costs(search.reference, here.x, here.y, s, out)
+    wrong = False
+    for a in range(legal.size):
+        wrong |= legal[a] and not np.isfinite(out[a])
+    if wrong:
+        search.scratch.report[CODE] = NOT_FINITE
+
+
+@dual
+def free_actions(search, here, s, legal, stream):
+    """Mark the equally good actions in `teacher.free`."""
+    reference, teacher, report = search.reference, search.scratch.teacher, search.scratch.report
+    marked = teacher.free
+    for a in range(legal.size):
+        marked[a] = False
+    if has(reference, "free"):
+        free(reference, here.x, here.y, s, marked)
+    elif has(reference, "action"):
+        teacher.rng[0] = stream
+        a = np.int64(reference_action(reference, here.x, here.y, s, teacher.rng))
+        if 0 <= a < legal.size:
+            marked[a] = True
+        else:
+            report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE, a
+    else:
+        teacher_costs(search, here, s, legal)
+        least = np.inf
+        for a in range(legal.size):
+            if legal[a]:
+                least = min(least, teacher.costs[a])
+        for a in range(legal.size):
+            marked[a] = legal[a] and teacher.costs[a] == least
+    count = 0
+    for a in range(legal.size):
+        if marked[a] and not legal[a]:
+            report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE, a
+        count += marked[a]
+    if count == 0 and report[CODE] == 0:
+        report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE, NOTHING
+
+
+@dual
+def teacher_action(search, here, s, legal, stream):
+    """The action in a roll-out: the one it names, or the first of its equally good ones; -1 on an error."""
+    reference, teacher, report = search.reference, search.scratch.teacher, search.scratch.report
+    if has(reference, "action"):
+        teacher.rng[0] = stream
+        a = np.int64(reference_action(reference, here.x, here.y, s, teacher.rng))
+        if a < 0 or a >= legal.size or not legal[a]:
+            report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE, a
+            return np.int64(-1)
+        return a
+    free_actions(search, here, s, legal, stream)
+    for a in range(legal.size):
+        if teacher.free[a] and legal[a]:
+            return np.int64(a)
+    return np.int64(-1)
