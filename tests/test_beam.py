@@ -13,13 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_space import ACTIONS, VARIANTS, Variant, all_features, data_sets, random_data
-from twin import Choices, Search, TwinPolicy
+from twin import in_arrays
 
 import lols
 from lols.engine.beam import Beams, beam_search
 from lols.engine.structures import following
 from lols.errors import ConfigurationError, SpaceError
 from lols.learners.learner import hadamard_code
+from lols.specification import Choices, SlowPolicy, SlowSearch
 from lols.worlds import tagging_data, tagging_references, tagging_space
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT") != "1"
@@ -35,7 +36,7 @@ Path = tuple[float, list[int], list[int]]  # score, actions, end state
 # --- the twin ---------------------------------------------------------------------------------------------------------
 
 
-def twin_beam(search: Search, *, width: int, best: int, recombine: bool, score: str) -> list[Path]:
+def twin_beam(search: SlowSearch, *, width: int, best: int, recombine: bool, score: str) -> list[Path]:
     """All continuations of all paths in a list, sorted; the first are kept."""
     paths: list[tuple[float, np.ndarray, list[int]]] = [(0.0, search.begin(), [])]
     while any(search.legal(s) for _, s, _ in paths):
@@ -59,7 +60,7 @@ def twin_beam(search: Search, *, width: int, best: int, recombine: bool, score: 
     return [(total, taken, s.tolist()) for total, s, taken in paths[:best]]
 
 
-def continuations(search: Search, s: np.ndarray, score: str) -> Iterator[tuple[int, float, float]]:
+def continuations(search: SlowSearch, s: np.ndarray, score: str) -> Iterator[tuple[int, float, float]]:
     """The legal actions of a state, with their regret, and with what they add to the score."""
     costs = search.policy.costs(0, search.features(s), search.by_action(s), search.actions)
     legal = search.legal(s)
@@ -68,7 +69,7 @@ def continuations(search: Search, s: np.ndarray, score: str) -> Iterator[tuple[i
         yield a, regret, costs[a] if score == "cost" else regret
 
 
-def all_paths(search: Search, score: str, s: np.ndarray | None = None) -> Iterator[Path]:
+def all_paths(search: SlowSearch, score: str, s: np.ndarray | None = None) -> Iterator[Path]:
     """Every path from a state to an end state."""
     s = search.begin() if s is None else s
     if not search.legal(s):
@@ -81,13 +82,13 @@ def all_paths(search: Search, score: str, s: np.ndarray | None = None) -> Iterat
 # --- the engine -------------------------------------------------------------------------------------------------------
 
 
-def random_policy(seed: int, variant: Variant, *, thresholds: int = 0) -> TwinPolicy:
+def random_policy(seed: int, variant: Variant, *, thresholds: int = 0) -> SlowPolicy:
     """Weights that are small multiples of 1/4: sums are exact, and many paths are tied."""
     rng = np.random.default_rng(seed)
     code = hadamard_code(ACTIONS) if thresholds else np.zeros((0, ACTIONS), np.float32)
     width = code.shape[0] * thresholds if thresholds else ACTIONS
     states, actions = all_features(variant)
-    return TwinPolicy(
+    return SlowPolicy(
         [{f: rng.integers(-2, 3, width) / 4.0 for f in states}],
         [{f: rng.integers(-2, 3) / 4.0 for f in actions}],
         [1.0],
@@ -96,12 +97,12 @@ def random_policy(seed: int, variant: Variant, *, thresholds: int = 0) -> TwinPo
     )
 
 
-def model_of(variant: Variant, policy: TwinPolicy, **options: Any) -> lols.Model:
-    return lols.Model(variant.space, policy.compiled(ACTIONS), following(0, False), **options)
+def model_of(variant: Variant, policy: SlowPolicy, **options: Any) -> lols.Model:
+    return lols.Model(variant.space, in_arrays(policy, ACTIONS), following(0, False), **options)
 
 
-def searches(variant: Variant, data: list[lols.Example], policy: TwinPolicy) -> list[Search]:
-    return [Search(variant.space, variant.reference, example, policy, Choices()) for example in data]
+def searches(variant: Variant, data: list[lols.Example], policy: SlowPolicy) -> list[SlowSearch]:
+    return [SlowSearch(variant.space, variant.reference, example, policy, Choices()) for example in data]
 
 
 def paths_of(beams: Beams, index: int) -> list[Path]:
@@ -115,7 +116,7 @@ def assert_same_beams(one: Beams, other: Beams) -> None:
         assert np.array_equal(mine, others)
 
 
-Case = tuple[Variant, list[lols.Example], TwinPolicy, dict[str, Any]]
+Case = tuple[Variant, list[lols.Example], SlowPolicy, dict[str, Any]]
 
 
 @st.composite
@@ -133,7 +134,7 @@ def cases(draw: Any, name: str, *, exact: bool = True) -> Case:
     return variant, draw(data_sets(variant, exact=exact)), policy, options
 
 
-def surprises(search: Search, temperature: float, s: np.ndarray | None = None) -> Iterator[tuple[float, list[int]]]:
+def surprises(search: SlowSearch, temperature: float, s: np.ndarray | None = None) -> Iterator[tuple[float, list[int]]]:
     """Every path from a state, with minus the logarithm of its share among all paths."""
     s = search.begin() if s is None else s
     legal = search.legal(s)
@@ -307,10 +308,12 @@ def walk(stop: list[float], go: list[float], steps: int | None = None) -> tuple[
         encode=lambda obj: lols.Example({"places": obj}),
         sizes=lols.Sizes(state=2, actions=2, features=1, steps=len(stop) if steps is None else steps),
     )
-    policy = TwinPolicy(
+    policy = SlowPolicy(
         [{f[k]: np.array([stop[k], go[k]]) for k in range(len(stop))}], [{}], [1.0], np.zeros((0, 2), np.float32)
     )
-    return lols.Model(space, policy.compiled(2), following(0, False), compiled=False), lols.Examples(space, [len(stop)])
+    return lols.Model(space, in_arrays(policy, 2), following(0, False), compiled=False), lols.Examples(
+        space, [len(stop)]
+    )
 
 
 @pytest.mark.uncompiled

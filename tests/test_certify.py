@@ -11,7 +11,7 @@ from certify_worlds import BLIND, KNOWING, LAZY, SIGHTED, TRAP, sentences
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_space import VARIANTS, random_data
-from twin import Choices, Search, TwinPolicy, weights_by_feature
+from twin import weights_by_feature
 
 import lols
 from lols.algorithms import LOLS
@@ -22,10 +22,11 @@ from lols.certificates.deviations import collect_deviations
 from lols.certificates.fitting import Fit, fit_policy
 from lols.certificates.intervals import Estimate, estimates
 from lols.certificates.training import Training, training_of
-from lols.engine.driver import FusedDriver
+from lols.engine.drivers.fused import FusedDriver
 from lols.errors import ConfigurationError, LolsError
 from lols.examples import Examples
 from lols.learners.settings import LearnerSettings
+from lols.specification import Choices, SlowPolicy, SlowSearch
 from lols.theory.small_worlds import out_reference, world_reference, world_space
 
 # --- the slow twin ----------------------------------------------------------------------------------------------------
@@ -36,8 +37,8 @@ class Twin:
 
     def __init__(self, variant, example, policy):
         shared, single = weights_by_feature(policy)
-        weights = TwinPolicy([shared], [{k: float(v[0]) for k, v in single.items()}], [1.0], policy.code)
-        self.search = Search(variant.space, variant.reference, example, weights, Choices())
+        weights = SlowPolicy([shared], [{k: float(v[0]) for k, v in single.items()}], [1.0], policy.code)
+        self.search = SlowSearch(variant.space, variant.reference, example, weights, Choices())
 
     def learned(self, s):
         return self.search.learner(s, self.search.legal(s), 0, 0)

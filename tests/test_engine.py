@@ -12,12 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_space import ACTIONS, VARIANTS, Variant, all_features, data_sets, in_parts, random_data
-from twin import Choices, Search, TwinLearner, TwinPolicy, collected, weights_by_feature
+from twin import TwinLearner, collected, in_arrays, weights_by_feature
 from twin import train as twin_train
 
 import lols
-from lols.engine.driver import FusedDriver
+from lols.engine.drivers.fused import FusedDriver
 from lols.learners.learner import hadamard_code
+from lols.specification import Choices, SlowPolicy, SlowSearch
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 needs_compiler = pytest.mark.skipif(not JIT, reason="compares with compiled code")
@@ -28,13 +29,13 @@ STRATEGIES = [
 ]
 
 
-def random_policy(seed: int, variant: Variant, *, components: int = 1, thresholds: int = 0) -> TwinPolicy:
+def random_policy(seed: int, variant: Variant, *, components: int = 1, thresholds: int = 0) -> SlowPolicy:
     """Weights that are small multiples of 1/4: sums are exact, and many actions are tied."""
     rng = np.random.default_rng(seed)
     code = hadamard_code(ACTIONS) if thresholds else np.zeros((0, ACTIONS), np.float32)
     width = code.shape[0] * thresholds if thresholds else ACTIONS
     states, actions = all_features(variant)
-    return TwinPolicy(
+    return SlowPolicy(
         [{f: rng.integers(-2, 3, width) / 4.0 for f in states if rng.random() < 0.8} for _ in range(components)],
         [{f: rng.integers(-2, 3) / 4.0 for f in actions} for _ in range(components)],
         [1.0 / components] * components,
@@ -50,7 +51,7 @@ COUNTING = lols.LearnerSettings("hinge", "perceptron")
 def assert_collects_what_the_twin_does(
     variant: Variant,
     data: list[lols.Example],
-    policy: TwinPolicy,
+    policy: SlowPolicy,
     choices: Choices,
     *,
     seed: int = 0,
@@ -75,14 +76,14 @@ def assert_collects_what_the_twin_does(
     passed = 0
     with FusedDriver(variant.space, examples, variant.reference, compiled=compiled) as driver:
         batch = driver.collect(
-            np.arange(n), rounds, policy.compiled(ACTIONS), plan, np.full(n, beta), np.full(n, beta_in)
+            np.arange(n), rounds, in_arrays(policy, ACTIONS), plan, np.full(n, beta), np.full(n, beta_in)
         )
     for b in range(n):
-        search = Search(
+        search = SlowSearch(
             variant.space, variant.reference, data[b], policy, choices,
             seed=seed, number=int(rounds[b]), beta=beta, beta_in=beta_in, learner=twin,
         )  # fmt: skip
-        expected, losses = search.collect()
+        expected, losses = search.lessons()
         passed += sum(example.weight == 0.0 for example in expected)
         assert collected(batch, b) == expected
         assert batch.losses[b].tolist() == (losses if plan.compare else [losses[0], 0.0, 0.0])
@@ -111,7 +112,7 @@ SLACKS = [None, 0.0, 0.25, 0.5]
 @st.composite
 def cases(
     draw: Any, name: str
-) -> tuple[Variant, list[lols.Example], TwinPolicy, Choices, int, lols.LearnerSettings, int]:
+) -> tuple[Variant, list[lols.Example], SlowPolicy, Choices, int, lols.LearnerSettings, int]:
     variant = VARIANTS[name]
     into, out, mix = draw(st.sampled_from(STRATEGIES))
     horizons = [None, 1, 2] if variant.space.cost and out != "none" else [None]
@@ -181,7 +182,7 @@ def test_only_what_the_learner_would_roll_out_is_pruned(name: str, roll_out: str
         with FusedDriver(variant.space, examples, variant.reference) as driver:
             plan = lols.Trainer(variant.space, variant.reference, algorithm=chosen).plan
             every = np.arange(6)
-            batch = driver.collect(every, every, policy.compiled(ACTIONS), plan, np.full(6, beta), np.full(6, beta))
+            batch = driver.collect(every, every, in_arrays(policy, ACTIONS), plan, np.full(6, beta), np.full(6, beta))
         counts[prune, beta] = [len(example.costs) for b in range(6) for example in collected(batch, b)]
     for beta in (0.0, 1.0):
         all_, three, one = (counts[prune, beta] for prune in (None, 3, 1))
@@ -199,13 +200,15 @@ def test_the_best_liked_are_those_of_the_policy_that_rolled_in_and_ties_go_to_th
     root = example.x["root"]
     example.x["next"][root * ACTIONS : root * ACTIONS + ACTIONS] = example.x["next"][root * ACTIONS + 1]
     example.y["teach"][root] = 3
-    policy = TwinPolicy(
+    policy = SlowPolicy(
         [{}], [{}], [1.0], np.zeros((0, ACTIONS), np.float32)
     )  # all actions are tied, the first is taken
     for prune, kept in ((1, {0, 3}), (2, {0, 1, 3}), (3, {0, 1, 2, 3}), (9, {0, 1, 2, 3})):
         plan = lols.Trainer(variant.space, variant.reference, roll_out="learned", prune=prune).plan
         with FusedDriver(variant.space, lols.Examples(variant.space, [example]), variant.reference) as driver:
-            batch = driver.collect(np.arange(1), np.arange(1), policy.compiled(ACTIONS), plan, np.zeros(1), np.zeros(1))
+            batch = driver.collect(
+                np.arange(1), np.arange(1), in_arrays(policy, ACTIONS), plan, np.zeros(1), np.zeros(1)
+            )
         assert set(collected(batch, 0)[0].costs) == kept
 
 
@@ -254,7 +257,7 @@ def test_slack_passes_over_nothing_where_the_policy_was_not_asked() -> None:
 # --- training ---------------------------------------------------------------------------------------------------------
 
 
-def assert_same_weights(model: lols.Model, expected: TwinPolicy, *, rtol: float = 1e-6) -> None:
+def assert_same_weights(model: lols.Model, expected: SlowPolicy, *, rtol: float = 1e-6) -> None:
     for component in range(len(expected.shared)):
         shared, single = weights_by_feature(model.policy, component)
         wanted = {f: w for f, w in expected.shared[component].items() if np.any(w)}
@@ -431,7 +434,7 @@ def test_the_number_of_threads_is_not_part_of_the_result(name: str, algorithm: s
 def test_what_is_collected_does_not_depend_on_the_order_of_the_batch(name: str) -> None:
     variant = VARIANTS[name]
     data = random_data(13, variant, count=6)
-    policy = random_policy(13, variant).compiled(ACTIONS)
+    policy = in_arrays(random_policy(13, variant), ACTIONS)
     plan = lols.Trainer(variant.space, variant.reference, ties="random").plan
     half = np.full(6, 0.5)
     with FusedDriver(variant.space, lols.Examples(variant.space, data), variant.reference) as driver:
@@ -454,7 +457,7 @@ def test_what_is_collected_does_not_depend_on_the_order_of_the_batch(name: str) 
 def test_a_batch_leaves_nothing_behind_in_the_memory_of_the_next(name: str, options: dict[str, Any]) -> None:
     variant = VARIANTS[name]
     examples = lols.Examples(variant.space, random_data(19, variant, count=6, depth=5, nodes=12))
-    policy, half, every = random_policy(19, variant).compiled(ACTIONS), np.full(6, 0.5), np.arange(6)
+    policy, half, every = in_arrays(random_policy(19, variant), ACTIONS), np.full(6, 0.5), np.arange(6)
     whole, some = (lols.Trainer(variant.space, variant.reference, **o).plan for o in ({}, options))
     with FusedDriver(variant.space, examples, variant.reference) as driver:
         fresh = driver.collect(every, every, policy, some, half, half)
@@ -463,13 +466,13 @@ def test_a_batch_leaves_nothing_behind_in_the_memory_of_the_next(name: str, opti
         again = driver.collect(every, every, policy, some, half, half)
     assert [collected(again, b) for b in range(6)] == expected
     assert any(example.weight == 0.0 for one in expected for example in one)
-    slots = again.slots
+    lessons, slots = again.lessons, again.lessons.slots
     for b in range(6):
-        used = slice(again.first[b], again.first[b] + again.filled[b])
+        used = slice(lessons.first[b], lessons.first[b] + lessons.filled[b])
         empty = slots.start[used] == slots.stop[used]
         assert empty[slots.weight[used] == 0.0].all()
         # What a learner makes room for: the features of a round lie together, up to the end of its last state.
-        assert slots.stop[used][-1] - again.first_feature[b] == (slots.stop - slots.start)[used].sum()
+        assert slots.stop[used][-1] - slots.start[used][0] == (slots.stop - slots.start)[used].sum()
 
 
 # --- seeds ------------------------------------------------------------------------------------------------------------

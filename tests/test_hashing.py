@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-import lols.engine.dual  # noqa: F401  (registers the compiled twins)
+import lols.engine.compile.backend  # noqa: F401  (registers the compiled twins)
 from lols.features import FeatureBuffer, ItemBuffer, emit, feature, feature_buffer, item_buffer, look, uniform
 from lols.hashing import mix, spread, unit
 

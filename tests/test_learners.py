@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_space import VARIANTS, random_data
-from twin import CostSensitiveExample, TwinLearner, batch_of, votes, weights_by_feature
+from twin import TwinLearner, lessons_of, weights_by_feature
 
 import lols
 from lols.engine.table import lookup
@@ -21,13 +21,14 @@ from lols.features import emit, feature
 from lols.learners.learner import Learner, hadamard_code
 from lols.learners.settings import DEFAULT_RATES, LearnerSettings
 from lols.learners.updates import invariant_step
+from lols.specification import Lesson, votes
 from lols.worlds import tagging_data, tagging_references, tagging_space
 
 ACTIONS = 4
 PAIRS = sorted(DEFAULT_RATES)
 BY_ACTION = [(r, u) for r, u in PAIRS if r != "secoc" and u != "ridge"]
 EXACT = ("gd", "perceptron", "adagrad")
-Rounds = list[list[CostSensitiveExample]]
+Rounds = list[list[Lesson]]
 
 
 def named(pairs: list[tuple[str, str]]) -> Any:
@@ -55,7 +56,7 @@ def random_rounds(
             weight = float(np.float32(rng.uniform(0.3, 3.0))) if weighted else 1.0
             own = {a: some(1, 5, 2) for a in legal} if by_action else {}
             prices = {a: float(c) for a, c in zip(legal, costs, strict=True)}
-            states.append(CostSensitiveExample(some(0, features, min(4, features)), prices, weight, own))
+            states.append(Lesson(some(0, features, min(4, features)), prices, weight, own))
         made.append(states)
     return made
 
@@ -80,7 +81,7 @@ def make(reduction: str, update: str, *, by_action: bool = False, **settings: An
 def taught(rounds: Rounds, reduction: str, update: str, **settings: Any) -> Learner:
     learner, _ = make(reduction, update, **settings)
     for one in rounds:
-        learner.learn(batch_of([one], ACTIONS))
+        learner.learn(lessons_of([one], ACTIONS))
     return learner
 
 
@@ -94,7 +95,7 @@ def assert_weights_equal(policy: Any, twin: Any, *, exact: bool) -> None:
                 np.testing.assert_allclose(mine, other, rtol=1e-3, atol=1e-4)
 
 
-def predicted(policy: Any, example: CostSensitiveExample, component: int = 0) -> np.ndarray:
+def predicted(policy: Any, example: Lesson, component: int = 0) -> np.ndarray:
     """Predicted costs of all actions, features one by one."""
     columns = np.zeros(policy.stack.shape[2])
     for identity, value in example.features:
@@ -119,7 +120,7 @@ def test_every_reduction_and_update_learns_what_its_twin_does(
 ) -> None:
     learner, twin = make(reduction, update, margin=margin)
     for one in random_rounds(seed):
-        learner.learn(batch_of([one], ACTIONS))
+        learner.learn(lessons_of([one], ACTIONS))
         twin.learn_round(one)
     assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
 
@@ -130,7 +131,7 @@ def test_every_reduction_and_update_learns_what_its_twin_does(
 def test_actions_with_features_of_their_own_are_learned_as_by_the_twin(reduction: str, update: str, seed: int) -> None:
     learner, twin = make(reduction, update, by_action=True)
     for one in random_rounds(seed, by_action=True):
-        learner.learn(batch_of([one], ACTIONS))
+        learner.learn(lessons_of([one], ACTIONS))
         twin.learn_round(one)
     assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
 
@@ -142,7 +143,7 @@ def test_plain_python_learns_what_the_twin_does(reduction: str, update: str) -> 
         learner, twin = make(reduction, update)
         learner.compiled = compiled
         for one in random_rounds(5):
-            learner.learn(batch_of([one], ACTIONS))
+            learner.learn(lessons_of([one], ACTIONS))
             twin.learn_round(one)
         assert_weights_equal(learner.policy(), twin.policy(), exact=update in EXACT)
 
@@ -155,7 +156,7 @@ def test_the_averaged_policy_is_the_mean_over_rounds(reduction: str, update: str
     learner, _ = make(reduction, update)
     total: dict[int, np.ndarray] = {}
     for one in rounds:
-        learner.learn(batch_of([one], ACTIONS))
+        learner.learn(lessons_of([one], ACTIONS))
         for identity, row in weights_by_feature(learner.policy())[0].items():
             total[identity] = total.get(identity, 0.0) + row.astype(np.float64)
     average = weights_by_feature(learner.policy(averaged=True))[0]
@@ -167,7 +168,7 @@ def test_the_averaged_policy_is_the_mean_over_rounds(reduction: str, update: str
 def test_a_batch_is_learned_like_its_rounds_one_after_the_other(reduction: str, update: str) -> None:
     rounds = random_rounds(6)
     whole, _ = make(reduction, update)
-    whole.learn(batch_of(rounds, ACTIONS))
+    whole.learn(lessons_of(rounds, ACTIONS))
     parts = taught(rounds, reduction, update)
     for mine, other in zip(whole.state().values(), parts.state().values(), strict=True):
         assert np.array_equal(mine, other)
@@ -182,7 +183,7 @@ def test_a_separable_problem_is_learned_without_error(reduction: str, update: st
     truth = rng.integers(0, ACTIONS, 40)
     rounds = [
         [
-            CostSensitiveExample(
+            Lesson(
                 [(feature(0, int(c)), 1.0), (feature(1, int(rng.integers(3))), 0.5), (feature(2), 1.0)],
                 {a: float(a != c) for a in range(ACTIONS)},
             )
@@ -191,7 +192,7 @@ def test_a_separable_problem_is_learned_without_error(reduction: str, update: st
     ]
     learner, _ = make(reduction, update, rate=0.3 if update == "gd" else None)
     for _ in range(12):
-        learner.learn(batch_of(rounds, ACTIONS))
+        learner.learn(lessons_of(rounds, ACTIONS))
     for policy in (learner.policy(), learner.policy(averaged=True)):
         assert [int(np.argmin(predicted(policy, one[0]))) for one in rounds] == truth.tolist()
 
@@ -220,10 +221,7 @@ def test_nag_does_not_mind_the_scale_of_a_feature(reduction: str, by_action: boo
         return [(f, v * stretched.get(f, 1.0)) for f, v in seen]
 
     others = [
-        [
-            CostSensitiveExample(scaled(e.features), e.costs, e.weight, {a: scaled(f) for a, f in e.by_action.items()})
-            for e in one
-        ]
+        [Lesson(scaled(e.features), e.costs, e.weight, {a: scaled(f) for a, f in e.by_action.items()}) for e in one]
         for one in rounds
     ]
     one, two = (taught(r, reduction, "nag", by_action=by_action).policy() for r in (rounds, others))
@@ -244,7 +242,7 @@ def test_an_importance_weight_is_worth_as_many_small_steps(r: float, first: floa
 def test_more_important_examples_are_fitted_more_closely_but_never_beyond() -> None:
     fits = []
     for weight in (0.25, 1.0, 4.0, 16.0, 1000.0):
-        example = CostSensitiveExample([(7, 1.5), (8, -0.5)], {0: 0.0, 1: 1.0}, weight)
+        example = Lesson([(7, 1.5), (8, -0.5)], {0: 0.0, 1: 1.0}, weight)
         fits.append(predicted(taught([[example]], "csoaa", "nag").policy(), example)[1])
     assert fits == sorted(fits)
     assert fits[0] < 0.9
@@ -346,7 +344,7 @@ def test_a_learner_goes_on_from_its_state_bit_for_bit(reduction: str, update: st
     second.load(first.state())
     for learner in (first, second):
         for one in rounds[6:]:
-            learner.learn(batch_of([one], ACTIONS))
+            learner.learn(lessons_of([one], ACTIONS))
     mine, other = first.state(), second.state()
     assert mine.keys() == other.keys()
     for name in mine:
@@ -358,7 +356,7 @@ def test_a_state_is_not_touched_by_later_learning() -> None:
     learner = taught(rounds[:6], "csoaa", "nag")
     state = learner.state()
     before = {name: array.copy() for name, array in state.items()}
-    learner.learn(batch_of(rounds[6:], ACTIONS))
+    learner.learn(lessons_of(rounds[6:], ACTIONS))
     for name in state:
         assert np.array_equal(state[name], before[name]), name
 
@@ -390,7 +388,7 @@ def test_merging_averages_weights_and_averages_over_the_union_of_features(update
     state = merged.state()
     for identity, row in zip(state["shared.features"].tolist(), state["shared.squares"], strict=True):
         np.testing.assert_allclose(row, sum(s.get(identity, np.zeros(ACTIONS)) for s in squares), rtol=1e-5)
-    merged.learn(batch_of(random_rounds(14, by_action=by_action), ACTIONS))
+    merged.learn(lessons_of(random_rounds(14, by_action=by_action), ACTIONS))
 
 
 def test_merging_with_a_learner_that_has_seen_nothing_changes_no_policy() -> None:
@@ -441,7 +439,7 @@ def test_features_beyond_the_limit_are_dropped_and_counted(reduction: str, updat
     rounds = random_rounds(18, count=10)
     learner, twin = make(reduction, update, max_features=3)
     for one in rounds:
-        learner.learn(batch_of([one], ACTIONS))
+        learner.learn(lessons_of([one], ACTIONS))
         twin.learn_round(one)
     if reduction != "hinge":  # which asks for a feature's weights only where they change
         known: list[int] = []
@@ -459,7 +457,7 @@ def test_features_beyond_the_limit_are_dropped_and_counted(reduction: str, updat
 def test_features_of_actions_beyond_the_limit_are_dropped_and_counted(reduction: str, update: str) -> None:
     learner, twin = make(reduction, update, by_action=True, max_features=2)
     for one in random_rounds(20, count=10, by_action=True):
-        learner.learn(batch_of([one], ACTIONS))
+        learner.learn(lessons_of([one], ACTIONS))
         twin.learn_round(one)
     assert learner.report()["dropped"] == twin.dropped > 0
     for bank in ("shared", "single"):
@@ -469,19 +467,19 @@ def test_features_of_actions_beyond_the_limit_are_dropped_and_counted(reduction:
 
 @named([("hinge", update) for update in EXACT])
 def test_the_hinge_gives_a_feature_weights_only_when_they_change(reduction: str, update: str) -> None:
-    def state(cheap: int, *features: int, legal: int = 2) -> CostSensitiveExample:
-        return CostSensitiveExample([(f, 4.0) for f in features], {a: float(a != cheap) for a in range(legal)})
+    def state(cheap: int, *features: int, legal: int = 2) -> Lesson:
+        return Lesson([(f, 4.0) for f in features], {a: float(a != cheap) for a in range(legal)})
 
     learner, _ = make(reduction, update, rate=1.0)
     for example, known in (
-        (CostSensitiveExample([(1, 4.0)], {0: 1.0, 1: 1.0}), []),  # nothing is better
+        (Lesson([(1, 4.0)], {0: 1.0, 1: 1.0}), []),  # nothing is better
         (state(0, 2, legal=1), []),  # nothing is worse
         (state(0, 3, 4), [3, 4]),
         (state(0, 3, 5), [3, 4]),  # right by the margin
         (state(1, 3, 5), [3, 4, 5]),
-        (CostSensitiveExample([(6, 4.0)], {0: 0.0, 1: 1.0}, 0.0), [3, 4, 5]),  # not to be learned from
+        (Lesson([(6, 4.0)], {0: 0.0, 1: 1.0}, 0.0), [3, 4, 5]),  # not to be learned from
     ):
-        learner.learn(batch_of([[example]], ACTIONS))
+        learner.learn(lessons_of([[example]], ACTIONS))
         assert learner.state()["shared.features"].tolist() == known
         assert learner.report()["features"] == len(known)
         assert learner.policy(averaged=True).stack.shape[1] == max(len(known), 1)
@@ -489,9 +487,7 @@ def test_the_hinge_gives_a_feature_weights_only_when_they_change(reduction: str,
 
 
 def test_a_dropped_feature_of_an_action_counts_once() -> None:
-    example = CostSensitiveExample(
-        [(1, 1.0)], {0: 0.0, 1: 1.0}, 1.0, {0: [(5, 1.0), (6, 1.0)], 1: [(5, 1.0), (7, 1.0)]}
-    )
+    example = Lesson([(1, 1.0)], {0: 0.0, 1: 1.0}, 1.0, {0: [(5, 1.0), (6, 1.0)], 1: [(5, 1.0), (7, 1.0)]})
     for reduction, update in BY_ACTION:
         learner = taught([[example]], reduction, update, by_action=True, max_features=1)
         assert learner.report()["dropped"] == 2, (reduction, update)
@@ -518,7 +514,7 @@ def test_the_report_counts_what_is_held(reduction: str, update: str) -> None:
         rounds = random_rounds(19, count=count, features=16 if update == "ridge" else 600)
         learner, twin = make(reduction, update)
         for one in rounds:
-            learner.learn(batch_of([one], ACTIONS))
+            learner.learn(lessons_of([one], ACTIONS))
             twin.learn_round(one)
         report = learner.report()
         seen = {f for one in rounds for e in one for f, _ in e.features}

@@ -10,19 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_space import ACTIONS, VARIANTS, Variant, data_sets, random_data
 from test_engine import STRATEGIES, cases, random_policy
-from twin import Choices, Search, TwinLearner, TwinPolicy, collected
+from twin import TwinLearner, collected, in_arrays
 
 import lols
-from lols.engine import lockstep, states
-from lols.engine.driver import FusedDriver
-from lols.engine.lockstep import LockStepDriver
+from lols.engine import states
+from lols.engine.drivers import lock_step
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.lock_step import LockStepDriver
 from lols.policies import LinearPolicy, States
+from lols.specification import Choices, SlowPolicy, SlowSearch
 
 
 class FlatPolicy:
     """The twin's policy under the protocol, with nothing but the features that the states show."""
 
-    def __init__(self, twin: TwinPolicy, batch: int | None = None):
+    def __init__(self, twin: SlowPolicy, batch: int | None = None):
         self.twin, self.random, self.sizes = twin, len(twin.chances) > 1, []
         if batch is not None:
             self.batch = batch
@@ -31,12 +33,12 @@ class FlatPolicy:
         self.sizes.append(len(states))
         made = np.zeros((len(states), states.actions))
         for i in range(len(states)):
-            component = Search.component(self, int(states.draws[i])) if self.random else 0  # type: ignore[arg-type]
+            component = SlowSearch.component(self, int(states.draws[i])) if self.random else 0  # type: ignore[arg-type]
             made[i] = self.twin.costs(component, shown(states, i), shown_by_action(states, i), states.actions)
         return made
 
     @property
-    def policy(self) -> TwinPolicy:
+    def policy(self) -> SlowPolicy:
         return self.twin
 
     def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:
@@ -73,10 +75,10 @@ def batch_of(driver: FusedDriver, policy: Any, plan: Any, beta: float = 0.5, bet
 
 
 def assert_same_batches(one: Any, other: Any) -> None:
-    for b in range(one.example.size):
+    for b in range(one.lessons.example.size):
         assert collected(one, b) == collected(other, b)
     assert one.losses.tolist() == other.losses.tolist()
-    assert one.filled.tolist() == other.filled.tolist()
+    assert one.lessons.filled.tolist() == other.lessons.filled.tolist()
 
 
 # --- what is collected ------------------------------------------------------------------------------------------------
@@ -96,7 +98,7 @@ def test_cost_vectors_features_weights_and_losses_equal_the_twins(name: str, dat
     twin = TwinLearner("hinge", learner.update, 1.0, ACTIONS, margin=learner.margin, slack=learner.slack)
     for b, example in enumerate(examples):
         how: dict[str, Any] = {"seed": seed, "number": b + 7, "beta": beta, "beta_in": beta_in, "learner": twin}
-        expected, losses = Search(variant.space, variant.reference, example, policy, choices, **how).collect()
+        expected, losses = SlowSearch(variant.space, variant.reference, example, policy, choices, **how).lessons()
         assert collected(batch, b) == expected
         assert batch.losses[b].tolist() == (losses if plan.compare else [losses[0], 0.0, 0.0])
 
@@ -114,7 +116,7 @@ def test_compiled_code_collects_what_the_fused_driver_does(name: str) -> None:
         plan = lols.Trainer(variant.space, variant.reference, seed=number, **choices.options()).plan
         plan = plan._replace(compare=mix != "step")
         for components in (1, 3):
-            policy = random_policy(number, variant, components=components).compiled(ACTIONS)
+            policy = in_arrays(random_policy(number, variant, components=components), ACTIONS)
             linear = LinearPolicy(variant.space, weights=policy)
             assert_same_batches(batch_of(lock, linear, plan), batch_of(fused, policy, plan))
 
@@ -123,9 +125,9 @@ def test_little_memory_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     variant = VARIANTS["full"]
     data, policy = random_data(8, variant, count=6, depth=5, nodes=12), random_policy(8, variant)
     plan = lols.Trainer(variant.space, variant.reference, roll_out="learned").plan
-    expected = batch_of(drivers(variant, data)[0], policy.compiled(ACTIONS), plan)
+    expected = batch_of(drivers(variant, data)[0], in_arrays(policy, ACTIONS), plan)
     for orders in (1, 8, 64):
-        monkeypatch.setattr(lockstep, "MOST_ORDERS", orders)
+        monkeypatch.setattr(lock_step, "MOST_PENDING", orders)
         for room in (1, 1000, 1 << 20):
             assert_same_batches(batch_of(drivers(variant, data, room=room)[1], FlatPolicy(policy), plan), expected)
 
@@ -174,9 +176,9 @@ def test_what_is_learned_from_is_what_the_roll_in_saw(name: str, compiled: bool)
         lesson, costs, weights = driver.lesson(batch_of(driver, FlatPolicy(policy), trainer.plan))
         at = 0
         for b, example in enumerate(data):
-            search = Search(variant.space, variant.reference, example, policy, choices, number=b + 7)
+            search = SlowSearch(variant.space, variant.reference, example, policy, choices, number=b + 7)
             roll_in = search.roll_in()[0]
-            for t, learned in enumerate(search.collect()[0]):
+            for t, learned in enumerate(search.lessons()[0]):
                 if learned.weight == 0.0:
                     continue
                 assert lesson.example[at] == b
@@ -305,7 +307,7 @@ def test_predictions_are_those_of_the_fused_driver(name: str, components: int) -
         if compiled and name != "closed":
             continue
         plan = lols.Trainer(variant.space, variant.reference, ties=ties).plan
-        policy = random_policy(14, variant, components=components).compiled(ACTIONS)
+        policy = in_arrays(random_policy(14, variant, components=components), ACTIONS)
         fused, lock = drivers(variant, data, compiled, room=2000)
         own = LinearPolicy(variant.space, weights=policy, compiled=compiled)
         one, other = fused.predict(policy, plan, scores=True), lock.predict(own, plan, scores=True)

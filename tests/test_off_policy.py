@@ -26,7 +26,7 @@ from off_policy_world import (
     policy_of,
 )
 from random_space import VARIANTS, Variant, all_features, random_data
-from twin import Choices, Search, TwinPolicy
+from twin import in_arrays
 
 import lols
 from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
@@ -43,6 +43,7 @@ from lols.errors import ConfigurationError, LolsError, SpaceError
 from lols.hashing import mix, unit
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
+from lols.specification import Choices, SlowPolicy, SlowSearch
 
 
 @pytest.fixture(scope="module")
@@ -65,12 +66,12 @@ def spread(found: list[Evaluated], name: str) -> float:
 # --- kernels against the twin -----------------------------------------------------------------------------------------
 
 
-def random_policy(seed: int, variant: Variant, components: int, thresholds: int) -> TwinPolicy:
+def random_policy(seed: int, variant: Variant, components: int, thresholds: int) -> SlowPolicy:
     rng = np.random.default_rng(seed)
     states, actions = all_features(variant)
     code = rng.integers(0, 2, (3 if thresholds else 0, 4)).astype(np.float32)
     width = code.shape[0] * thresholds if thresholds else 4
-    return TwinPolicy(
+    return SlowPolicy(
         [{k: rng.integers(-8, 9, width) / 4.0 for k in states} for _ in range(components)],
         [{k: int(rng.integers(-8, 9)) / 4.0 for k in actions} for _ in range(components)],
         [1 / components] * components,
@@ -83,8 +84,8 @@ def same_as_twin(variant: Variant, seed: int, components: int, thresholds: int, 
     rng = np.random.default_rng(seed)
     data = random_data(seed, variant, count=3)
     policy = random_policy(seed, variant, components, thresholds)
-    given_policy = policy.compiled(4)
-    searches = [Search(variant.space, variant.reference, example, policy, Choices()) for example in data]
+    given_policy = in_arrays(policy, 4)
+    searches = [SlowSearch(variant.space, variant.reference, example, policy, Choices()) for example in data]
     paths = []
     for search in searches:
         states, trail, s = [], [], search.begin()
@@ -95,13 +96,13 @@ def same_as_twin(variant: Variant, seed: int, components: int, thresholds: int, 
         paths.append((states, trail))
     follower = Follower(variant.space, given_policy, epsilon, compiled=compiled)
     made = follower([7, 8, 9], data, [np.array(trail, np.int32) for _, trail in paths])
-    batch, slots = made.batch, made.batch.slots
-    costs = costs_in(batch, given_policy, made.legal, compiled=compiled)
-    again = target_in(batch, given_policy, made.legal, epsilon, compiled=compiled)
+    lessons, slots = made.lessons, made.lessons.slots
+    costs = costs_in(lessons, given_policy, compiled=compiled)
+    again = target_in(lessons, given_policy, made.legal, epsilon, compiled=compiled)
     for b, (search, (states, trail)) in enumerate(zip(searches, paths, strict=True)):
-        assert batch.filled[b] == len(trail)
+        assert lessons.filled[b] == len(trail)
         for t, (s, a) in enumerate(zip(states, trail, strict=True)):
-            slot, legal = batch.first[b] + t, search.legal(s)
+            slot, legal = lessons.first[b] + t, search.legal(s)
             for found, share in ((made.target, epsilon / data[b].x["depth"]), (again, epsilon)):
                 expected = np.zeros(4)
                 for c in range(components):

@@ -11,7 +11,7 @@ import pytest
 from tagger_data import columns, conllu, sentences, spans
 
 import lols.engine.memory
-import lols.engine.scoring
+import lols.engine.policy
 import lols.estimators.tagger_session
 import lols.tasks.encoding
 from lols import Tagger
@@ -87,7 +87,7 @@ def test_further_columns_go_on_from_piece_to_piece(tmp_path: Path) -> None:
 def test_strings_that_came_before_cost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     tagger = Tagger(passes=1, progress=False, templates=["word", "suffix2[-1]"]).fit(*sentences(20))
     tagger.model_.compiled = False
-    calls, lookup = Counter[str](), lols.engine.scoring.lookup
+    calls, lookup = Counter[str](), lols.engine.policy.lookup
     values = lols.tasks.encoding.attribute_values
 
     def counted_lookup(table: Any, identity: int) -> int:
@@ -98,7 +98,7 @@ def test_strings_that_came_before_cost_nothing(monkeypatch: pytest.MonkeyPatch) 
         calls["strings"] += texts.begin.size
         return values(texts, wanted)
 
-    monkeypatch.setattr(lols.engine.scoring, "lookup", counted_lookup)
+    monkeypatch.setattr(lols.engine.policy, "lookup", counted_lookup)
     monkeypatch.setattr(lols.tasks.encoding, "attribute_values", counted_values)
     piece = [["the", "dog", "barks"], ["a", "dog"]]
     session_predicts(tagger, [piece])

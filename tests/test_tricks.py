@@ -15,8 +15,8 @@ from random_space import ACTIONS, VARIANTS, Variant, data_sets, in_parts, random
 
 import lols
 import lols.engine.memory
-import lols.engine.scoring
-from lols.engine.driver import FusedDriver
+import lols.engine.policy
+from lols.engine.drivers.fused import FusedDriver
 from lols.learners.learner import Learner
 from lols.trainer import TRICKS
 from lols.worlds import tagging_data, tagging_references, tagging_space
@@ -168,7 +168,7 @@ def test_a_cache_that_is_too_small_gives_what_none_gives(
 
 def lookups(monkeypatch: pytest.MonkeyPatch, data: lols.Examples, policy: Any, batches: Any, **tricks: bool) -> int:
     """How often weights are looked up while a policy goes through batches of examples."""
-    variant, calls, found = VARIANTS["full"], Counter[str](), lols.engine.scoring.lookup
+    variant, calls, found = VARIANTS["full"], Counter[str](), lols.engine.policy.lookup
 
     def lookup(table: Any, identity: int) -> int:
         calls["lookup"] += 1
@@ -179,7 +179,7 @@ def lookups(monkeypatch: pytest.MonkeyPatch, data: lols.Examples, policy: Any, b
         monkeypatch.context() as patched,
         FusedDriver(variant.space, data, variant.reference, compiled=False) as driver,
     ):
-        patched.setattr(lols.engine.scoring, "lookup", lookup)
+        patched.setattr(lols.engine.policy, "lookup", lookup)
         for batch in batches:
             half = np.full(len(batch), 0.5)
             driver.collect(np.array(batch), np.array(batch), policy, plan, half, half)
@@ -282,13 +282,13 @@ def test_closed_form_costs_need_no_roll_out() -> None:
 
 def test_an_item_is_scored_once_per_example(monkeypatch: pytest.MonkeyPatch) -> None:
     variant, calls = VARIANTS["full"], Counter[str]()
-    found = lols.engine.scoring.lookup
+    found = lols.engine.policy.lookup
 
     def lookup(table: Any, identity: int) -> int:
         calls["lookup"] += 1
         return found(table, identity)
 
-    monkeypatch.setattr(lols.engine.scoring, "lookup", lookup)
+    monkeypatch.setattr(lols.engine.policy, "lookup", lookup)
     looked = {}
     for off in (None, "cache_items"):
         work(variant, off, roll_out="learned")

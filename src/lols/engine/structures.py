@@ -216,9 +216,7 @@ class Scratch(Struct):
     deviation: np.ndarray
     legal: np.ndarray
     there: np.ndarray  # legal actions of a roll-out's state
-    predicted: (
-        np.ndarray
-    )  # [step, action]: costs predicted by the policy that rolled in; NaN where it was not asked
+    predicted: np.ndarray  # [step, action]: costs predicted by the policy that rolled in; NaN where it was not asked
     predicted_bits: np.ndarray  # the same memory as integers
     values: np.ndarray  # evaluated costs, by action
     value_bits: np.ndarray  # the same memory as integers

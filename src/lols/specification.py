@@ -1,0 +1,421 @@
+"""The whole algorithm, slow and obvious: learning to search written from the paper, with nothing fast in it.
+
+Roll-outs are recursive, states are copied whole, weights live in dictionaries; nothing is merged, reused, cached or
+known in closed form. The compiled engine must make the very same lessons of an example, which is what the tests
+compare. To read it, begin with `learn_to_search` (Algorithm 1) and `SlowSearch.lessons` (its lines 3 to 13).
+
+Random numbers are hashes of where they are used, so that the engine's coins can be tossed again here. With `mix` and
+`unit` of `lols.hashing`, and purposes (in capitals) numbered in `lols.engine.structures`:
+
+    round       mix(mix(seed, 0x1015), round)
+    roll-in     stream = mix(mix(round, ROLL_IN), t); its coin: COIN, teacher: TEACHER, component: COMPONENT, ties: TIE
+    deviations  stream = mix(mix(round, COIN), t), shared by the deviations at the state of step t, or each its own with
+                mix="rollout": mix(mix(mix(round, COIN), t), a)
+    their coin  mix(stream, -1); with mix="example", of the stream mix(round, COIN)
+    roll-out    draw = mix(stream, n) at its n-th step; coin: COMPONENT, component and teacher: TEACHER, ties: TIE
+    sampling    mix(mix(round, SAMPLE_STEP), t); mix(mix(round, SAMPLE_ACTION), t), and of it TEACHER or the action;
+                pruning asks the same TEACHER
+    no roll-out mix(mix(round, TEACHER), t): the teacher's
+    comparison  mix(round, COMPARE): which of the sampled states
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from lols.engine.structures import (
+    COIN,
+    COMPARE,
+    COMPONENT,
+    ROLL_IN,
+    SAMPLE_ACTION,
+    SAMPLE_STEP,
+    TEACHER,
+    TIE,
+)
+from lols.features import feature_buffer, item_buffer
+from lols.hashing import mix, unit
+from lols.space import Example, Reference, SearchSpace
+
+__all__ = ["Choices", "Lesson", "SlowPolicy", "SlowSearch", "learn_to_search"]
+
+Features = list[tuple[int, float]]
+
+
+@dataclass
+class Lesson:
+    """What is learned from one state."""
+
+    features: Features
+    costs: dict[int, float]
+    weight: float = 1.0
+    by_action: dict[int, Features] = field(default_factory=dict)
+
+
+NOT_LEARNED = Lesson([], {}, 0.0)
+
+
+@dataclass(kw_only=True)
+class Choices:
+    """The schematic, in the words of `lols.Algorithm`."""
+
+    roll_in: str = "learned"
+    roll_out: str = "mixture"
+    mix: str = "state"
+    ties: str = "first"
+    beta: float | str = 0.5
+    beta_in: float | None = None
+    horizon: int | None = None
+    sample_steps: int | None = None
+    sample_actions: int | None = None
+    prune: int | None = None
+
+    def options(self) -> dict[str, Any]:
+        """The same as options of `lols.Trainer`; those that have no effect are left out."""
+        made = dict(vars(self))
+        if self.roll_out != "mixture":
+            del made["mix"]
+            if self.roll_in != "mixture" or self.beta_in is not None:
+                del made["beta"]
+        if self.roll_out == "none":
+            del made["horizon"]
+        if self.roll_out in ("none", "reference"):
+            del made["prune"]
+        if self.roll_in != "mixture":
+            del made["beta_in"]
+        return made
+
+
+# --- Algorithm 1 ------------------------------------------------------------------------------------------------------
+
+
+def learn_to_search(
+    space: SearchSpace, reference: Reference, data: Sequence[Example], choices: Choices, learner: Any, *, seed: int = 0
+) -> SlowPolicy:
+    """Algorithm 1 of the paper: one pass over the data.
+
+    The learner has `policy()`, what it knows now; `learn_round(lessons)`, one update; and `policy(averaged=True)`.
+    """
+    for i, example in enumerate(data):  # line 2
+        search = SlowSearch(space, reference, example, learner.policy(), choices, seed=seed, number=i, learner=learner)
+        lessons, _ = search.lessons()  # lines 3 to 13: Γ
+        learner.learn_round(lessons)  # line 14: the update
+    policy: SlowPolicy = learner.policy(averaged=True)  # line 16: the average policy
+    return policy
+
+
+# --- the policy -------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class SlowPolicy:
+    """Weights by feature, for each component one dictionary; a component is drawn at each state by its chance."""
+
+    shared: list[dict[int, np.ndarray]]
+    single: list[dict[int, float]]
+    chances: list[float]
+    code: np.ndarray
+    thresholds: int = 0
+
+    def costs(self, component: int, features: Features, by_action: dict[int, Features], actions: int) -> list[float]:
+        """The predicted cost of every action."""
+        width = self.code.shape[0] * self.thresholds if self.thresholds else actions
+        columns = np.zeros(width)
+        for identity, value in features:
+            columns = columns + value * self.shared[component].get(identity, np.zeros(width))
+        made = votes(self.code, self.thresholds, columns) if self.thresholds else columns.tolist()
+        for a, shown in by_action.items():
+            made[a] += sum(value * float(self.single[component].get(identity, 0.0)) for identity, value in shown)
+        return made
+
+
+def votes(code: np.ndarray, thresholds: int, columns: np.ndarray) -> list[float]:
+    """SECOC: a subset of the actions saves the share of its thresholds that are passed, its complement the rest."""
+    made = [0.0] * code.shape[1]
+    for subset in range(code.shape[0]):
+        passed = sum(columns[subset * thresholds + h] > 0 for h in range(thresholds)) / thresholds
+        for a in range(code.shape[1]):
+            made[a] += 1 - passed if code[subset, a] else passed
+    return made
+
+
+def cheapest(costs: Sequence[float], among: Iterable[int], ties: str, stream: int) -> int:
+    """The action of least cost; among equals the first, or one kept at random as they come by."""
+    among = sorted(among)
+    least = min(costs[a] for a in among)
+    equal = [a for a in among if costs[a] == least]
+    chosen = equal[0]
+    if ties == "random":
+        for seen, a in enumerate(equal, start=1):
+            if unit(mix(stream, a)) * seen < 1.0:
+                chosen = a
+    return chosen
+
+
+# --- the schematic ----------------------------------------------------------------------------------------------------
+
+
+class SlowSearch:
+    """One example under one policy: Algorithm 1, lines 3 to 11."""
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        reference: Reference,
+        example: Example,
+        policy: SlowPolicy,
+        choices: Choices,
+        *,
+        seed: int = 0,
+        number: int = 0,
+        beta: float = 0.5,
+        beta_in: float = 0.5,
+        learner: Any = None,
+    ):
+        self.space, self.reference, self.policy, self.choices = space, reference, policy, choices
+        self.passes_over = learner.passes_over if learner is not None else lambda costs, predicted: False
+        self.x, self.y = SimpleNamespace(**example.x), SimpleNamespace(**(example.y or {}))
+        self.items = example.items or []
+        self.beta, self.beta_in = beta, beta_in
+        self.prune = choices.options().get("prune")
+        self.round = mix(mix(seed, 0x1015), number)
+        self.actions = space.sizes.actions
+        self.state = SimpleNamespace(x=self.x, size=_size(space.sizes.state, self.x))
+
+    # the space, with copies
+
+    def begin(self) -> np.ndarray:
+        s = np.zeros(self.state.size, np.int32)
+        self.space.start(self.x, s)
+        return s
+
+    def legal(self, s: np.ndarray) -> list[int]:
+        legal = np.zeros(self.actions, bool)
+        self.space.actions(self.x, s.copy(), legal)
+        return np.flatnonzero(legal).tolist()
+
+    def after(self, s: np.ndarray, a: int) -> np.ndarray:
+        reached = s.copy()
+        self.space.step(self.x, reached, a)
+        return reached
+
+    def price(self, s: np.ndarray, a: int) -> float:
+        return float(self.space.cost(self.x, self.y, s.copy(), a)) if self.space.cost else 0.0
+
+    def loss(self, s: np.ndarray) -> float:
+        return float(self.space.loss(self.x, self.y, s.copy()))
+
+    def features(self, s: np.ndarray) -> Features:
+        made: Features = []
+        if self.space.items:
+            looked = item_buffer(self.space.sizes.items)
+            self.space.items(self.x, s.copy(), looked)
+            for k in range(looked.size[0]):
+                item, role = int(looked.items[k]), int(looked.roles[k])
+                for identity, value in zip(*self.items[item], strict=True):
+                    made.append((mix(identity, role) if role else identity, float(np.float32(value))))
+        out = feature_buffer(self.space.sizes.features)
+        self.space.features(self.x, s.copy(), out)
+        return made + _emitted(out)
+
+    def by_action(self, s: np.ndarray) -> dict[int, Features]:
+        made: dict[int, Features] = {}
+        if self.space.action_features:
+            for a in self.legal(s):
+                out = feature_buffer(self.space.sizes.action_features)
+                self.space.action_features(self.x, s.copy(), a, out)
+                if out.size[0]:
+                    made[a] = _emitted(out)
+        return made
+
+    # who acts
+
+    def predicted(self, s: np.ndarray, component: int) -> list[float]:
+        return self.policy.costs(component, self.features(s), self.by_action(s), self.actions)
+
+    def learner(self, s: np.ndarray, among: Iterable[int], component: int, stream: int) -> int:
+        return cheapest(self.predicted(s, component), among, self.choices.ties, stream)
+
+    def component(self, stream: int) -> int:
+        """A component, drawn by its chance."""
+        passed = 0.0
+        for c, chance in enumerate(self.policy.chances):
+            passed += chance
+            if unit(stream) < passed:
+                return c
+        return len(self.policy.chances) - 1
+
+    def equally_good(self, s: np.ndarray, stream: int) -> list[int]:
+        """The actions that the teacher finds equally good."""
+        if self.reference.free:
+            marked = np.zeros(self.actions, bool)
+            self.reference.free(self.x, self.y, s.copy(), marked)
+            return np.flatnonzero(marked).tolist()
+        if self.reference.action:
+            return [self.teacher(s, stream)]
+        costs = np.full(self.actions, np.nan)
+        self.reference.costs(self.x, self.y, s.copy(), costs)
+        least = min(costs[a] for a in self.legal(s))
+        return [a for a in self.legal(s) if costs[a] == least]
+
+    def teacher(self, s: np.ndarray, stream: int) -> int:
+        """The teacher in a roll-out: its action, or the first of its equally good ones."""
+        if not self.reference.action:
+            return self.equally_good(s, stream)[0]
+        rng = np.array([stream], np.int64)
+        arguments = (rng,) if self.reference.random else ()
+        return int(self.reference.action(self.x, self.y, s.copy(), *arguments))
+
+    # rolling in, deviating, rolling out
+
+    def teacher_rolls_in(self, t: int) -> bool:
+        """Whether the teacher is at the wheel at step t of the roll-in."""
+        coin = mix(mix(mix(self.round, ROLL_IN), t), COIN)
+        return self.choices.roll_in == "reference" or (self.choices.roll_in == "mixture" and unit(coin) < self.beta_in)
+
+    def opinion(self, s: np.ndarray, t: int) -> list[float]:
+        """What the policy that rolls in thinks of the state of step t."""
+        return self.predicted(s, self.component(mix(mix(mix(self.round, ROLL_IN), t), COMPONENT)))
+
+    def opinion_asked(self, t: int) -> bool:
+        """Whether the policy that rolls in looks at step t: not where a teacher that names its action acts instead."""
+        named = self.reference.action is not None and self.reference.free is None
+        return self.prune is not None or not (named and self.teacher_rolls_in(t))
+
+    def roll_in(self) -> tuple[list[np.ndarray], list[int], float]:
+        """States and actions of the roll-in, and the loss at its end."""
+        states, taken, s = [], [], self.begin()
+        while self.legal(s):
+            stream = mix(mix(self.round, ROLL_IN), len(taken))
+            among = self.legal(s)
+            if self.teacher_rolls_in(len(taken)):
+                among = self.equally_good(s, mix(stream, TEACHER))
+            a = self.learner(s, among, self.component(mix(stream, COMPONENT)), mix(stream, TIE))
+            states.append(s)
+            taken.append(a)
+            s = self.after(s, a)
+        return states, taken, self.loss(s)
+
+    def roll_out(self, s: np.ndarray, who: str, stream: int, n: int = 0) -> float:
+        """What is still to come when `who` goes on: the "teacher", the "learner", or either at each "step"."""
+        if not self.legal(s):
+            return 0.0 if self.space.cost else self.loss(s)
+        if self.choices.horizon is not None and n >= self.choices.horizon:
+            return 0.0
+        draw = mix(stream, n)
+        acting = who
+        if who == "step":
+            acting = "teacher" if unit(mix(draw, COMPONENT)) < self.beta else "learner"
+        if acting == "teacher":
+            a = self.teacher(s, mix(draw, TEACHER))
+        else:
+            a = self.learner(s, self.legal(s), self.component(mix(draw, TEACHER)), mix(draw, TIE))
+        return self.price(s, a) + self.roll_out(self.after(s, a), who, stream, n + 1)
+
+    def deviation(self, s: np.ndarray, a: int, who: str, stream: int) -> float:
+        return self.price(s, a) + self.roll_out(self.after(s, a), who, stream)
+
+    def value(self, s: np.ndarray, t: int, a: int) -> float:
+        """What the schematic says that action `a` costs at the state of step t."""
+        chosen = self.choices
+        stream = self.stream(t, a)
+        if chosen.roll_out == "reference":
+            return self.deviation(s, a, "teacher", stream)
+        if chosen.roll_out == "learned":
+            return self.deviation(s, a, "learner", stream)
+        if chosen.mix == "expected":
+            by_teacher, by_learner = (self.deviation(s, a, who, stream) for who in ("teacher", "learner"))
+            return self.beta * by_teacher + (1 - self.beta) * by_learner
+        if chosen.mix == "step":
+            return self.deviation(s, a, "step", stream)
+        return self.deviation(s, a, "teacher" if self.heads(stream) else "learner", stream)
+
+    def heads(self, stream: int) -> bool:
+        """Whether the coin says that the teacher rolls out."""
+        coin = mix(self.round, COIN) if self.choices.mix == "example" else stream
+        return unit(mix(coin, -1)) < self.beta
+
+    def stream(self, t: int, a: int) -> int:
+        shared = mix(mix(self.round, COIN), t)
+        return mix(shared, a) if self.choices.roll_out == "mixture" and self.choices.mix == "rollout" else shared
+
+    def immediate(self, s: np.ndarray, t: int, a: int) -> float:
+        """Without roll-outs: what the action adds to the loss, or whether the teacher would not take it."""
+        if self.space.cost:
+            return self.price(s, a)
+        return 0.0 if a in self.equally_good(s, mix(mix(self.round, TEACHER), t)) else 1.0
+
+    def kept_actions(self, s: np.ndarray, t: int, taken: int) -> list[int]:
+        """The actions that are deviated to: all, or the one taken, the teacher's, and others at random."""
+        legal, most = self.legal(s), self.choices.sample_actions
+        if most is None or len(legal) <= most:
+            return legal
+        stream = mix(mix(self.round, SAMPLE_ACTION), t)
+        kept = {taken, self.teacher(s, mix(stream, TEACHER))}
+        others = [a for a in legal if a not in kept]
+        need = most - len(kept)
+        for k, a in enumerate(others):
+            if need and unit(mix(stream, a)) * (len(others) - k) < need:
+                kept.add(a)
+                need -= 1
+        return sorted(kept)
+
+    def unpruned(self, s: np.ndarray, t: int, taken: int, kept: list[int]) -> list[int]:
+        """Of the actions deviated to those that are rolled out: all, unless the learner has to do with it.
+
+        Then those that the learner likes best, the one taken and the teacher's.
+        """
+        one_coin = self.choices.roll_out == "mixture" and self.choices.mix in ("state", "example")
+        if self.prune is None or (one_coin and self.heads(self.stream(t, taken))):
+            return kept
+        liking = self.opinion(s, t)
+        best = sorted(kept, key=lambda a: (liking[a], a))[: self.prune]
+        teacher = self.teacher(s, mix(mix(mix(self.round, SAMPLE_ACTION), t), TEACHER))
+        return sorted({*best, taken, teacher})
+
+    def kept_steps(self, steps: int) -> list[int]:
+        """The steps whose states are deviated at: all, or some at random."""
+        need = min(self.choices.sample_steps or steps, steps)
+        kept: list[int] = []
+        for t in range(steps):
+            if unit(mix(mix(self.round, SAMPLE_STEP), t)) * (steps - t) < need - len(kept):
+                kept.append(t)
+        return kept
+
+    def lessons(self) -> tuple[list[Lesson], list[float]]:
+        """Γ, one lesson for each state; and the losses of the roll-in and of two completions.
+
+        A state that was not sampled, or that is passed over, has nothing to be learned from.
+        """
+        states, taken, loss = self.roll_in()
+        kept = self.kept_steps(len(states))
+        compared = kept[int(unit(mix(self.round, COMPARE)) * len(kept))]
+        made, losses = [], [loss, 0.0, 0.0]
+        for t, s in enumerate(states):
+            learned = NOT_LEARNED
+            if t in kept:
+                value = self.immediate if self.choices.roll_out == "none" else self.value
+                tried = self.unpruned(s, t, taken[t], self.kept_actions(s, t, taken[t]))
+                values = {a: value(s, t, a) for a in tried}
+                costs = {a: v - min(values.values()) for a, v in values.items()}
+                if not (self.opinion_asked(t) and self.passes_over(costs, self.opinion(s, t))):
+                    weight = float(np.float32(len(states) / len(kept)))
+                    learned = Lesson(self.features(s), costs, weight, self.by_action(s))
+            made.append(learned)
+            if t == compared and self.choices.roll_out != "none":
+                stream = self.stream(t, taken[t])
+                losses[1:] = [self.deviation(s, taken[t], who, stream) for who in ("teacher", "learner")]
+        return made, losses
+
+
+def _size(size: int | Callable[[Any], int], x: Any) -> int:
+    return size(x) if callable(size) else size
+
+
+def _emitted(out: Any) -> Features:
+    return [(int(out.ids[k]), float(out.values[k])) for k in range(out.size[0])]
