@@ -17,7 +17,7 @@ from lols.features import FeatureBuffer, ItemBuffer
 from lols.hashing import MASK
 from lols.space import Reference, SearchSpace
 
-__all__ = ["BLIND", "FailedError", "Probe"]
+__all__ = ["BLIND", "FailedError", "Probe", "some_of"]
 
 # Functions that do not know the truth, and those that may write the state.
 BLIND = ("start", "actions", "step", "features", "items", "action_features", "key")
@@ -122,13 +122,15 @@ class Probe:
     # --- all functions ------------------------------------------------------------------------------------------------
 
     def observe(self, s: np.ndarray, legal: np.ndarray, a: int, *, check: bool = False) -> Seen:
-        """What every function says of a state that is no end state; None for a function that fails."""
+        """What every function says of a state that is no end state; None for a function that fails.
+
+        With `check`, `legal` is what `actions` answered a moment ago.
+        """
         ask = self.answer if check else self.ask
-        choices = np.flatnonzero(legal)
-        some = choices[:: -(-choices.size // MOST_ACTIONS)].tolist()
-        seen: Seen = {}
+        some = some_of(np.flatnonzero(legal)).tolist()
+        seen: Seen = {"actions": legal}
         for name in ("actions", "features", "items", "key", "step", "action_features", "cost", *self.teaching):
-            if name not in self.functions:
+            if name not in self.functions or (check and name == "actions"):
                 continue
             try:
                 if name in ("action_features", "cost"):
@@ -210,6 +212,15 @@ class Probe:
             where = " at an end state" if name == "loss" else ""
             message = f"fails{where} with {type(error).__name__}: {error}{place}"
             self.report(name, "fails", f"{message}: it must answer at every state it meets")
+
+
+def some_of(choices: np.ndarray) -> np.ndarray:
+    """A few of the legal actions, spread evenly.
+
+    >>> some_of(np.arange(12)).tolist()
+    [0, 3, 6, 9]
+    """
+    return choices[:: -(-choices.size // MOST_ACTIONS)]
 
 
 def _without(functions: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from lols.checks.findings import Findings
 from lols.checks.futures import Futures
 from lols.checks.guards import guard_record
 from lols.checks.leaks import altered_truth
-from lols.checks.probe import BLIND, FailedError, Probe, Seen
+from lols.checks.probe import BLIND, FailedError, Probe, Seen, some_of
 from lols.checks.teaching import Teaching
 from lols.examples import Examples
 from lols.hashing import MASK, mix
@@ -21,6 +21,8 @@ from lols.space import Reference, SearchSpace
 __all__ = ["Walk"]
 
 TOLERANCE = 1e-9
+
+Place = tuple[int, bytes]  # a step and the state there
 
 
 class Walk:
@@ -42,7 +44,8 @@ class Walk:
         other = altered_truth(examples, index, self.rng)
         self.other_truth = None if other is None else guard_record("y", other)
         self.length = 1  # of the last walk, for choosing steps within the next one
-        self.looked_at: dict[tuple[int, bytes], Seen] = {}
+        self.looked_at: dict[Place, Seen] = {}
+        self.prices: dict[tuple[Place, int], float] = {}
         live = space.sizes.live
         if live is not None and live > self.probe.state_size:
             message = f"is {live}, but the state has {self.probe.state_size} cells: live cells are the first of these"
@@ -86,13 +89,22 @@ class Walk:
 
     def _price(self, s: np.ndarray, a: int) -> float:
         """What the action taken adds to the loss; NaN where that is unknown."""
-        probe, said = self.probe, np.array(np.nan)
-        with suppress(FailedError):
-            if "action_features" in probe.functions:
-                probe.answer("action_features", s, a)
-            if "cost" in probe.functions:
-                said = probe.answer("cost", s, a)
-        return float(said)
+        probe, said, priced = self.probe, np.array(np.nan), ((self.probe.step, s.tobytes()), a)
+        if priced not in self.prices:
+            with suppress(FailedError):
+                if "action_features" in probe.functions:
+                    probe.answer("action_features", s, a)
+                if "cost" in probe.functions:
+                    said = probe.answer("cost", s, a)
+            self.prices[priced] = float(said)
+        return self.prices[priced]
+
+    def _keep_prices(self, place: Place, legal: np.ndarray, seen: Seen) -> None:
+        """The actions that a look asked about need not be asked about again when they are taken."""
+        actions = some_of(np.flatnonzero(legal)).tolist()
+        prices = seen.get("cost", np.full(len(actions), np.nan))
+        if prices is not None and seen.get("action_features", prices) is not None:
+            self.prices |= {(place, a): price for a, price in zip(actions, prices.tolist(), strict=True)}
 
     def _start(self) -> np.ndarray:
         """The start state; it must be the same whatever truth was seen before."""
@@ -112,6 +124,7 @@ class Walk:
         probe.stream = int(self.rng.integers(1 << 62))
         a = int(self.rng.choice(np.flatnonzero(legal)))
         seen = self.looked_at[place] = probe.observe(s, legal, a, check=True)
+        self._keep_prices(place, legal, seen)
         if self.other_truth is not None:
             probe.blurt(s, a, self.other_truth)
             again = probe.observe(s, legal, a)
