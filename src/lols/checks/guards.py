@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Guarded", "HiddenTruth", "MistakeError", "guard", "guard_record", "read_only_record"]
+__all__ = ["WORK", "Guarded", "HiddenTruth", "MistakeError", "guard", "guard_record", "read_only_record"]
 
 # A narrow number plus this is as wide as in compiled code, so that nothing overflows here that does not there. Adding
 # is several times as fast as converting, and -0.0 is what leaves every number as it is.
@@ -16,6 +16,9 @@ WIDER |= dict.fromkeys((np.float16, np.float32), np.float64(-0.0))
 
 INTEGERS = (int, np.integer)
 COMMON_INTEGERS = frozenset((int, np.int64, np.int32))
+
+# How often guarded arrays were read and written: a measure of work that does not depend on the machine.
+WORK = [0]
 
 # Functions under guard spend most of their time on single entries: the plain methods are looked up once.
 read_entry, write_entry = np.ndarray.__getitem__, np.ndarray.__setitem__
@@ -50,6 +53,7 @@ class Guarded(np.ndarray):
         return array[()] if return_scalar else np.asarray(array)
 
     def __getitem__(self, index: Any) -> Any:
+        WORK[0] += 1
         if type(index) not in COMMON_INTEGERS or not 0 <= index < len(self):
             self._refuse(index)
         found = read_entry(self, index)
@@ -66,6 +70,7 @@ class Guarded(np.ndarray):
         return (self[i] for i in range(len(self)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        WORK[0] += 1
         if type(index) not in COMMON_INTEGERS or not 0 <= index < len(self):
             self._refuse(index)
         if not self.flags.writeable:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lols.checks.budget import Pace
 from lols.checks.findings import Findings
-from lols.checks.guards import HiddenTruth, MistakeError, guard, guard_record, read_only_record
+from lols.checks.guards import WORK, HiddenTruth, MistakeError, guard, guard_record, read_only_record
 from lols.digest import plain
 from lols.examples import Examples
 from lols.features import FeatureBuffer, ItemBuffer
@@ -25,6 +27,10 @@ WRITERS = ("start", "step")
 
 # Of how many actions `cost` and `action_features` are asked at a state, besides the one taken.
 MOST_ACTIONS = 5
+
+# A call takes as long as so many reads of a guarded array, and so many cells to copy as long as one more.
+WORK_OF_A_CALL = 30
+CELLS_PER_WORK = 500
 
 Seen = dict[str, np.ndarray | None]
 
@@ -46,13 +52,16 @@ class Probe:
         examples: Examples,
         index: int,
         findings: Findings,
+        pace: Pace,
     ):
         x, y = examples.example(index)
         self.space, self.sizes, self.reference = space, space.sizes, reference
-        self.index, self.findings = index, findings
+        self.index, self.findings, self.pace = index, findings, pace
         self.step = self.stream = 0
         self.x, self.y, self.plain_x = guard_record("x", x), guard_record("y", y), read_only_record(x)
         self.state_size, self.limit = int(examples.states[index]), int(examples.steps[index])
+        room = self.state_size + self.sizes.actions + self.sizes.features + self.sizes.action_features
+        self.work_of_a_call = WORK_OF_A_CALL + room // CELLS_PER_WORK
         first = examples.items.first
         self.item_count = int(first[index + 1] - first[index]) if first.size > 1 else 0
         known = space.functions() if examples.has_truth else _without(space.functions(), ("loss", "cost"))
@@ -70,6 +79,8 @@ class Probe:
 
     def ask(self, name: str, s: np.ndarray, a: int | None = None, *, y: Any = None, check: bool = False) -> np.ndarray:
         """Call a function on a copy of a state; what it raises is raised, other mistakes are reported on demand."""
+        self.pace.budget.stop_if_spent()
+        WORK[0] += self.work_of_a_call
         state = guard(s.copy(), "the state")
         arguments = [self.x, state]
         if name not in BLIND:
@@ -94,11 +105,11 @@ class Probe:
         wrapped = ((int(result) & MASK) ^ (1 << 63)) - (1 << 63)
         return np.int64(wrapped)  # type: ignore[return-value]
 
-    def answer(self, name: str, s: np.ndarray, a: int | None = None) -> np.ndarray:
-        """Ask a function twice, and report all that is wrong with what it does and says."""
+    def answer(self, name: str, s: np.ndarray, a: int | None = None, *, twice: bool = True) -> np.ndarray:
+        """Ask a function, twice by default, and report all that is wrong with what it does and says."""
         try:
             said = self.ask(name, s, a, check=True)
-            again = self.ask(name, s, a)
+            again = self.ask(name, s, a) if twice else said
         except Exception as error:
             self._blame(name, error)
             raise FailedError from error
@@ -141,6 +152,15 @@ class Probe:
                     seen[name] = ask(name, s)
             except Exception:
                 seen[name] = None
+        return seen
+
+    def taught(self, s: np.ndarray) -> Seen:
+        """What the reference says of a state; None for a function that fails."""
+        seen: Seen = {}
+        for name in self.teaching:
+            seen[name] = None
+            with suppress(FailedError):
+                seen[name] = self.answer(name, s, twice=False)
         return seen
 
     # --- helpers ------------------------------------------------------------------------------------------------------
