@@ -1,10 +1,11 @@
-"""What the checks found: one line each, one for each function and kind of mistake, and not too many."""
+"""What the checks found: one line each, one for each function and kind of mistake, and not too many; and where."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Finding", "Findings"]
+__all__ = ["Coverage", "Finding", "Findings", "Report"]
 
 MOST_FINDINGS = 20
 
@@ -50,3 +51,62 @@ class Findings:
         if not self.full and not self.has(function, kind):
             self._kinds.add((function, kind))
             self.found.append(Finding(function, example, step, message))
+
+
+@dataclass
+class Coverage:
+    """How much was looked at, of how much that could have been.
+
+    Attributes
+    ----------
+    examples, examples_given
+        Examples that were walked through, out of those given and encoded.
+    walks, walks_asked
+        Walks through them, out of those asked for: `rollouts` through each of the examples, or of 25 if there are more.
+    states, states_met
+        States that were looked at from all sides, out of those met; one that is met twice counts twice.
+    not_encoded
+        Whether there were more objects than could be encoded in time.
+    complete
+        Whether nothing was left out for lack of time.
+
+    """
+
+    examples: int = 0
+    examples_given: int = 0
+    walks: int = 0
+    walks_asked: int = 0
+    states: int = 0
+    states_met: int = 0
+    not_encoded: bool = False
+    complete: bool = True
+
+    def __str__(self) -> str:
+        """All of it in one line.
+
+        >>> print(Coverage(3, 3, 60, 60, 840, 840))
+        looked at 3 of 3 examples, on 60 of 60 walks, at 840 of 840 states
+        """
+        line = f"looked at {self.examples} of {self.examples_given} examples, "
+        line += f"on {self.walks} of {self.walks_asked} walks, at {self.states} of {self.states_met} states"
+        if self.not_encoded:
+            line += f"; objects after the first {self.examples_given} were not encoded"
+        return line if self.complete else f"{line}; for more, give more seconds, or thorough=True"
+
+
+class Report(list[Finding]):
+    """A list of findings that also knows what was looked at: `summary` in words, `coverage` in numbers.
+
+    >>> report = Report([], Coverage(8, 8, 160, 160, 2400, 2400))
+    >>> report == [], report.summary
+    (True, 'looked at 8 of 8 examples, on 160 of 160 walks, at 2400 of 2400 states')
+    """
+
+    def __init__(self, findings: Iterable[Finding], coverage: Coverage):
+        super().__init__(findings)
+        self.coverage = coverage
+
+    @property
+    def summary(self) -> str:
+        """What was looked at, in one line."""
+        return str(self.coverage)

@@ -51,13 +51,13 @@ class Futures:
         if probe.teaching and not probe.random:
             values = [self.teaching.complete(s) for s in (one, two)]
             self._worth("the reference finishes", values, one_step, two_step)
-        for _ in range(probe.limit + 1):
+        for ahead in range(probe.limit + 1):
             legal = probe.ask("actions", one)
             self._alike("actions", legal, probe.ask("actions", two), one_step, two_step)
             if not legal.any() or probe.findings.has("key", "merges"):
                 break
             for name in LOOKED_AT[1:3]:
-                if name in probe.functions:
+                if name in probe.functions and probe.pace.due(ahead):
                     self._alike(name, probe.ask(name, one), probe.ask(name, two), one_step, two_step)
             a = int(self.rng.choice(np.flatnonzero(legal)))
             totals += [float(probe.ask("cost", s, a)) if costs else 0.0 for s in (one, two)]

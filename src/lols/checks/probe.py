@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from lols.checks.budget import Pace
 from lols.checks.findings import Findings
-from lols.checks.guards import HiddenTruth, MistakeError, guard, guard_record, read_only_record
+from lols.checks.guards import WORK, HiddenTruth, MistakeError, guard, guard_record, read_only_record
 from lols.digest import plain
 from lols.examples import Examples
 from lols.features import FeatureBuffer, ItemBuffer
 from lols.hashing import MASK
 from lols.space import Reference, SearchSpace
 
-__all__ = ["BLIND", "FailedError", "Probe"]
+__all__ = ["BLIND", "FailedError", "Probe", "some_of"]
 
 # Functions that do not know the truth, and those that may write the state.
 BLIND = ("start", "actions", "step", "features", "items", "action_features", "key")
@@ -25,6 +27,10 @@ WRITERS = ("start", "step")
 
 # Of how many actions `cost` and `action_features` are asked at a state, besides the one taken.
 MOST_ACTIONS = 5
+
+# A call takes as long as so many reads of a guarded array, and so many cells to copy as long as one more.
+WORK_OF_A_CALL = 30
+CELLS_PER_WORK = 500
 
 Seen = dict[str, np.ndarray | None]
 
@@ -46,13 +52,16 @@ class Probe:
         examples: Examples,
         index: int,
         findings: Findings,
+        pace: Pace,
     ):
         x, y = examples.example(index)
         self.space, self.sizes, self.reference = space, space.sizes, reference
-        self.index, self.findings = index, findings
+        self.index, self.findings, self.pace = index, findings, pace
         self.step = self.stream = 0
         self.x, self.y, self.plain_x = guard_record("x", x), guard_record("y", y), read_only_record(x)
         self.state_size, self.limit = int(examples.states[index]), int(examples.steps[index])
+        room = self.state_size + self.sizes.actions + self.sizes.features + self.sizes.action_features
+        self.work_of_a_call = WORK_OF_A_CALL + room // CELLS_PER_WORK
         first = examples.items.first
         self.item_count = int(first[index + 1] - first[index]) if first.size > 1 else 0
         known = space.functions() if examples.has_truth else _without(space.functions(), ("loss", "cost"))
@@ -70,6 +79,8 @@ class Probe:
 
     def ask(self, name: str, s: np.ndarray, a: int | None = None, *, y: Any = None, check: bool = False) -> np.ndarray:
         """Call a function on a copy of a state; what it raises is raised, other mistakes are reported on demand."""
+        self.pace.budget.stop_if_spent()
+        WORK[0] += self.work_of_a_call
         state = guard(s.copy(), "the state")
         arguments = [self.x, state]
         if name not in BLIND:
@@ -94,11 +105,11 @@ class Probe:
         wrapped = ((int(result) & MASK) ^ (1 << 63)) - (1 << 63)
         return np.int64(wrapped)  # type: ignore[return-value]
 
-    def answer(self, name: str, s: np.ndarray, a: int | None = None) -> np.ndarray:
-        """Ask a function twice, and report all that is wrong with what it does and says."""
+    def answer(self, name: str, s: np.ndarray, a: int | None = None, *, twice: bool = True) -> np.ndarray:
+        """Ask a function, twice by default, and report all that is wrong with what it does and says."""
         try:
             said = self.ask(name, s, a, check=True)
-            again = self.ask(name, s, a)
+            again = self.ask(name, s, a) if twice else said
         except Exception as error:
             self._blame(name, error)
             raise FailedError from error
@@ -122,13 +133,15 @@ class Probe:
     # --- all functions ------------------------------------------------------------------------------------------------
 
     def observe(self, s: np.ndarray, legal: np.ndarray, a: int, *, check: bool = False) -> Seen:
-        """What every function says of a state that is no end state; None for a function that fails."""
+        """What every function says of a state that is no end state; None for a function that fails.
+
+        With `check`, `legal` is what `actions` answered a moment ago.
+        """
         ask = self.answer if check else self.ask
-        choices = np.flatnonzero(legal)
-        some = choices[:: -(-choices.size // MOST_ACTIONS)].tolist()
-        seen: Seen = {}
+        some = some_of(np.flatnonzero(legal)).tolist()
+        seen: Seen = {"actions": legal}
         for name in ("actions", "features", "items", "key", "step", "action_features", "cost", *self.teaching):
-            if name not in self.functions:
+            if name not in self.functions or (check and name == "actions"):
                 continue
             try:
                 if name in ("action_features", "cost"):
@@ -139,6 +152,15 @@ class Probe:
                     seen[name] = ask(name, s)
             except Exception:
                 seen[name] = None
+        return seen
+
+    def taught(self, s: np.ndarray) -> Seen:
+        """What the reference says of a state; None for a function that fails."""
+        seen: Seen = {}
+        for name in self.teaching:
+            seen[name] = None
+            with suppress(FailedError):
+                seen[name] = self.answer(name, s, twice=False)
         return seen
 
     # --- helpers ------------------------------------------------------------------------------------------------------
@@ -210,6 +232,15 @@ class Probe:
             where = " at an end state" if name == "loss" else ""
             message = f"fails{where} with {type(error).__name__}: {error}{place}"
             self.report(name, "fails", f"{message}: it must answer at every state it meets")
+
+
+def some_of(choices: np.ndarray) -> np.ndarray:
+    """A few of the legal actions, spread evenly.
+
+    >>> some_of(np.arange(12)).tolist()
+    [0, 3, 6, 9]
+    """
+    return choices[:: -(-choices.size // MOST_ACTIONS)]
 
 
 def _without(functions: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:

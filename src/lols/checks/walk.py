@@ -1,4 +1,4 @@
-"""Walk through one example, by the reference's actions, deviations and random ones, and look at every state met."""
+"""Walk through one example, by the reference's actions, deviations and random ones, and look at the states met."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from lols.checks.findings import Findings
+from lols.checks.budget import Pace
+from lols.checks.findings import Coverage, Findings
 from lols.checks.futures import Futures
-from lols.checks.guards import guard_record
+from lols.checks.guards import WORK, guard_record
 from lols.checks.leaks import altered_truth
-from lols.checks.probe import BLIND, FailedError, Probe, Seen
+from lols.checks.probe import BLIND, FailedError, Probe, Seen, some_of
 from lols.checks.teaching import Teaching
 from lols.examples import Examples
 from lols.hashing import MASK, mix
@@ -21,6 +22,8 @@ from lols.space import Reference, SearchSpace
 __all__ = ["Walk"]
 
 TOLERANCE = 1e-9
+
+Place = tuple[int, bytes]  # a step and the state there
 
 
 class Walk:
@@ -34,24 +37,35 @@ class Walk:
         index: int,
         findings: Findings,
         seed: int,
+        pace: Pace,
+        coverage: Coverage,
     ):
         self.rng = np.random.default_rng(mix(seed, index) & MASK)
-        self.probe = Probe(space, reference, examples, index, findings)
+        self.probe = Probe(space, reference, examples, index, findings, pace)
         self.teaching = Teaching(self.probe)
         self.futures = Futures(self.probe, self.teaching, self.rng)
         other = altered_truth(examples, index, self.rng)
         self.other_truth = None if other is None else guard_record("y", other)
+        self.pace, self.coverage = pace, coverage
+        self.number = -1  # of the walk
         self.length = 1  # of the last walk, for choosing steps within the next one
-        self.looked_at: dict[tuple[int, bytes], Seen] = {}
+        self.ended = False  # whether the last walk came to an end state
+        self.looking = 0  # the work of looking at states from all sides
+        self.most_choices = 1  # legal actions at a state
+        self.looked_at: dict[Place, Seen] = {}
+        self.prices: dict[tuple[Place, int], float] = {}
         live = space.sizes.live
         if live is not None and live > self.probe.state_size:
             message = f"is {live}, but the state has {self.probe.state_size} cells: live cells are the first of these"
             findings.add("Sizes.live", "live", message, index)
 
-    def go(self, number: int) -> None:
+    def go(self) -> None:
         """Walk from the start state to an end state: the first time as the reference says, then elsewhere, too."""
-        chance = (1.0, 0.0, 0.5)[number % 3]
-        deviation = -1 if number == 0 else int(self.rng.integers(self.length))
+        self.number, self.ended = self.number + 1, False
+        self.coverage.examples += self.number == 0
+        self.coverage.walks += 1
+        chance = (1.0, 0.0, 0.5)[self.number % 3]
+        deviation = -1 if self.number == 0 else int(self.rng.integers(self.length))
         with np.errstate(all="ignore"):  # integers wrap around in silence in compiled code, too
             with suppress(FailedError):  # reported where it happened
                 self._go(chance, deviation)
@@ -59,40 +73,65 @@ class Walk:
 
     def _go(self, chance: float, deviation: int) -> None:
         probe, total = self.probe, 0.0
-        looked_closely = int(self.rng.integers(self.length))
-        s = self._start()
+        rolled_out = int(self.rng.integers(self.length))
+        s, passed = self._start(), None
         for t in itertools.count():
             probe.step, self.length = t, max(t, 1)
-            legal = probe.answer("actions", s)
+            closely = t == rolled_out or self.pace.due(t, self.number)
+            legal = probe.answer("actions", s, twice=closely)
             choices = np.flatnonzero(legal)
             if t == 0 and not choices.size:
                 probe.report("actions", "start", "allows nothing at the start state: leave such examples out")
                 return
             if not choices.size:
+                self.ended = True
+                if passed is not None:  # which step is the last one is known only now
+                    probe.step = t - 1
+                    self.teaching.judge(self._look(*passed), passed[1])
+                    probe.step = t
                 self._finish(s, total)
                 return
             if t >= probe.limit:
                 self._too_long(s)
                 return
-            seen = self._look(s, legal)
+            self.coverage.states_met += 1
+            self.most_choices = max(self.most_choices, choices.size)
+            passed = None if closely else (s, legal)
+            seen = self._look(s, legal) if closely else self._listen(s) if chance else {}
             taught = self.teaching.judge(seen, legal)
-            if t == looked_closely:
+            if t == rolled_out:
                 self.teaching.compare_costs(s, legal, seen)
             a = int(self.rng.choice(choices))
             if taught is not None and t != deviation and self.rng.random() < chance:
                 a = taught
-            total += self._price(s, a)
-            s = probe.answer("step", s, a)
+            total += self._price(s, a, closely=closely)
+            s = probe.answer("step", s, a, twice=closely)
 
-    def _price(self, s: np.ndarray, a: int) -> float:
+    def _listen(self, s: np.ndarray) -> Seen:
+        """What the reference alone says of a state, because the way depends on it."""
+        self.probe.stream = int(self.rng.integers(1 << 62))
+        return self.probe.taught(s)
+
+    def _price(self, s: np.ndarray, a: int, *, closely: bool) -> float:
         """What the action taken adds to the loss; NaN where that is unknown."""
-        probe, said = self.probe, np.array(np.nan)
+        probe, said, place = self.probe, np.array(np.nan), (self.probe.step, s.tobytes())
+        if (place, a) in self.prices:
+            return self.prices[place, a]
         with suppress(FailedError):
-            if "action_features" in probe.functions:
+            if "action_features" in probe.functions and closely:
                 probe.answer("action_features", s, a)
             if "cost" in probe.functions:
-                said = probe.answer("cost", s, a)
+                said = probe.answer("cost", s, a, twice=closely)
+        if closely:
+            self.prices[place, a] = float(said)
         return float(said)
+
+    def _keep_prices(self, place: Place, legal: np.ndarray, seen: Seen) -> None:
+        """The actions that a look asked about need not be asked about again when they are taken."""
+        actions = some_of(np.flatnonzero(legal)).tolist()
+        prices = seen.get("cost", np.full(len(actions), np.nan))
+        if prices is not None and seen.get("action_features", prices) is not None:
+            self.prices |= {(place, a): price for a, price in zip(actions, prices.tolist(), strict=True)}
 
     def _start(self) -> np.ndarray:
         """The start state; it must be the same whatever truth was seen before."""
@@ -107,11 +146,14 @@ class Walk:
     def _look(self, s: np.ndarray, legal: np.ndarray) -> Seen:
         """What the functions say of a state; then change what they must not know, and see whether they notice."""
         probe, live, place = self.probe, self.probe.sizes.live, (self.probe.step, s.tobytes())
+        self.coverage.states += 1
         if place in self.looked_at and not probe.random:
             return self.looked_at[place]
+        before = WORK[0]
         probe.stream = int(self.rng.integers(1 << 62))
         a = int(self.rng.choice(np.flatnonzero(legal)))
         seen = self.looked_at[place] = probe.observe(s, legal, a, check=True)
+        self._keep_prices(place, legal, seen)
         if self.other_truth is not None:
             probe.blurt(s, a, self.other_truth)
             again = probe.observe(s, legal, a)
@@ -126,6 +168,7 @@ class Walk:
                 if not probe.findings.has(name, "deterministic"):
                     probe.report(name, "live", message)
         self.futures.meet(s, seen)
+        self.looking += WORK[0] - before
         return seen
 
     def _compare(self, name: str, before: Any, after: Any) -> None:
