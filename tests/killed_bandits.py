@@ -18,6 +18,7 @@ from log_entries import same
 import lols
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.log import Decision, Loss
+from lols.engine.compile.layout import Struct
 from lols.errors import LolsError
 from lols.worlds import tagging_space
 
@@ -65,7 +66,7 @@ def bits(made: StructuredBandit) -> str:
     digest = hashlib.sha256()
 
     def add(part: Any) -> None:
-        if isinstance(part, tuple):
+        if isinstance(part, tuple | Struct):
             for inner in part:
                 add(inner)
         else:

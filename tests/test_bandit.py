@@ -14,6 +14,7 @@ from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
 from lols.bandit.guard import Guard
 from lols.bandit.layout import layout_data, layout_loss, layout_reference, layout_space
 from lols.bandit.log import Decision
+from lols.engine.compile.layout import Struct
 from lols.errors import ConfigurationError, LolsError
 from lols.worlds import tagging_space
 
@@ -44,7 +45,7 @@ def run(made: StructuredBandit, rounds: int, first: int = 0) -> list[float]:
 
 
 def arrays(parts: Any) -> list[np.ndarray]:
-    return [a for part in parts for a in (arrays(part) if isinstance(part, tuple) else [np.asarray(part)])]
+    return [a for part in parts for a in (arrays(part) if isinstance(part, tuple | Struct) else [np.asarray(part)])]
 
 
 def same(one: StructuredBandit, other: StructuredBandit) -> None:

@@ -13,6 +13,7 @@ import hashlib
 import sys
 import types
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +136,8 @@ def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield repr({name: value[name].value for name in value.__members__}).encode()
     elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
         yield f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}".encode()
-    elif isinstance(value, tuple):
-        for part in value:
+    elif isinstance(value, tuple | dict):
+        for part in value if isinstance(value, tuple) else chain.from_iterable(value.items()):
             yield b","
             yield from _describe(part, seen)
     else:

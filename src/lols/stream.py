@@ -72,7 +72,7 @@ class Stream:
                 batch = driver.collect(at, rounds, policy, trainer.plan, beta, beta_in)
                 if not ends and self.held is None:
                     self.held = frozen(policy)
-                self.learner.learn(batch)
+                self.learner.learn(batch.lessons)
                 self.losses.append(batch.losses)
                 self.sums += (batch.losses[:, 0].sum(), at.size)
                 self.round += at.size

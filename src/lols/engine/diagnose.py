@@ -18,7 +18,8 @@ import numpy as np
 from numba import njit, typeof, types
 
 from lols.blame import is_users
-from lols.digest import plain
+from lols.digest import plain, reached_helpers
+from lols.engine.compile.backend import register_twins
 from lols.examples import Examples
 from lols.features import feature_buffer, item_buffer
 
@@ -81,6 +82,7 @@ def diagnose(
 
 
 def _reason(name: str, function: Any, signature: tuple[Any, ...], x: Any, y: Any) -> str | None:
+    register_twins(reached_helpers(function))
     tried: Any = njit(_nrt=False)(function)
     try:
         tried.compile(signature)

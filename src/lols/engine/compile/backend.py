@@ -9,6 +9,7 @@ import gc
 import hashlib
 import os
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -297,8 +298,7 @@ def _functions(digest: str) -> dict[str, Any]:
     """The functions of a space or reference, ready to be compiled."""
     if digest not in _COMPILED:
         bound = dual.BOUND[digest]
-        for helper in bound.helpers():
-            _register(helper, helper)
+        register_twins(bound.helpers())
         _COMPILED[digest] = {name: njit(**OPTIONS)(function) for name, function in bound.functions.items()}
     return _COMPILED[digest]
 
@@ -339,8 +339,10 @@ def _reference_action(bound, x, y, s, rng):
 _REGISTERED: set[Any] = set()
 
 
-def register_twins() -> None:
-    """Tell Numba of all functions with two lives that are known by now."""
+def register_twins(helpers: Iterable[Any] = ()) -> None:
+    """Tell Numba of all functions with two lives that are known by now, and of these helpers."""
+    for helper in helpers:
+        _register(helper, helper)
     for function, compiled in list(dual.TWINS.items()):
         _register(function, compiled)
 
