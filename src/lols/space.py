@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
@@ -237,6 +237,7 @@ class Reference:
     costs: Function | None = None
     needs_truth: bool = True
     name: str = ""
+    together: Together | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         given = [f for f in (self.action, self.free, self.costs) if f is not None]
@@ -258,6 +259,24 @@ class Reference:
     def functions(self) -> dict[str, Function]:
         """The functions that run compiled, by name."""
         return {n: getattr(self, n) for n in ("action", "free", "costs") if getattr(self, n) is not None}
+
+
+class Together(NamedTuple):
+    """Functions that are several teachers at once, so that one kernel serves them all: `y.teacher` says which it is.
+
+    Besides those of a reference there may be `named(x, y)`: whether this teacher names an action, or has costs only.
+    """
+
+    functions: Mapping[str, Function]
+    number: int
+
+
+def taught_together(references: Mapping[str, Reference], **functions: Function) -> dict[str, Reference]:
+    """The same teachers, each of which is compiled as one of all: `y.teacher` is its number in this order."""
+    return {
+        name: replace(reference, together=Together(functions, number))
+        for number, (name, reference) in enumerate(references.items())
+    }
 
 
 def _name_of(function: Function) -> str:

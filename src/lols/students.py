@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lols.algorithms import Algorithm
+from lols.engine.compile.ahead import compile_ahead
+from lols.engine.compile.kernel import DISABLED
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.structures import Batch, Policy
@@ -98,9 +100,13 @@ class LinearStudent(Student):
 
     def driver(self, examples: Examples) -> FusedDriver:
         trainer = self.trainer
-        return FusedDriver(
+        made = FusedDriver(
             trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
         )
+        if trainer.compiled and not DISABLED:
+            search, predict = made.calls(self.learner.policy(), trainer.plan)
+            compile_ahead([search, *self.learner.calls(search[1][6].lessons), predict])
+        return made
 
     def begin_pass(self) -> None:
         if self.mixture is not None:

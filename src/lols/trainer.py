@@ -152,7 +152,7 @@ class Trainer:
             compare=bool(auto),
             merge=on["merge"],
             reuse=on["reuse"],
-            closed_form=on["closed_form"],
+            closed_form=on["closed_form"] and self.reference.costs is not None,
             cache_items=on["cache_items"],
             live=live or 0,
             bound=on["bound"] and self.space.nonnegative and (self.settings.only_order or self._passes_over),

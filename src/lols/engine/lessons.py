@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, has
+from lols.engine.compile.dual import dual, has, needs
 from lols.engine.policy import gather_action, in_role, types_of
 from lols.engine.structures import Lessons, Slots
 from lols.space import Sizes
@@ -21,34 +21,48 @@ def write_features(search, here, s, legal, slots, slot, f, m):
 
     Gives the places behind them.
     """
-    view, of = search.scratch.seen, search.items
-    ids, values = slots.ids, slots.values
+    own, ids, values = search.scratch.seen.features, slots.ids, slots.values
     slots.start[slot] = f
     if has(search.space, "items"):
-        for k in range(view.items.size[0]):
-            low, high = types_of(of, here.first_item + view.items.items[k])
-            for part in range(low, high):
-                for n in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
-                    ids[f] = in_role(of.ids[n], view.items.roles[k])
-                    values[f] = of.values[n]
-                    f += 1
-    for k in range(view.features.size[0]):
-        ids[f] = view.features.ids[k]
-        values[f] = view.features.values[k]
+        f = write_items(search, here, ids, values, f)
+    for k in range(own.size[0]):
+        ids[f] = own.ids[k]
+        values[f] = own.values[k]
         f += 1
     slots.stop[slot] = f
     if has(search.space, "action_features"):
-        own = view.action_features
-        for a in range(legal.size):
-            slots.action_start[slot, a] = m
-            if legal[a]:
-                gather_action(search, here, s, a)
-                for k in range(own.size[0]):
-                    slots.action_ids[m] = own.ids[k]
-                    slots.action_values[m] = own.values[k]
-                    m += 1
-            slots.action_stop[slot, a] = m
+        m = write_actions(search, here, s, legal, slots, slot, m)
     return f, m
+
+
+@needs("space", "items", 0)
+def write_items(search, here, ids, values, f):
+    """Write the features of the items that a state looks at, each in its role; the place behind them."""
+    of, looked = search.items, search.scratch.seen.items
+    for k in range(looked.size[0]):
+        low, high = types_of(of, here.first_item + looked.items[k])
+        for part in range(low, high):
+            for n in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
+                ids[f] = in_role(of.ids[n], looked.roles[k])
+                values[f] = of.values[n]
+                f += 1
+    return f
+
+
+@needs("space", "action_features", 0)
+def write_actions(search, here, s, legal, slots, slot, m):
+    """Write the features of the legal actions; the place behind them."""
+    own = search.scratch.seen.action_features
+    for a in range(legal.size):
+        slots.action_start[slot, a] = m
+        if legal[a]:
+            gather_action(search, here, s, a)
+            for k in range(own.size[0]):
+                slots.action_ids[m] = own.ids[k]
+                slots.action_values[m] = own.values[k]
+                m += 1
+        slots.action_stop[slot, a] = m
+    return m
 
 
 def make_slots(sizes: Sizes, room: int, widest: int) -> Slots:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from lols.engine.compile.dual import dual
+from lols.engine.compile.dual import dual, needs
 from lols.engine.structures import DRAWN_POLICY, LEARNED, REFERENCE, TEACHER_POLICY
 from lols.hashing import mix
 
 __all__ = ["forget", "merges", "recall", "remember", "repeats"]
 
 
-@dual
-def remember(scratch, line, identity, value):
+@needs("space", "key")
+def remember(search, line, identity, value):
     """Store what a state is worth; a full memo takes no more."""
-    memo, epoch = scratch.memo, scratch.epoch[0]
+    memo, epoch = search.scratch.memo, search.scratch.epoch[0]
     keys, mask = memo.keys, memo.mask[0]
     if memo.filled[line] * 2 > mask:
         return
@@ -27,10 +27,11 @@ def remember(scratch, line, identity, value):
     memo.filled[line] += 1
 
 
-@dual
-def recall(scratch, line, identity):
+@needs("space", "key", -1)
+def recall(search, line, identity):
     """The slot at which a state's worth is stored, or -1."""
-    keys, epoch, mask = scratch.memo.keys, scratch.epoch[0], scratch.memo.mask[0]
+    memo, epoch = search.scratch.memo, search.scratch.epoch[0]
+    keys, mask = memo.keys, memo.mask[0]
     h = mix(identity, 0) & mask
     while keys[line, h, 0] == epoch:
         if keys[line, h, 1] == identity:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import action_features, dual, features_of, has, items
+from lols.engine.compile.dual import action_features, dual, features_of, has, items, needs
 from lols.engine.structures import AT_ACTION, CODE, NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
 from lols.hashing import mix, unit
@@ -42,21 +42,28 @@ def gather(search, here, s):
         report[CODE] = TOO_MANY_FEATURES
         own.size[0] = own.ids.size
     if has(search.space, "items"):
-        looked = view.items
-        looked.size[0] = 0
-        items(search.space, here.x, s, looked)
-        if looked.size[0] > looked.items.size:
-            report[CODE] = TOO_MANY_ITEMS
-            looked.size[0] = looked.items.size
-        for n in range(looked.size[0]):
-            item, role = looked.items[n], looked.roles[n]
-            if item < 0 or item >= here.item_count or role < 0 or role >= view.item_scores.shape[1]:
-                report[CODE], report[AT_ACTION] = NO_SUCH_ITEM, item
-                looked.size[0] = n
-                break
+        gather_items(search, here, s)
 
 
-@dual
+@needs("space", "items")
+def gather_items(search, here, s):
+    """Call the space's `items` into the buffer."""
+    view, report = search.scratch.seen, search.scratch.report
+    looked = view.items
+    looked.size[0] = 0
+    items(search.space, here.x, s, looked)
+    if looked.size[0] > looked.items.size:
+        report[CODE] = TOO_MANY_ITEMS
+        looked.size[0] = looked.items.size
+    for n in range(looked.size[0]):
+        item, role = looked.items[n], looked.roles[n]
+        if item < 0 or item >= here.item_count or role < 0 or role >= view.item_scores.shape[1]:
+            report[CODE], report[AT_ACTION] = NO_SUCH_ITEM, item
+            looked.size[0] = n
+            break
+
+
+@needs("space", "action_features")
 def gather_action(search, here, s, a):
     """Call the space's `action_features` into a buffer."""
     out = search.scratch.seen.action_features
@@ -140,7 +147,7 @@ def type_place(search, component, role, kind, cached):
     return place
 
 
-@dual
+@needs("space", "items")
 def add_items(search, here, component, columns):
     """Add what the items contribute, each in its role; computed once per example where the plan caches."""
     of, view, cached, epoch = search.items, search.scratch.seen, search.plan.cache_items, search.scratch.epoch[0]
@@ -193,11 +200,17 @@ def score(search, here, s, legal, component):
     add_features(policy, component, view.features, 0, view.features.size[0], 0, view.rows, columns)
     decode(policy, columns, costs)
     if has(search.space, "action_features"):
-        own = view.action_features
-        for a in range(legal.size):
-            if legal[a]:
-                gather_action(search, here, s, a)
-                costs[a] = single_score(policy, component, own.ids, own.values, 0, own.size[0], costs[a])
+        add_actions(search, here, s, legal, component, costs)
+
+
+@needs("space", "action_features")
+def add_actions(search, here, s, legal, component, costs):
+    """Add what the actions' own features contribute."""
+    own = search.scratch.seen.action_features
+    for a in range(legal.size):
+        if legal[a]:
+            gather_action(search, here, s, a)
+            costs[a] = single_score(search.policy, component, own.ids, own.values, 0, own.size[0], costs[a])
 
 
 @dual

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, has, loss, row, step
+from lols.engine.compile.dual import dual, has, loss, needs, row, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.policy import cheapest, draw_component, gather, gather_action, in_role, score, types_of
@@ -39,22 +39,38 @@ class Ends(Struct):
 @dual
 def state_stream(search, here, s, legal, t):
     """A stream that depends on seed, step and features only: the same input always gets the same prediction."""
-    view, of = search.scratch.seen, search.items
+    own = search.scratch.seen.features
     stream = mix(search.plan.seed, t)
-    for k in range(view.features.size[0]):
-        stream = mix(stream, view.features.ids[k])
+    for k in range(own.size[0]):
+        stream = mix(stream, own.ids[k])
     if has(search.space, "items"):
-        for k in range(view.items.size[0]):
-            low, high = types_of(of, here.first_item + view.items.items[k])
-            for part in range(low, high):
-                for f in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
-                    stream = mix(stream, in_role(of.ids[f], view.items.roles[k]))
+        stream = mix_items(search, here, stream)
     if has(search.space, "action_features"):
-        for a in range(legal.size):
-            if legal[a]:
-                gather_action(search, here, s, a)
-                for k in range(view.action_features.size[0]):
-                    stream = mix(stream, view.action_features.ids[k])
+        stream = mix_actions(search, here, s, legal, stream)
+    return stream
+
+
+@needs("space", "items", 0)
+def mix_items(search, here, stream):
+    """A stream that depends on the features of the items that a state looks at, too."""
+    of, looked = search.items, search.scratch.seen.items
+    for k in range(looked.size[0]):
+        low, high = types_of(of, here.first_item + looked.items[k])
+        for part in range(low, high):
+            for f in range(of.start[of.types[part]], of.start[of.types[part] + 1]):
+                stream = mix(stream, in_role(of.ids[f], looked.roles[k]))
+    return stream
+
+
+@needs("space", "action_features", 0)
+def mix_actions(search, here, s, legal, stream):
+    """A stream that depends on the features of the legal actions, too."""
+    own = search.scratch.seen.action_features
+    for a in range(legal.size):
+        if legal[a]:
+            gather_action(search, here, s, a)
+            for k in range(own.size[0]):
+                stream = mix(stream, own.ids[k])
     return stream
 
 

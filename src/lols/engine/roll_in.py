@@ -110,7 +110,7 @@ def value_trail(search, here, s, steps, trail, components):
         trail.value[t] = value
         if has(search.space, "key") and plan.merge:
             if repeats(plan, components, TEACHER_POLICY):
-                remember(search.scratch, 0, trail.key[t], value)
+                remember(search, 0, trail.key[t], value)
             if repeats(plan, components, 0):
-                remember(search.scratch, 1, trail.key[t], value)
+                remember(search, 1, trail.key[t], value)
     return final

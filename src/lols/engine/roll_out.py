@@ -65,7 +65,7 @@ def roll_out(search, here, s, deviation):
             break
         if merged:
             identity = np.int64(key(space, here.x, d))
-            slot = recall(scratch, line, identity)
+            slot = recall(search, line, identity)
             if slot >= 0:
                 value = scratch.memo.values[line, slot]
                 break
@@ -89,7 +89,7 @@ def roll_out(search, here, s, deviation):
     for k in range(n, 0, -1):
         value = path.cost[k] + value
         if merged:
-            remember(scratch, line, path.key[k - 1], value)
+            remember(search, line, path.key[k - 1], value)
     if not np.isfinite(value) and report[CODE] == 0:
         report[CODE] = NOT_FINITE
     return path.cost[0] + value

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, free, has, reference_action, reference_costs
+from lols.engine.compile.dual import dual, free, has, names_action, needs, reference_action, reference_costs
 from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOTHING
 
 __all__ = ["free_actions", "teacher_action", "teacher_costs"]
 
 
-@dual
+@needs("reference", "costs")
 def teacher_costs(search, here, s, legal):
     """Ask for closed-form costs, into `teacher.costs`; every legal action must get a number."""
     out = search.scratch.teacher.costs
@@ -24,6 +24,19 @@ def teacher_costs(search, here, s, legal):
         search.scratch.report[CODE] = NOT_FINITE
 
 
+@needs("reference", "costs")
+def mark_cheapest(search, here, s, legal):
+    """Mark the actions that cost least in `teacher.free`."""
+    teacher = search.scratch.teacher
+    teacher_costs(search, here, s, legal)
+    least = np.inf
+    for a in range(legal.size):
+        if legal[a]:
+            least = min(least, teacher.costs[a])
+    for a in range(legal.size):
+        teacher.free[a] = legal[a] and teacher.costs[a] == least
+
+
 @dual
 def free_actions(search, here, s, legal, stream):
     """Mark the equally good actions in `teacher.free`."""
@@ -33,7 +46,7 @@ def free_actions(search, here, s, legal, stream):
         marked[a] = False
     if has(reference, "free"):
         free(reference, here.x, here.y, s, marked)
-    elif has(reference, "action"):
+    elif has(reference, "action") and names_action(reference, here.x, here.y):
         teacher.rng[0] = stream
         a = np.int64(reference_action(reference, here.x, here.y, s, teacher.rng))
         if 0 <= a < legal.size:
@@ -41,13 +54,7 @@ def free_actions(search, here, s, legal, stream):
         else:
             report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE, a
     else:
-        teacher_costs(search, here, s, legal)
-        least = np.inf
-        for a in range(legal.size):
-            if legal[a]:
-                least = min(least, teacher.costs[a])
-        for a in range(legal.size):
-            marked[a] = legal[a] and teacher.costs[a] == least
+        mark_cheapest(search, here, s, legal)
     count = 0
     for a in range(legal.size):
         if marked[a] and not legal[a]:
@@ -61,7 +68,7 @@ def free_actions(search, here, s, legal, stream):
 def teacher_action(search, here, s, legal, stream):
     """The action in a roll-out: the one it names, or the first of its equally good ones; -1 on an error."""
     reference, teacher, report = search.reference, search.scratch.teacher, search.scratch.report
-    if has(reference, "action"):
+    if has(reference, "action") and names_action(reference, here.x, here.y):
         teacher.rng[0] = stream
         a = np.int64(reference_action(reference, here.x, here.y, s, teacher.rng))
         if a < 0 or a >= legal.size or not legal[a]:

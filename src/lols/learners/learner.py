@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import Lessons, Policy
 from lols.engine.table import copied, features_by_row, fill, fixed_table, growing_table, is_fixed, rehash_kernel
 from lols.errors import ConfigurationError, LolsError
@@ -153,6 +154,14 @@ class Learner:
             raise LolsError(
                 f"the weights became infinite at example {at}: lower the rate {self.settings.step:g} or scale features"
             )
+
+    def calls(self, lessons: Lessons) -> list[tuple[Kernel, tuple[Any, ...]]]:
+        """The kernels of learning, with arguments as they get them."""
+        common = (lessons, 0, self.shared, self.single, self.recipe)
+        learn = (learn_margins_kernel, (*common, self._work, self.counters))
+        if self.recipe.reduction != HINGE:
+            learn = (learn_costs_kernel, (*common, self.code, self._work, self.counters))
+        return [learn, (average_kernel, (self.shared, 1.0, self.shared.weights))]
 
     def widen(self, widest: int) -> None:
         """Make sure that there is room for states of `widest` features."""

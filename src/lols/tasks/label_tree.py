@@ -13,7 +13,7 @@ import numpy as np
 
 from lols.examples import Examples, Items, Ragged, Scalar
 from lols.features import look, uniform
-from lols.space import Example, Reference, SearchSpace, Sizes
+from lols.space import Example, Reference, SearchSpace, Sizes, taught_together
 from lols.tasks.tree_of_labels import NOTHING, LabelTree
 
 __all__ = ["make_examples", "make_space", "references"]
@@ -128,13 +128,21 @@ def bad(x, y, s):
     return 0
 
 
+def teach(x, y, s, rng):
+    """The action of one of these teachers, by its number."""
+    if y.teacher == 0:
+        return best(x, y, s)
+    return suboptimal(x, y, s, rng) if y.teacher == 1 else bad(x, y, s)
+
+
 def references(name: str) -> Reference | None:
     """A teacher by name: optimal, suboptimal (the best child with the probability `skill`, else the first) or bad."""
-    return {
+    teachers = {
         "optimal": Reference(action=best, costs=best_costs, name="label_tree:optimal"),
         "suboptimal": Reference(action=suboptimal, name="label_tree:suboptimal"),
         "bad": Reference(action=bad, needs_truth=False, name="label_tree:bad"),
-    }.get(name)
+    }
+    return taught_together(teachers, action=teach, costs=best_costs).get(name)
 
 
 # --- space and examples -----------------------------------------------------------------------------------------------

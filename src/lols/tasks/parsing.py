@@ -15,7 +15,7 @@ import numpy as np
 
 from lols.features import look
 from lols.hashing import add_product, mix
-from lols.space import Example, Reference
+from lols.space import Example, Reference, taught_together
 
 __all__ = ["FUNCTIONS", "references"]
 
@@ -390,10 +390,20 @@ FUNCTIONS: dict[str, Any] = {
 }
 
 
+def teach(x, y, s):
+    """The action of one of these teachers, by its number; the first has costs only."""
+    return suboptimal(x, y, s) if y.teacher == 1 else bad(x, y, s)
+
+
+def named(x, y):
+    return y.teacher != 0
+
+
 def references() -> dict[str, Reference]:
     """The paper's teachers: `optimal`, the dynamic oracle; `suboptimal`, some rules; `bad`, the first legal action."""
-    return {
+    teachers = {
         "optimal": Reference(costs=best_costs, name="optimal"),
         "suboptimal": Reference(action=suboptimal, name="suboptimal"),
         "bad": Reference(action=bad, name="bad"),
     }
+    return taught_together(teachers, action=teach, costs=best_costs, named=named)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lols.features import uniform
-from lols.space import Reference
+from lols.space import Reference, taught_together
 from lols.tasks import tagging
 from lols.tasks.span_oracle import span_step, span_step_cost
 from lols.tasks.span_scores import f1_loss
@@ -108,10 +108,18 @@ SPAN_FUNCTIONS = {"step": step, "key": key, "cost": cost, "loss": loss}
 F1_FUNCTIONS = {"step": step, "key": None, "cost": None, "loss": sentence_f1_loss}
 
 
+def teach(x, y, s, rng):
+    """The action of one of these teachers, by its number."""
+    if y.teacher == 0:
+        return best(x, y, s)
+    return suboptimal(x, y, s, rng) if y.teacher == 1 else tagging.bad(x, y, s)
+
+
 def span_references(closed_form: bool) -> dict[str, Reference]:
     """The teachers; costs in closed form are those of false positives plus negatives, not of 1 - F1."""
-    return {
+    teachers = {
         "optimal": Reference(action=best, costs=best_costs if closed_form else None, name="optimal"),
         "suboptimal": Reference(action=suboptimal, name="suboptimal"),
         "bad": Reference(action=tagging.bad, name="bad"),
     }
+    return taught_together(teachers, action=teach, **({"costs": best_costs} if closed_form else {}))

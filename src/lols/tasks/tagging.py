@@ -13,7 +13,7 @@ import numpy as np
 from lols.examples import Examples, Ragged, Scalar
 from lols.features import emit, look, uniform
 from lols.hashing import mix
-from lols.space import Example, Reference, SearchSpace, Sizes
+from lols.space import Example, Reference, SearchSpace, Sizes, taught_together
 from lols.tasks.encoding import Encoded, Layout
 from lols.tasks.spans import Automaton
 
@@ -144,13 +144,21 @@ def suboptimal(x, y, s, rng):
     return best(x, y, s) if uniform(rng) < 0.5 else first_legal(x, s)
 
 
+def teach(x, y, s, rng):
+    """The action of one of these teachers, by its number."""
+    if y.teacher == 0:
+        return best(x, y, s)
+    return suboptimal(x, y, s, rng) if y.teacher == 1 else bad(x, y, s)
+
+
 def references() -> dict[str, Reference]:
     """The teachers: `optimal`, the truth; `suboptimal`, the truth half of the time, else label 0; `bad`, label 0."""
-    return {
+    teachers = {
         "optimal": Reference(action=best, costs=best_costs, name="optimal"),
         "suboptimal": Reference(action=suboptimal, name="suboptimal"),
         "bad": Reference(action=bad, name="bad"),
     }
+    return taught_together(teachers, action=teach, costs=best_costs)
 
 
 # --- spaces and examples ----------------------------------------------------------------------------------------------

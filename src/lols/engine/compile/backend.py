@@ -347,29 +347,31 @@ def register_twins(helpers: Iterable[Any] = ()) -> None:
         _register(function, compiled)
 
     for function, (field, functions) in dual.KINDS.items():
-        _register_choice(function, field, functions)
+        _overload(function, lambda record, *_, f=field, of=functions: of[_field(record, f).layout.kind])
+    for function, needed in dual.NEEDS.items():
+        _overload(function, lambda record, *_, f=function, n=needed: _if_there(record, f, *n))
 
 
 def _register(function: Any, compiled: Any) -> None:
-    if function in _REGISTERED:
-        return
-    _REGISTERED.add(function)
-
-    def same(*_arguments, **_named):
-        return compiled
-
-    overload(function, jit_options=OPTIONS, strict=False)(same)
+    _overload(function, lambda *_arguments, **_named: compiled)
 
 
-def _register_choice(function: Any, field: str, functions: dict[type, Any]) -> None:
-    if function in _REGISTERED:
-        return
-    _REGISTERED.add(function)
+def _overload(function: Any, choose: Any) -> None:
+    """Compile what `choose` gives for types of arguments in the place of a function."""
+    if function not in _REGISTERED:
+        _REGISTERED.add(function)
+        overload(function, jit_options=OPTIONS, strict=False)(lambda *arguments: choose(*arguments))
 
-    def chosen(record, *_arguments):
-        return functions[record.types[record.fields.index(field)].layout.kind]
 
-    overload(function, jit_options=OPTIONS, strict=False)(chosen)
+def _field(record: Any, name: str) -> Any:
+    """The type of a field of a named tuple."""
+    return record.types[record.fields.index(name)]
+
+
+def _if_there(record: Any, function: Any, field: str, name: str, absent: Any) -> Any:
+    if name in dual.BOUND[_field(record, field).digest].functions:
+        return function
+    return lambda *_arguments: absent
 
 
 # --- hashing and features ---------------------------------------------------------------------------------------------

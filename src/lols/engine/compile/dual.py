@@ -16,7 +16,7 @@ from lols.digest import digest_functions, plain, reached_helpers
 from lols.engine.compile.layout import FunctionsLayout, functions_layout
 from lols.examples import view
 
-__all__ = ["CONTRACT", "KINDS", "TWINS", "Bound", "bind", "by_kind", "dual", "has", "row", "take"]
+__all__ = ["CONTRACT", "KINDS", "NEEDS", "TWINS", "Bound", "bind", "by_kind", "dual", "has", "needs", "row", "take"]
 
 # What kernels call by name, and the function that is compiled in its place: mostly the same one.
 TWINS: dict[Any, Any] = {function: function for function in (features.emit, features.look, features.uniform)}
@@ -26,6 +26,24 @@ def dual(function: Any) -> Any:
     """Compile a function as it stands when a kernel calls it; from Python it stays what it is."""
     TWINS[function] = function
     return function
+
+
+NEEDS: dict[
+    Any, tuple[str, str, Any]
+] = {}  # functions that are compiled only for a space or reference that has another
+
+
+def needs(field: str, name: str, absent: Any = None) -> Any:
+    """Mark a function of a search that is called only where its `field`, the space or reference, has function `name`.
+
+    For others it is compiled as one that gives `absent`: a branch that is never taken need not be compiled.
+    """
+
+    def mark(function: Any) -> Any:
+        NEEDS[function] = (field, name, absent)
+        return function
+
+    return mark
 
 
 class Bound:
@@ -89,6 +107,7 @@ key = _generic("key", 0)
 items = _generic("items")
 free = _generic("free")
 reference_costs = _generic("costs")
+names_action = _generic("named", True)
 
 
 def reference_action(bound: Any, x: Any, y: Any, s: Any, rng: Any) -> int:

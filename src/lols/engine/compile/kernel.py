@@ -17,6 +17,7 @@ import numpy as np
 
 from lols.digest import digest_functions
 from lols.engine.compile import store
+from lols.engine.compile.ahead import wait_for
 from lols.engine.compile.dual import TWINS
 from lols.engine.compile.layout import Block, Layout, block_of
 
@@ -67,12 +68,24 @@ class Kernel:
             raise _exception(block)
         return unpack(block.words)[0]
 
+    def has(self, layout: Layout) -> bool:
+        """Whether the machine code for arguments of this layout is loaded."""
+        return layout in self._made
+
+    @functools.cached_property
+    def _digest(self) -> str:
+        return digest_functions({"kernel": self.plain})
+
+    def name_for(self, layout: Layout) -> str:
+        """The name under which the machine code for arguments of this layout is kept."""
+        return store.name_of(f"{self._digest} {layout.name}")
+
     def prepare(self, layout: Layout) -> tuple[Any, Any]:
         """Find or make the machine code for arguments of this layout."""
         with _COMPILING:
             if layout in self._made:
                 return self._made[layout]
-            name = store.name_of(f"{digest_functions({'kernel': self.plain})} {layout.name}")
+            name = self.name_for(layout)
             symbol = f"lols_{name}"
             found = store.find(name)
             if found is None:
@@ -139,9 +152,12 @@ def _compiled(function: Any, layout: Layout, name: str, symbol: str) -> tuple[by
     global _SECONDS
     _announce()
     began = time.perf_counter()
-    from lols.engine.compile import backend
-
     try:
+        found = wait_for(name)
+        if found is not None:
+            return found
+        from lols.engine.compile import backend
+
         code, letter = backend.compile_kernel(function, layout, symbol)
         if isinstance(code, bytes):
             store.keep(name, code, letter)

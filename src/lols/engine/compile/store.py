@@ -60,6 +60,12 @@ def name_of(source: str) -> str:
     return hashlib.sha256(f"{machine()}\n{source}".encode()).hexdigest()[:32]
 
 
+def holds(name: str) -> bool:
+    """Whether there is something of this name."""
+    place = folder()
+    return place is not None and (place / f"{name}.o").exists()
+
+
 def find(name: str) -> tuple[bytes, str] | None:
     """The object code of this name and the letter for what it returns, or None."""
     place = folder()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,7 +18,8 @@ from lols.engine.policy import new_policy
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
 from lols.engine.structures import AT_EXAMPLE, CODE, Batch, Data, Plan, Policy, Scratch, Slots
 from lols.errors import LolsError, SpaceError
-from lols.examples import Examples
+from lols.examples import Examples, Shared
+from lols.records import record_class
 from lols.space import Reference, SearchSpace
 
 __all__ = ["FusedDriver"]
@@ -51,9 +52,12 @@ class FusedDriver:
     ):
         self.space, self.reference, self.examples, self.compiled = space, reference, examples, compiled
         self.bound = bind("Space", space.functions())
-        self.bound_reference = bind("Reference", reference.functions()) if reference is not None else None
-        y = examples.y if reference is not None or examples.has_truth else ()
+        self.bound_reference, y = None, examples.y if examples.has_truth else ()
+        if reference is not None:
+            functions, y = _taught(reference, examples)
+            self.bound_reference = bind("Reference", functions)
         self.data = Data(examples.x, y, examples.items, examples.states, examples.steps)
+        self._unlabelled = self.data._replace(y=())  # prediction never sees the truth, and is compiled once
         self.threads = threads if compiled else 1
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self._scratch: list[Scratch] = []
@@ -78,6 +82,7 @@ class FusedDriver:
         """
         self.examples = examples
         self.data = Data(examples.x, (), examples.items, examples.states, examples.steps)
+        self._unlabelled = self.data
         self._scratch = [self._renewed(scratch) for scratch in self._scratch]
 
     # --- stages ---
@@ -119,13 +124,13 @@ class FusedDriver:
             if not same:
                 new_policy(scratch.seen)
         work = [
-            (self.bound, self.data, policy, plan, scratch, parts[k], parts[k + 1], made.ends)
+            (self.bound, self._unlabelled, policy, plan, scratch, parts[k], parts[k + 1], made.ends)
             for k, scratch in enumerate(scratches)
         ]
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
             at = int(scratch.report[AT_EXAMPLE])
-            again = (self.bound, self.data, policy, plan, self._fresh(policy), at, at + 1, made.ends)
+            again = (self.bound, self._unlabelled, policy, plan, self._fresh(policy), at, at + 1, made.ends)
             return self.explain(error, scratch, at, lambda: predict(*again))
 
         self._run(predict_kernel, work, failed)
@@ -163,6 +168,16 @@ class FusedDriver:
 
         self._run(losses_kernel, [(self.bound, self.data, scratch, predictions.ends, out)], failed)
         return out
+
+    def calls(self, policy: Policy, plan: Plan) -> list[tuple[Kernel, tuple[Any, ...]]]:
+        """The kernels of training and prediction, with arguments as they get them."""
+        none, scratch = np.zeros(0, np.int64), self._scratches(policy)[0]
+        batch = make_batch(None, self.examples, none, none, np.zeros(0), np.zeros(0))
+        ends = Predictions(self.examples, self.compiled).ends
+        return [
+            (algorithm1_kernel, (self.bound, self.bound_reference, self.data, policy, plan, scratch, batch, none)),
+            (predict_kernel, (self.bound, self._unlabelled, policy, plan, scratch, 0, 0, ends)),
+        ]
 
     # --- helpers ---
 
@@ -207,3 +222,14 @@ class FusedDriver:
     def explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
         """Say which function went wrong, on which example, at which step; run it again as plain Python to find out."""
         return explain(self, error, scratch, example, again)
+
+
+def _taught(reference: Reference, examples: Examples) -> tuple[Mapping[str, Any], Any]:
+    """The functions of a teacher and the truth as they see it; several teachers may be compiled as one."""
+    if reference.together is None or not examples.has_truth:
+        return reference.functions(), examples.y
+    columns = {
+        **dict(zip(type(examples.y)._fields, examples.y)),
+        "teacher": Shared(np.int64(reference.together.number)),
+    }
+    return reference.together.functions, record_class(tuple(columns))(*columns.values())

@@ -1,0 +1,341 @@
+"""How Python becomes a kernel: values behind pointers, object files that are shared, and what happens without them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from lols.engine.compile import ahead, store
+from lols.engine.compile.dual import bind, by_kind, dual, has, needs, row, take
+from lols.engine.compile.kernel import Kernel, kernel
+from lols.engine.compile.layout import Struct, block_of
+from lols.examples import Ragged, Scalar, Shared
+from lols.records import record_class
+
+# --- values behind pointers -------------------------------------------------------------------------------------------
+
+
+class Inner(Struct):
+    numbers: np.ndarray
+    factor: float
+
+
+class Pair(NamedTuple):
+    left: np.ndarray
+    right: int
+
+
+class Outer(Struct):
+    inner: Inner
+    pair: Pair
+    table: np.ndarray
+    flag: bool
+
+
+def total(outer, extra, small):
+    made = outer.inner.factor * extra
+    for k in range(outer.inner.numbers.size):
+        made += outer.inner.numbers[k]
+    for i in range(outer.table.shape[0]):
+        for j in range(outer.table.shape[1]):
+            outer.table[i, j] += outer.pair.left[j] * outer.pair.right
+    if outer.flag:
+        made += small[0]
+    return made
+
+
+def outer() -> Outer:
+    inner = Inner(np.arange(4), 0.5)
+    return Outer(inner, Pair(np.array([1, 2, 3], np.int32), 10), np.zeros((2, 3)), True)
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("compiled", [False, True])
+def test_records_tuples_arrays_and_numbers_reach_a_kernel(compiled: bool) -> None:
+    given = outer()
+    assert Kernel(total)(compiled, given, 3, np.array([100], np.int8)) == 107.5
+    assert given.table.tolist() == [[10.0, 20.0, 30.0]] * 2
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "float32", "float64", "bool"])
+def test_results_come_back_in_their_own_kind(compiled: bool, dtype: str) -> None:
+    value = np.array([1], dtype)
+    made = Kernel(lambda values: values[0])(compiled, value)
+    assert made == value[0] and type(made) in (bool, int, float, type(value[0]))
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_kernel_may_give_nothing_or_a_large_number(compiled: bool) -> None:
+    assert Kernel(lambda values: None)(compiled, np.zeros(1)) is None
+    assert Kernel(lambda values: -(1 << 62))(compiled, np.zeros(1)) == -(1 << 62)
+
+
+def test_what_has_no_layout_is_refused() -> None:
+    for wrong in ("text", np.zeros((4, 4))[:, 1], {}, None):
+        with pytest.raises(TypeError, match="kernel"):
+            block_of((wrong,))
+
+
+def test_a_record_is_laid_out_once_and_a_changed_copy_anew() -> None:
+    one = outer()
+    assert one.block is one.block and one._replace(flag=False).block is not one.block
+    assert one._replace(flag=False).block.layout is one.block.layout
+
+
+def test_equal_layouts_are_one_object_and_other_kinds_another() -> None:
+    layouts = [block_of((np.zeros(n), 1)).layout for n in (1, 5)]
+    assert layouts[0] is layouts[1]
+    readonly = np.zeros(1)
+    readonly.flags.writeable = False
+    others = [
+        (np.zeros(1, np.float32), 1),
+        (np.zeros((1, 1)), 1),
+        (np.zeros(1), 1.0),
+        (np.zeros(1), True),
+        (readonly, 1),
+    ]
+    assert len({block_of(other).layout for other in others} | {layouts[0]}) == 6
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_row_of_columns_is_one_example(compiled: bool) -> None:
+    columns: Any = record_class(("words", "weight", "shape"))(
+        Ragged(np.array([5, 6, 7]), np.array([0, 1, 3])), Scalar(np.array([0.5, 2.0])), Shared(np.array([[1, 2]]))
+    )
+
+    def look(columns, index):
+        x = row(columns, index)
+        made = 0.0
+        for k in range(x.words.size):
+            made += x.words[k]
+        return made * x.weight + x.shape[0, 1]
+
+    assert [Kernel(look)(compiled, columns, k) for k in (0, 1)] == [4.5, 28.0]
+
+
+# --- functions with two lives -----------------------------------------------------------------------------------------
+
+
+class Teller(NamedTuple):
+    who: Any
+    what: Any
+
+
+class Red(Struct):
+    a: int
+
+
+class Blue(Struct):
+    b: int
+
+
+@dual
+def red(teller, more):
+    return teller.what.a + more
+
+
+@dual
+def blue(teller, more):
+    return teller.what.b - more
+
+
+told = by_kind("told", "what", {Red: red, Blue: blue})
+
+
+@needs("who", "speak", -1)
+def speech(teller):
+    return teller.what.a * 100  # a Blue has no `a`: it must not be compiled for one
+
+
+def tell(who, what):
+    teller = Teller(who, what)
+    return told(teller, 3) + (speech(teller) if has(who, "speak") else 0)
+
+
+def speak(x):
+    return x
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("compiled", [False, True])
+def test_functions_are_chosen_by_what_they_are_given(compiled: bool) -> None:
+    mute, loud = bind("Space", {}), bind("Space", {"speak": speak})
+    assert Kernel(tell)(compiled, loud, Red(5)) == 508
+    assert Kernel(tell)(compiled, mute, Blue(5)) == 2
+
+
+@kernel
+def doubled(values):
+    for k in range(values.size):
+        values[k] *= 2
+    return values.size
+
+
+@kernel
+def doubled_twice(values):
+    doubled(values)
+    return doubled(values)
+
+
+def test_a_kernel_may_be_part_of_another() -> None:
+    values = np.arange(3)
+    assert doubled_twice(values) == 3 and values.tolist() == [0, 4, 8]
+
+
+@pytest.mark.uncompiled
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_exception_comes_out_with_its_class_and_words(compiled: bool) -> None:
+    def broken(n):
+        if n > 2:
+            raise ValueError("more than two")
+        return n
+
+    assert Kernel(broken)(compiled, 2) == 2
+    with pytest.raises(ValueError, match="more than two"):
+        Kernel(broken)(compiled, 3)
+
+
+def test_threads_run_a_kernel_at_the_same_time() -> None:
+    def count(counter, many):
+        for _ in range(many):
+            take(counter)
+
+    counter, ready = np.zeros(1, np.int64), Kernel(count)
+    threads = [threading.Thread(target=ready, args=(True, counter, 100_000)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counter[0] == 400_000
+
+
+# --- object files -----------------------------------------------------------------------------------------------------
+
+PROGRAM = """
+import sys
+import numpy as np
+from lols.engine.compile.kernel import Kernel, compile_seconds
+
+def squares(values):
+    made = 0.0
+    for k in range(values.size):
+        made += values[k] * values[k]
+    return made
+
+assert Kernel(squares)(True, np.arange(4.0)) == 14.0
+print(f"compiled={compile_seconds() > 0} numba={'numba' in sys.modules}")
+"""
+
+
+def run(folder: Path, program: str = PROGRAM, **environment: str) -> str:
+    given = os.environ | {"LOLS_CACHE": str(folder)} | environment
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=given, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout.strip()
+
+
+COLD, WARM = "compiled=True numba=True", "compiled=False numba=False"
+
+
+def test_a_second_process_needs_no_compiler(tmp_path: Path) -> None:
+    assert [run(tmp_path), run(tmp_path)] == [COLD, WARM]
+
+
+def test_processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    given = os.environ | {"LOLS_CACHE": str(tmp_path)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM], env=given, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [process.communicate(timeout=120)[0] for process in started]
+    assert all(process.returncode == 0 for process in started) and all("compiled=" in words for words in said)
+    files = list((tmp_path / "lols").iterdir())
+    assert len(files) == 1 and files[0].suffix == ".o"
+    assert run(tmp_path) == WARM
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "other version", "empty"])
+def test_what_cannot_be_read_is_compiled_again(tmp_path: Path, harm: str) -> None:
+    run(tmp_path)
+    (file,) = (tmp_path / "lols").iterdir()
+    whole = file.read_bytes()
+    changed = bytes([whole[-9] ^ 1])
+    file.write_bytes(
+        {
+            "cut": whole[:-20],
+            "changed": whole[:-9] + changed + whole[-8:],
+            "other version": whole.replace(b"lols kernel 1", b"lols kernel 0"),
+            "empty": b"",
+        }[harm]
+    )
+    assert [run(tmp_path), run(tmp_path)] == [COLD, WARM]
+
+
+def test_a_place_where_nothing_can_be_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    home = {"HOME": str(blocked), "XDG_CACHE_HOME": str(blocked), "NUMBA_CACHE_DIR": ""}
+    assert [run(blocked, **home), run(blocked, **home)] == [COLD, COLD]
+
+
+def test_another_version_or_processor_has_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = store.name_of("kernel")
+    monkeypatch.setattr(store, "machine", lambda: "another version, another processor")
+    assert store.name_of("kernel") != here
+
+
+# --- the compiler -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") == "1", reason="nothing is compiled")
+def test_this_version_of_numba_compiles_kernels_in_one_pass() -> None:
+    from lols.engine.compile import backend
+
+    assert backend.PIPELINE is not None, (
+        "engine/compile/pipeline.py uses what this version of Numba has changed: kernels still work, but take several "
+        "times as long to compile"
+    )
+
+
+TRAIN = """
+import hashlib
+import lols
+from lols.worlds import tagging_data, tagging_references, tagging_space
+
+data = tagging_data(20, labels=3, words=30)
+model = lols.train(tagging_space(labels=3), data, tagging_references()["optimal"], seed=1)
+print(hashlib.sha256(model.policy.stack.tobytes()).hexdigest())
+"""
+
+
+def test_numbas_own_compiler_gives_the_same_weights(tmp_path: Path) -> None:
+    plain = {"LOLS_PLAIN_COMPILER": "1"}
+    assert run(tmp_path / "a", TRAIN) == run(tmp_path / "b", TRAIN, **plain) == run(tmp_path / "b", TRAIN, **plain)
+
+
+def test_kernels_that_are_compiled_ahead_are_the_same(tmp_path: Path) -> None:
+    beside, alone = (run(tmp_path / on, TRAIN, LOLS_COMPILE_AHEAD=on) for on in ("1", "0"))
+    assert beside == alone
+    made = [{file.name for file in (tmp_path / on / "lols").iterdir() if file.suffix == ".o"} for on in ("1", "0")]
+    assert made[1] <= made[0]
+
+
+def test_a_process_beside_this_one_that_dies_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = os.fork()
+    if process == 0:
+        os._exit(1)
+    monkeypatch.setitem(ahead._UNDER_WAY, "no such kernel", process)
+    assert ahead.wait_for("no such kernel") is None
