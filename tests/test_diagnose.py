@@ -13,8 +13,8 @@ from test_task import DATA, Tagging
 
 import lols
 from lols.blame import place_of
+from lols.engine.compile.dual import bind
 from lols.engine.diagnose import diagnose
-from lols.engine.dual import bind
 from lols.errors import SpaceError
 
 NAMES = {"cat": 1}

@@ -15,7 +15,7 @@ from test_tree_of_labels import leaves, lists_of_labels
 
 from lols import LearnerSettings, feature
 from lols.checks import check_space
-from lols.engine.dual import bind
+from lols.engine.compile.dual import bind
 from lols.examples import Examples, Items
 from lols.features import item_buffer
 from lols.model import Model

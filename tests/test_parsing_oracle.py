@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from lols.checks import check_space
-from lols.engine.dual import Kernel, bind, reference_costs, row
+from lols.engine.compile.dual import bind, reference_costs, row
+from lols.engine.compile.kernel import Kernel
 from lols.examples import Examples
 from lols.tasks.corpus import corpus_of
 from lols.tasks.parsing import DEPTH, HEAD, LABEL, LEFT, NEXT, PENDING, RIGHT, SHIFT, STACK, cell

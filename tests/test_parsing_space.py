@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lols.checks import check_space
-from lols.engine.dual import bind
+from lols.engine.compile.dual import bind
 from lols.errors import ConfigurationError
 from lols.examples import Examples
 from lols.features import feature_buffer, item_buffer

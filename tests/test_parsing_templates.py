@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lols.engine.dual import Kernel, bind
-from lols.engine.dual import actions as legal_of
-from lols.engine.dual import cost as cost_of
-from lols.engine.dual import features as features_of
-from lols.engine.dual import items as items_of
-from lols.engine.dual import key as key_of
-from lols.engine.dual import row as row_of
-from lols.engine.dual import step as step_of
+from lols.engine.compile.dual import actions as legal_of
+from lols.engine.compile.dual import bind, features_of
+from lols.engine.compile.dual import cost as cost_of
+from lols.engine.compile.dual import items as items_of
+from lols.engine.compile.dual import key as key_of
+from lols.engine.compile.dual import row as row_of
+from lols.engine.compile.dual import step as step_of
+from lols.engine.compile.kernel import Kernel
 from lols.engine.scoring import in_role
 from lols.errors import ConfigurationError
 from lols.examples import Examples

@@ -13,7 +13,7 @@ from span_twin import legal_sequences, spans_of_legal
 
 from lols import Tagger
 from lols.checks import check_space
-from lols.engine.dual import bind
+from lols.engine.compile.dual import bind
 from lols.errors import ConfigurationError, LolsError
 from lols.examples import Examples
 from lols.tasks.corpus import corpus_of

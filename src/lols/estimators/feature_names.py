@@ -13,8 +13,8 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
 from lols.engine.table import fill, growing_table, lookup
 from lols.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD, mix
 from lols.io.strings import texts_of
@@ -188,7 +188,9 @@ def search_names(template: Template, chain: Sequence[Values], at: int, wanted: n
             ends = undone(ends[:, np.newaxis], link.hashes).reshape(-1)
         if at < len(chain):
             ends, links = _part(ends), _step(chain[at].hashes)
-        for end, link_place, row in meet(table, ends.view(np.int64), links.view(np.int64)).tolist():
+        found = np.empty((ends.size + 1, 3), np.int64)
+        count = meet(table, ends.view(np.int64), links.view(np.int64), found)
+        for end, link_place, row in found[:count].tolist():
             # Ends are numbered like digits: the group's id, then the last link, ..., down to the second undone.
             later = list(np.unravel_index(end, (group.size, *sizes[at + 1 :][::-1])))
             forward = list(np.unravel_index(row, sizes[:at])) if at else []
@@ -198,17 +200,17 @@ def search_names(template: Template, chain: Sequence[Values], at: int, wanted: n
     return made
 
 
-@njit(cache=True, nogil=True)
-def meet(table, ends, links):
-    """Which ends, taken back by which links, are in the table: their places, and the row there."""
-    found, count = np.empty((ends.size + 1, 3), np.int64), 0
+@kernel
+def meet(table, ends, links, found):
+    """Find which ends, taken back by which links, are in the table: their places, and the row there; how many."""
+    count = 0
     for i in range(ends.size):
         for j in range(links.size):
             row = lookup(table, ends[i] - links[j])
             if row >= 0 and count < found.shape[0]:
                 found[count, 0], found[count, 1], found[count, 2] = i, j, row
                 count += 1
-    return found[:count].copy()
+    return count
 
 
 # --- the hash, backwards ----------------------------------------------------------------------------------------------

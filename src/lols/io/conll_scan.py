@@ -6,15 +6,11 @@ what is wrong with the input goes into `report` as a code, a line, a number of c
 
 from __future__ import annotations
 
-from typing import Any
-
-from numba import njit
-
 from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
 
 __all__ = ["check", "last_cut", "narrow", "newlines", "scan"]
 
-KERNEL: Any = {"cache": True, "nogil": True, "_nrt": False}
 CONLLU, CONLLX, COLUMNS, TSV = range(4)
 FINE, WORD, OTHER, COUNT, EMPTY_SENTENCE, EMPTY_FORM, IDENTITY, RANGE = range(8)  # kinds of lines, then mistakes
 CODE, LINE, FOUND, PLACE, TOKENS, SENTENCES, CURSOR, FILLED, SEEN, CELLS = range(10)  # the cells of a report
@@ -52,7 +48,7 @@ def multibyte(buffer, at):
     return 4
 
 
-@njit(**KERNEL)
+@kernel
 def check(buffer, signed):
     """The place of the first byte that is zero or not UTF-8, or -1; `signed` is a view of the same bytes."""
     at = 0
@@ -80,7 +76,7 @@ def check(buffer, signed):
     return -1
 
 
-@njit(**KERNEL)
+@kernel
 def newlines(buffer):
     """The number of newlines."""
     count = 0
@@ -103,7 +99,7 @@ def is_blank_line(buffer, at, end):
     return at == end
 
 
-@njit(**KERNEL)
+@kernel
 def last_cut(buffer):
     """Where the last block begins, with a blank line and another block before it; 0 if there is no such place.
 
@@ -242,7 +238,7 @@ def complain(report, code, line, found, place):
     report[PLACE] = place
 
 
-@njit(**KERNEL)
+@kernel
 def scan(buffer, at, line, mode, count, form, picks, marks, starts, ends, offsets, lines, begin, end, report):
     """Find tokens, sentences and the columns picked, up to the end of the buffer or the first mistake.
 
@@ -307,7 +303,7 @@ def scan(buffer, at, line, mode, count, form, picks, marks, starts, ends, offset
     report[SENTENCES] = sentence
 
 
-@njit(**KERNEL)
+@kernel
 def narrow(buffer, begin, end, key):
     """Narrow cells such as Case=Nom|Number=Sing to the value of one key, or to nothing where it is absent."""
     for t in range(begin.size):

@@ -11,9 +11,10 @@ import unicodedata
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-import lols.engine.compile.backend  # noqa: F401  (gives `mix` its compiled form)
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
+from lols.engine.compile.layout import readonly
 from lols.hashing import mix
 from lols.io.strings import Texts
 
@@ -167,19 +168,25 @@ def attribute_values(texts: Texts, wanted: list[Attribute]) -> np.ndarray:
     sizes = np.array([w.size for w in wanted], np.int64)
     values = np.zeros((len(wanted), texts.begin.size + 1), np.int64)
     values[:, -1] = OUTSIDE
-    longest = int((texts.end - texts.begin).max(initial=0))
+    longest = max(int((texts.end - texts.begin).max(initial=0)), 8)
+    points, made = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
     unknown = np.zeros(1 << 12, np.int64)
+    buffer, begin, end = readonly(texts.buffer), np.ascontiguousarray(texts.begin), np.ascontiguousarray(texts.end)
     while True:
-        count = _values(*texts, kinds, sizes, table.lower, table.kinds, table.known, longest, values, unknown)
+        count = _values(
+            buffer, begin, end, kinds, sizes, table.lower, table.kinds, table.known, points, made, values, unknown
+        )
         if count == 0:
             return values
         table.learn(np.unique(unknown[:count]))
 
 
-@njit(cache=True, nogil=True)
-def _values(buffer, begin, end, kinds, sizes, lower, classes, known, longest, values, unknown):
-    """Fill `values`; if characters are met that the tables do not know, give them back, and how many, instead."""
-    points, made = np.empty(longest + 1, np.int64), np.empty(max(longest, 8) + 1, np.int64)
+@kernel
+def _values(buffer, begin, end, kinds, sizes, lower, classes, known, points, made, values, unknown):
+    """Fill `values`; if characters are met that the tables do not know, give them back, and how many, instead.
+
+    `points` and `made` are room for the characters of a string.
+    """
     missing = 0
     for t in range(begin.size):
         length = _decode(buffer, begin[t], end[t], points)
@@ -217,7 +224,7 @@ def _values(buffer, begin, end, kinds, sizes, lower, classes, known, longest, va
     return missing
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _decode(buffer, begin, end, points):
     """Code points of valid UTF-8, and how many."""
     count, k = 0, begin
@@ -238,7 +245,7 @@ def _decode(buffer, begin, end, points):
     return count
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _shape_of(points, length, classes, made):
     last = 0
     for k in range(length):
@@ -254,7 +261,7 @@ def _shape_of(points, length, classes, made):
     return last
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _class_of(points, length, classes, made):
     all_upper, any_upper, later, digits, hyphens, others = True, False, False, False, False, False
     for k in range(length):
@@ -267,22 +274,24 @@ def _class_of(points, length, classes, made):
         hyphens |= kinds & HYPHEN != 0
         others |= kinds == 0
     first_upper = length > 0 and classes[points[0]] & UPPER != 0
-    last = 0
-    for holds, mark in (
-        (any_upper and all_upper, 65),
-        (first_upper, 67),
-        (later, 99),
-        (digits, 100),
-        (hyphens, 45),
-        (others, 46),
-    ):
-        if holds:
-            made[last] = mark
-            last += 1
+    last = _put(made, 0, 65, any_upper and all_upper)
+    last = _put(made, last, 67, first_upper)
+    last = _put(made, last, 99, later)
+    last = _put(made, last, 100, digits)
+    last = _put(made, last, 45, hyphens)
+    return _put(made, last, 46, others)
+
+
+@dual
+def _put(made, last, mark, holds):
+    """Write a mark behind the others, if it holds; how many there are."""
+    if holds:
+        made[last] = mark
+        last += 1
     return last
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _number(value, made):
     if value < 10:
         made[0] = 48 + value

@@ -16,7 +16,10 @@ from typing import Any, Self, dataclass_transform
 
 import numpy as np
 
-__all__ = ["ArrayLayout", "Block", "Fields", "FunctionsLayout", "Layout", "NumberLayout", "Struct", "block_of"]
+__all__ = [
+    *("ArrayLayout", "Block", "Fields", "FunctionsLayout", "Layout", "NumberLayout", "Struct"),
+    *("block_of", "readonly"),
+]
 
 WORD = 8
 
@@ -153,6 +156,13 @@ def block_of(values: Any) -> Block:
 
 
 _NAMES = tuple(f"a{n}" for n in range(64))
+
+
+def readonly(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to: with it, a kernel that only reads is compiled once for both kinds of array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _lay_out(values: Any) -> tuple[tuple[Layout, ...], list[Any], list[Any]]:
