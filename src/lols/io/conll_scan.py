@@ -54,15 +54,19 @@ def check(buffer, signed):
     at = 0
     for block in range(buffer.size // BLOCK + 1):
         begin = block * BLOCK
-        last = min(begin + BLOCK, buffer.size)
+        last = begin + BLOCK
+        if last > buffer.size:
+            last = buffer.size
         # Most text is ASCII, and these are the signed bytes above zero: whole blocks are passed over at once.
         if last - begin == BLOCK:
             lowest = signed[begin]
             for k in range(BLOCK):
-                lowest = min(lowest, signed[begin + k])
+                if signed[begin + k] < lowest:
+                    lowest = signed[begin + k]
             if lowest > 0:
                 continue
-        at = max(at, begin)  # a character of the block before may reach into this one
+        if at < begin:  # a character of the block before may reach into this one
+            at = begin
         while at < last:
             if buffer[at] == 0:
                 return at
@@ -88,7 +92,7 @@ def newlines(buffer):
 @dual
 def is_blank(byte):
     """Whether a line of such bytes counts as blank."""
-    return byte in (SPACE, TAB, RETURN)
+    return byte == SPACE or byte == TAB or byte == RETURN  # (a tuple takes long to compile)
 
 
 @dual
@@ -135,8 +139,12 @@ def find_marks(buffer, runs, marks, state):
     """
     filled = 0
     while filled == 0:
-        begin = max(state[SEEN], 0)  # which it is, but the compiler must know it
-        end = min(begin + marks.size, buffer.size)
+        begin = state[SEEN]
+        if begin < 0:  # never, but the compiler must know it
+            begin = 0
+        end = begin + marks.size
+        if end > buffer.size:
+            end = buffer.size
         if runs:
             for k in range(begin, end):
                 marks[filled] = k
@@ -191,7 +199,7 @@ def kind_of_id(buffer, at, end):
         at += 1
     if at == end and at > start:
         return WORD
-    if at in (start, end) or (buffer[at] != HYPHEN and buffer[at] != DOT):
+    if at == start or at == end or (buffer[at] != HYPHEN and buffer[at] != DOT):  # noqa: SIM109  (a tuple takes long to compile)
         return IDENTITY
     start = at + 1
     at = start
@@ -221,7 +229,7 @@ def kind_of_line(buffer, start, mode, found, count, starts, ends):
     if found != count:
         # In CoNLL-X, a line that begins with # may be a word.
         return OTHER if mode == CONLLX and buffer[start] == HASH else COUNT
-    if mode in (COLUMNS, TSV):
+    if mode == COLUMNS or mode == TSV:  # noqa: SIM109  (a tuple takes long to compile)
         return WORD
     kind = kind_of_id(buffer, starts[0], ends[0])
     if mode == CONLLX:

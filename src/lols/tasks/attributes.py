@@ -200,11 +200,14 @@ def _values(buffer, begin, end, kinds, sizes, lower, classes, known, points, mad
             kind, size = kinds[a], sizes[a]
             first, last = 0, length
             text = points
-            if kind in (PREFIX, SUFFIX):
+            if kind == PREFIX or kind == SUFFIX:  # noqa: SIM109  (a tuple takes long to compile)
                 if length < size:
                     values[a, t] = NOTHING
                     continue
-                first, last = (0, size) if kind == PREFIX else (length - size, length)
+                if kind == PREFIX:
+                    last = size
+                else:
+                    first = length - size
             elif kind != EXACT:
                 text = made
                 if kind == SHAPE:
@@ -212,7 +215,7 @@ def _values(buffer, begin, end, kinds, sizes, lower, classes, known, points, mad
                 elif kind == CLASS:
                     last = _class_of(points, length, classes, made)
                 elif kind == LENGTH:
-                    last = _number(min(length, LONGEST), made)
+                    last = _number(length if length < LONGEST else LONGEST, made)
                 else:
                     for k in range(length):
                         digit = kind == DIGITS and classes[points[k]] & DIGIT
@@ -229,19 +232,19 @@ def _decode(buffer, begin, end, points):
     """Code points of valid UTF-8, and how many."""
     count, k = 0, begin
     while k < end:
-        byte = np.int64(buffer[k])
-        if byte < 0x80:
-            points[count], k = byte, k + 1
-        elif byte < 0xE0:
-            points[count], k = (byte & 0x1F) << 6 | (buffer[k + 1] & 0x3F), k + 2
-        elif byte < 0xF0:
-            points[count] = (byte & 0x0F) << 12 | np.int64(buffer[k + 1] & 0x3F) << 6 | (buffer[k + 2] & 0x3F)
-            k += 3
-        else:
-            points[count] = (byte & 0x07) << 18 | np.int64(buffer[k + 1] & 0x3F) << 12
-            points[count] |= np.int64(buffer[k + 2] & 0x3F) << 6 | (buffer[k + 3] & 0x3F)
-            k += 4
+        point = np.int64(buffer[k])
+        more = 0
+        if point >= 0xF0:
+            more, point = 3, point & 0x07
+        elif point >= 0xE0:
+            more, point = 2, point & 0x0F
+        elif point >= 0x80:
+            more, point = 1, point & 0x1F
+        for j in range(k + 1, k + 1 + more):
+            point = point << 6 | np.int64(buffer[j]) & 0x3F
+        points[count] = point
         count += 1
+        k += 1 + more
     return count
 
 
@@ -263,22 +266,23 @@ def _shape_of(points, length, classes, made):
 
 @dual
 def _class_of(points, length, classes, made):
-    all_upper, any_upper, later, digits, hyphens, others = True, False, False, False, False, False
+    first, later, lower, others = 0, 0, False, False  # the kinds of the first character, and of all others together
     for k in range(length):
-        kinds = classes[points[k]]
-        upper = kinds & UPPER != 0
-        any_upper |= upper
-        later |= upper and k > 0
-        all_upper &= upper or kinds & LETTER == 0
-        digits |= kinds & DIGIT != 0
-        hyphens |= kinds & HYPHEN != 0
-        others |= kinds == 0
-    first_upper = length > 0 and classes[points[0]] & UPPER != 0
-    last = _put(made, 0, 65, any_upper and all_upper)
-    last = _put(made, last, 67, first_upper)
-    last = _put(made, last, 99, later)
-    last = _put(made, last, 100, digits)
-    last = _put(made, last, 45, hyphens)
+        kinds = np.int64(classes[points[k]])
+        if k == 0:
+            first = kinds
+        else:
+            later |= kinds
+        if kinds == 0:
+            others = True
+        elif kinds == LETTER:
+            lower = True
+    whole = first | later
+    last = _put(made, 0, 65, whole & UPPER != 0 and not lower)
+    last = _put(made, last, 67, first & UPPER != 0)
+    last = _put(made, last, 99, later & UPPER != 0)
+    last = _put(made, last, 100, whole & DIGIT != 0)
+    last = _put(made, last, 45, whole & HYPHEN != 0)
     return _put(made, last, 46, others)
 
 

@@ -311,7 +311,8 @@ def _find_children(heads, offsets, first, last):
             first[t], last[t] = high - low, -1
         for t in range(low, high):
             if heads[t] >= 0:
-                first[low + heads[t]] = min(first[low + heads[t]], t - low)
+                if last[low + heads[t]] < 0:
+                    first[low + heads[t]] = t - low
                 last[low + heads[t]] = t - low
 
 

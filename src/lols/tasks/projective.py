@@ -110,13 +110,16 @@ def _judge(heads, start, length, head, room, marks):
     for d in range(length):
         descent[d] = UNKNOWN
         if heads[start + d] == head:
-            first, last = min(first, d), d
+            if last < 0:
+                first = d
+            last = d
     if head < 0 or last < 0:
         return
     descent[head] = INSIDE
-    outside[min(first, head)] = 0
+    left, right = first if first < head else head, last if last > head else head
+    outside[left] = 0
     # How many words before each one do not descend from the head: that a span has none is seen from its two ends.
-    for w in range(min(first, head), max(last, head)):
+    for w in range(left, right):
         at = np.int64(w)
         while at >= 0 and descent[at] == UNKNOWN:
             at = heads[start + at]
@@ -128,7 +131,7 @@ def _judge(heads, start, length, head, room, marks):
         outside[w + 1] = outside[w] + (answer == OUTSIDE)
     for d in range(first, last + 1):
         if heads[start + d] == head:
-            marks[start + d] = outside[max(d, head)] > outside[min(d, head)]
+            marks[start + d] = outside[d] != outside[head]  # they grow from left to right
 
 
 @kernel

@@ -91,7 +91,9 @@ def _read(buffer, begin, end, offsets, heads, place):
                 digit = np.int64(buffer[at]) - ZERO
                 if digit < 0 or digit > 9:
                     return NUMBER
-                head = min(10 * head + digit, length + 1)  # or else a very long number might come round again
+                head = 10 * head + digit
+                if head > length:  # or else a very long number might come round again
+                    head = length + 1
                 at += 1
             if negative or head > length:
                 return RANGE
@@ -175,7 +177,8 @@ def _check(heads, offsets, seen, roots, cycles):
                     first = at
                     around = start + heads[at]
                     while around != at:
-                        first = min(first, around)
+                        if around < first:
+                            first = around
                         around = start + heads[around]
                     if cycles[k] < 0 or first - start < cycles[k]:
                         cycles[k] = first - start
