@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from lols.errors import ConfigurationError, LolsError
+from lols.estimators.base import unfitted
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.corpus import WORD, Corpus
@@ -39,7 +39,7 @@ def prepare_tagger(tagger: Any, sentences: conll.Sentences, further: list[str]) 
         words, labels = _few(sentences)
         spans = tagger.scheme is not None and any("-" in label for label in labels)
         tags = ["B-X", "I-X"] if spans else ["a", "b"]
-        tiny = clone(tagger).set_params(passes=1, progress=False, scheme="bio" if spans else None)
+        tiny = unfitted(tagger).set_params(passes=1, progress=False, scheme="bio" if spans else None)
         corpus = Corpus(dict.fromkeys([WORD, *further], words), np.array([0, 2], np.int64))
         tiny.fit_columns(corpus, tags)
         tiny.predict_columns(corpus)
@@ -85,7 +85,7 @@ def prepare_parser(parser: Any) -> None:
     columns = ParserColumns(use={"upos": "upos"})
     data = treebank([conll.parse(TREES, ["form", "head", "deprel", "id", "upos"], format="conllu")], columns)
     try:
-        tiny = clone(parser).set_params(passes=1, progress=False, templates=None)
+        tiny = unfitted(parser).set_params(passes=1, progress=False, templates=None)
         tiny.fit_columns(data.corpus, *data.trees)
         prepare_parsing(tiny)
         with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +119,7 @@ def prepare_classifier(classifier: Any) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tiny.csv"
             path.write_text(TABLE)
-            tiny = clone(classifier).set_params(**changes)
+            tiny = unfitted(classifier).set_params(**changes)
             tiny.fit_files(str(path))
             prepare_classifying(tiny)
             tiny.save(f"{folder}/tiny.lols")

@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-
 from lols.algorithms import Algorithm, algorithm
 from lols.engine.compile.kernel import compile_seconds
+from lols.estimators.base import Estimator, not_fitted
 from lols.estimators.choice import Choice
 from lols.examples import Examples
 from lols.learners.settings import LearnerSettings
@@ -22,7 +20,7 @@ __all__ = ["SearchEstimator"]
 PRUNE = 2
 
 
-class SearchEstimator(BaseEstimator):  # type: ignore[misc]
+class SearchEstimator(Estimator):
     """An estimator whose options are those of a `Trainer`, with defaults that suit sentences."""
 
     RATE: ClassVar[float]  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
@@ -111,7 +109,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
-            raise NotFittedError(f"this {type(self).__name__} is not trained yet: call fit first")
+            raise not_fitted(type(self).__name__)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "task_")
