@@ -1,13 +1,13 @@
 """scikit-learn's habits without scikit-learn: importing it would take longer than tagging a file.
 
-What scikit-learn itself asks an estimator for (`clone`, `check_is_fitted`, searches over parameters) works all the same.
+What scikit-learn itself asks an estimator for (`clone`, `check_is_fitted`, searches over parameters) works as ever.
 """
 
 from __future__ import annotations
 
 import copy
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 __all__ = ["Estimator", "not_fitted", "unfitted"]
 
@@ -21,6 +21,8 @@ class Estimator:
     >>> Guess(other=Guess(value=1)).set_params(value=2, other__value=3)
     Guess(other=Guess(value=3), value=2)
     """
+
+    READS: ClassVar[str] = "sentences"  # or "tables"
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:

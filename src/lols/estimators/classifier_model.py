@@ -28,6 +28,7 @@ MOST_COLUMNS = 1 << 24
 class StoredClassifier(SearchEstimator):
     """A classifier that can be written to a file, and read again."""
 
+    READS = "tables"
     task_: ClassificationTask
     interactions: Sequence[tuple[str, str]]
     label_map: Mapping[str, str] | None
