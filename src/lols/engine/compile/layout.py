@@ -132,6 +132,10 @@ class Struct:
         """The values of the fields, in order."""
         return (getattr(self, name) for name in self.names())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: the fields, not where they lie in this process."""
+        return {name: getattr(self, name) for name in self.names()}
+
     @cached_property
     def block(self) -> Block:
         """The words behind the pointer."""
