@@ -19,6 +19,7 @@ from lols.tasks.corpus import WORD, Corpus
 __all__ = [
     "prepare_classifier",
     "prepare_classifying",
+    "prepare_parser",
     "prepare_parsing",
     "prepare_prediction",
     "settle",
@@ -57,6 +58,24 @@ def prepare_tagging(tagger: Any) -> None:
 
 
 TREES = b"1\ta\t_\tX\t_\t_\t2\tx\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n3\tc\t_\tX\t_\t_\t2\ty\t_\t_\n\n"
+
+
+def prepare_parser(parser: Any) -> None:
+    """Train the same kind of parser on three words; whatever is wrong will show up again."""
+    from lols.estimators.parser_files import ParserColumns, treebank
+
+    columns = ParserColumns(use={"upos": "upos"})
+    data = treebank([conll.parse(TREES, ["form", "head", "deprel", "id", "upos"], format="conllu")], columns)
+    try:
+        tiny = unfitted(parser).set_params(passes=1, progress=False, templates=None)
+        tiny.fit_columns(data.corpus, *data.trees)
+        prepare_parsing(tiny)
+        with tempfile.TemporaryDirectory() as folder:
+            tiny.save(f"{folder}/tiny.lols")
+    except ConfigurationError:  # an option: say it before the work
+        raise
+    except LolsError:
+        pass
 
 
 def prepare_parsing(parser: Any) -> None:

@@ -86,7 +86,7 @@ def pipeline(
 
     `lols train pipeline en-train.conllu --dev en-dev.conllu -o en.lols`
     """
-    from lols.cli.prepare import settle
+    from lols.cli.prepare import prepare_parser, settle
     from lols.estimators.parser import Parser
     from lols.estimators.parser_files import ParserColumns, read_treebank, treebank
     from lols.estimators.pipeline import Pipeline
@@ -124,6 +124,7 @@ def pipeline(
     reader = Clock()
     given = read_treebank(files, columns)
     reading = reader.working()
+    prepare_parser(parser)  # what is wrong with its options must not show only after the taggers
     settle()
     data = treebank(given, columns)
     reader = Clock()

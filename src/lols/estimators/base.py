@@ -23,6 +23,7 @@ class Estimator:
     """
 
     READS: ClassVar[str] = "sentences"  # or "tables"
+    columns_: Any  # where things are in the files of training, if it was files
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -90,4 +91,5 @@ def not_fitted(what: str) -> Exception:
     """The error that scikit-learn knows for estimators that are not trained yet."""
     from sklearn.exceptions import NotFittedError
 
-    return NotFittedError(f"this {what} is not trained yet: call fit first")  # type: ignore[no-any-return]
+    made: Exception = NotFittedError(f"this {what} is not trained yet: call fit first")
+    return made

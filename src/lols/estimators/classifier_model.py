@@ -33,7 +33,10 @@ class StoredClassifier(SearchEstimator):
     interactions: Sequence[tuple[str, str]]
     label_map: Mapping[str, str] | None
     cost_matrix: Any
+    classes_: np.ndarray
+    files_: Any
     n_features_in_: int
+    feature_names_in_: Any
     _stream: Stream | None
     _learner: Learner | None
     _model: Model | None

@@ -27,6 +27,22 @@ class SearchEstimator(Estimator):
     UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
     NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
     algorithm: str | Algorithm
+    roll_in: str | None
+    roll_out: str | None
+    beta: Any
+    mix: str | None
+    reference: str
+    learner: str
+    update: str | None
+    rate: float | None
+    slack: float | None
+    passes: int
+    batch_size: Any
+    shuffle: bool
+    seed: int
+    threads: int
+    patience: int | None
+    progress: bool | None
     margin: str = "unit"
     prune: int | str | None = None
     task_: Any
@@ -46,7 +62,7 @@ class SearchEstimator(Estimator):
 
     def _together(self) -> int:
         """How many examples see the same policy."""
-        return self.batch_size
+        return int(self.batch_size)
 
     def _trainer(self, task: Any) -> Trainer:
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}

@@ -266,7 +266,8 @@ def _shape_of(points, length, classes, made):
 
 @dual
 def _class_of(points, length, classes, made):
-    first, later, lower, others = 0, 0, False, False  # the kinds of the first character, and of all others together
+    first, later = np.int64(0), np.int64(0)  # the kinds of the first character, and of all others together
+    lower, others = False, False
     for k in range(length):
         kinds = np.int64(classes[points[k]])
         if k == 0:
