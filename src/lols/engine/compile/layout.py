@@ -223,6 +223,9 @@ def _append(value: Any, words: list[Any], kept: list[Any]) -> Layout:
     if isinstance(value, tuple):
         names = getattr(kind, "_fields", _NAMES[: len(value)])
         return fields_layout(kind, names, tuple(_append(each, words, kept) for each in value))
+    if isinstance(value, np.ndarray):  # of a class of its own, such as one that is mapped from a file
+        kept.append(np.asarray(value))
+        return _append(kept[-1], words, kept)
     layout = getattr(value, "layout", None)
     if isinstance(layout, FunctionsLayout):
         return layout
