@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.engine.compile.kernel import kernel
+from lols.engine.structures import Table
 from lols.engine.table import fill, growing_table, lookup
 from lols.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD, mix
 from lols.io.strings import texts_of
@@ -188,9 +189,7 @@ def search_names(template: Template, chain: Sequence[Values], at: int, wanted: n
             ends = undone(ends[:, np.newaxis], link.hashes).reshape(-1)
         if at < len(chain):
             ends, links = _part(ends), _step(chain[at].hashes)
-        found = np.empty((ends.size + 1, 3), np.int64)
-        count = meet(table, ends.view(np.int64), links.view(np.int64), found)
-        for end, link_place, row in found[:count].tolist():
+        for end, link_place, row in meet(table, ends.view(np.int64), links.view(np.int64)).tolist():
             # Ends are numbered like digits: the group's id, then the last link, ..., down to the second undone.
             later = list(np.unravel_index(end, (group.size, *sizes[at + 1 :][::-1])))
             forward = list(np.unravel_index(row, sizes[:at])) if at else []
@@ -200,9 +199,14 @@ def search_names(template: Template, chain: Sequence[Values], at: int, wanted: n
     return made
 
 
+def meet(table: Table, ends: np.ndarray, links: np.ndarray) -> np.ndarray:
+    """Which ends, taken back by which links, are in the table: their places, and the row there."""
+    found = np.empty((ends.size + 1, 3), np.int64)
+    return found[: _meet(table, ends, links, found)].copy()
+
+
 @kernel
-def meet(table, ends, links, found):
-    """Find which ends, taken back by which links, are in the table: their places, and the row there; how many."""
+def _meet(table, ends, links, found):
     count = 0
     for i in range(ends.size):
         for j in range(links.size):
