@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
 from lols.io import csv_bits, csv_scan
 from lols.io.csv_file import Scanned, _Scanner
 from lols.io.csv_head import Head
@@ -50,15 +50,13 @@ def columns_of(batch: Any) -> list[tuple[list[int], list[str]]]:
 # --- many bytes at once -----------------------------------------------------------------------------------------------
 
 
-@njit
-def compiled_bits(buffer, at, byte):
+@kernel
+def compiled_bits(buffer, at, byte, made):
     equal = csv_bits.equal_bits(buffer, at, byte)
-    return (
-        csv_bits.word_at(buffer, at),
-        equal,
-        csv_bits.rare_bits(buffer, at),
-        csv_bits.lowest_bit(equal) if equal != 0 else 0,
-    )
+    made[0] = csv_bits.word_at(buffer, at)
+    made[1] = equal
+    made[2] = csv_bits.rare_bits(buffer, at)
+    made[3] = csv_bits.lowest_bit(equal) if equal != 0 else 0
 
 
 @given(st.binary(min_size=80, max_size=80), st.integers(0, 16), st.integers(0, 255))
@@ -67,7 +65,9 @@ def test_bits_are_those_of_the_plain_version(content: bytes, at: int, byte: int)
     buffer[at + byte % 64] = byte  # so that there is one
     equal = csv_bits.equal_bits(buffer, at, byte)
     plain = csv_bits.word_at(buffer, at), equal, csv_bits.rare_bits(buffer, at), csv_bits.lowest_bit(equal)
-    assert compiled_bits(buffer, at, byte) == plain
+    made = np.zeros(4, np.uint64)
+    compiled_bits(buffer, at, byte, made)
+    assert made.tolist() == [int(word) for word in plain]
     assert [int(equal) >> k & 1 for k in range(64)] == [int(b == byte) for b in buffer[at : at + 64]]
     assert [int(plain[2]) >> k & 1 for k in range(64)] == [int(b == 0 or b > 127) for b in buffer[at : at + 64]]
     assert plain[3] == buffer[at : at + 64].tolist().index(byte)

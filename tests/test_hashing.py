@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 
-import lols.engine.compile.backend  # noqa: F401  (registers the compiled twins)
+from lols.engine.compile.kernel import kernel
 from lols.features import FeatureBuffer, ItemBuffer, emit, feature, feature_buffer, item_buffer, look, uniform
 from lols.hashing import mix, spread, unit
 
@@ -16,23 +15,29 @@ INT64 = st.integers(-(2**63), 2**63 - 1)
 INT32 = st.integers(-(2**31), 2**31 - 1)
 
 
-@njit
+@kernel
 def compiled_mix(a, b):
     return mix(a, b)
 
 
-@njit
+@kernel
+def compiled_mix_of_elements(a, b):
+    return mix(a[0], b[0])
+
+
+@kernel
 def compiled_unit(key):
     return unit(key)
 
 
-@njit
+@kernel
 def compiled_spread(key, shift):
     return spread(key, shift)
 
 
-@njit
-def compiled_features(out, t, a, b, c, small):
+@kernel
+def compiled_features(out, t, a, b, c, smalls):
+    small = smalls[0]
     emit(out, feature(t))
     emit(out, feature(t, a))
     emit(out, feature(t, a, b), 0.5)
@@ -42,14 +47,14 @@ def compiled_features(out, t, a, b, c, small):
     emit(out, feature(1, a > b))
 
 
-@njit
+@kernel
 def compiled_looks(out, item, role):
     look(out, item)
     look(out, item, role)
     look(out, item + 1, role)
 
 
-@njit
+@kernel
 def compiled_uniform(rng):
     return uniform(rng)
 
@@ -69,6 +74,7 @@ def test_mix_is_the_same_at_both_speeds(a: int, b: int) -> None:
 def test_mix_does_not_mind_the_type_of_its_arguments(a: int, b: int) -> None:
     expected = mix(a, b)
     assert compiled_mix(np.int32(a), np.uint8(b)) == expected
+    assert compiled_mix_of_elements(np.array([a], np.int32), np.array([b], np.uint8)) == expected
     assert mix(np.int32(a), np.uint8(b)) == expected
     assert mix(np.int64(a), np.int32(b)) == expected
 
@@ -92,8 +98,8 @@ def test_spread_is_the_same_at_both_speeds_and_fits(key: int, shift: int) -> Non
 def test_features_are_the_same_at_both_speeds(t: int, a: int, b: int, c: int, small: int) -> None:
     fast, slow = feature_buffer(7), feature_buffer(7)
     wide = [np.int64(v) for v in (t, a, b, c)]
-    compiled_features(fast, *wide, np.int32(small))
-    plain(compiled_features)(slow, t, a, b, c, small)
+    compiled_features(fast, *wide, np.array([small], np.int32))
+    plain(compiled_features)(slow, t, a, b, c, [small])
     for mine, other in zip(fast, slow, strict=True):
         assert np.array_equal(mine, other)
     assert slow.size[0] == 7
@@ -102,7 +108,7 @@ def test_features_are_the_same_at_both_speeds(t: int, a: int, b: int, c: int, sm
 def test_what_does_not_fit_is_counted_and_not_written() -> None:
     for compiled in (True, False):
         out: FeatureBuffer = feature_buffer(2)
-        (compiled_features if compiled else plain(compiled_features))(out, 1, 2, 3, 4, 5)
+        (compiled_features if compiled else plain(compiled_features))(out, 1, 2, 3, 4, np.array([5]))
         assert out.size[0] == 7
         assert out.ids.tolist() == [feature(1), feature(1, 2)]
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 from span_twin import WITH_AUTOMATON, labels_of, legal_sequences, spans_of_legal
 
 import lols
 from lols.checks import check_space
+from lols.engine.compile.kernel import kernel
 from lols.tasks.span_oracle import completions, span_step, span_step_cost
 from lols.tasks.spans import Automaton, automaton, convert, span_marks
 
@@ -191,7 +191,7 @@ def test_the_oracle_is_a_teacher(scheme: str) -> None:
     assert model.reference_losses(data, teacher).max() == 0.0
 
 
-@njit
+@kernel
 def _pay(begins, ends, sequence, following, opens, closes, types):
     q, matching, paid = 0, 0, 0.0
     for i in range(len(sequence)):

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.span_scores import SpanCounts, SpanScores, f1_loss, span_scores
 from lols.tasks.spans import convert, make_labels
@@ -157,7 +157,7 @@ def test_errors_name_place_and_fix() -> None:
         span_scores(one, one - 1, offsets, ["O"], "bio")
 
 
-@njit
+@kernel
 def _compiled_loss(correct, predicted, gold):
     return f1_loss(correct, predicted, gold)
 

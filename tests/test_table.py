@@ -6,22 +6,22 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
 from lols.engine.structures import Table
-from lols.engine.table import features_by_row, fill, fixed_table, growing_table, insert, is_fixed, lookup, rehash
+from lols.engine.table import features_by_row, fill, fixed_table, growing_table, insert, is_fixed, lookup, rehash_kernel
 from lols.hashing import spread
 
 IDS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3))  # zero among them: an id like any other
 
 
-@njit
+@kernel
 def insert_all(table, ids, count, most, rows):
     for k in range(ids.size):
         rows[k] = insert(table, ids[k], count, most)
 
 
-@njit
+@kernel
 def lookup_all(table, ids, rows):
     for k in range(ids.size):
         rows[k] = lookup(table, ids[k])
@@ -64,7 +64,7 @@ def test_a_larger_map_keeps_every_row(ids: list[int], others: list[int], capacit
     small, count = growing_table(64), np.zeros(1, np.int64)
     inserted(small, np.array(ids, np.int64), count, 1 << 20, True)
     large = growing_table(capacity)
-    rehash(small, large)
+    rehash_kernel(True, small, large)
     every = np.array(ids + others, np.int64)
     assert found(large, every, True) == found(small, every, True)
 

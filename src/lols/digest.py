@@ -24,7 +24,7 @@ __all__ = ["digest_functions", "reached_helpers"]
 # What kernels are made of, besides the file that each of them is in.
 SOURCES = (
     *("digest", "examples", "features", "hashing", "records"),
-    *(f"engine/compile/{name}" for name in ("backend", "dual", "kernel", "layout", "store")),
+    *(f"engine/compile/{name}" for name in ("backend", "bits", "dual", "kernel", "layout", "pipeline", "store")),
 )
 # Changing these means installing another version, which the version in the digest tells.
 TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})

@@ -1,38 +1,50 @@
-"""The command line. Whatever needs Numba is imported inside the commands, so that `lols --help` is instant."""
+"""The command line. The file of a command is imported when it is called, and what its work needs when that begins."""
 
 from __future__ import annotations
 
-from lols.cli import (
-    bandit,
-    certify,
-    evaluate,
-    explain,
-    inspect,
-    new_task,
-    predict,
-    reproduce,
-    train,
-    train_classifier,
-    train_parser,
-    train_pipeline,
-    warmup,
-)
-from lols.cli.base import app, main
+import importlib
+import sys
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "app",
-    "bandit",
-    "certify",
-    "evaluate",
-    "explain",
-    "inspect",
-    "main",
-    "new_task",
-    "predict",
-    "reproduce",
-    "train",
-    "train_classifier",
-    "train_parser",
-    "train_pipeline",
-    "warmup",
-]
+if TYPE_CHECKING:
+    from lols.cli.base import app
+
+__all__ = ["app", "main"]
+
+# The files of each command, in the order in which `lols --help` names them.
+COMMANDS = {
+    "predict": ("predict",),
+    "certify": ("certify",),
+    "evaluate": ("evaluate",),
+    "explain": ("explain",),
+    "inspect": ("inspect",),
+    "new-task": ("new_task",),
+    "reproduce": ("reproduce",),
+    "warmup": ("warmup",),
+    "bandit": ("bandit",),
+    "train": ("train", "train_classifier", "train_parser", "train_pipeline"),
+}
+
+
+def main() -> None:
+    """Run the command line."""
+    from lols.cli import base
+
+    _load(next((word for word in sys.argv[1:] if not word.startswith("-")), ""))
+    base.main()
+
+
+def _load(command: str) -> None:
+    """Import the files of a command, or of all if there is none of that name."""
+    for names in [COMMANDS[command]] if command in COMMANDS else COMMANDS.values():
+        for name in names:
+            importlib.import_module(f"lols.cli.{name}")
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(f"module 'lols.cli' has no attribute '{name}'")
+    from lols.cli import base
+
+    _load("")
+    return base.app

@@ -8,7 +8,7 @@ import numpy as np
 from rich.markup import escape
 from rich.table import Table
 
-from lols.cli.base import say
+from lols.cli.console import say
 
 __all__ = ["show"]
 

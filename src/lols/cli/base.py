@@ -7,12 +7,11 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from lols import __version__
 from lols.errors import LolsError
 
-__all__ = ["Json", "app", "main", "print_json", "say"]
+__all__ = ["Json", "app", "main", "print_json"]
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -23,7 +22,6 @@ app = typer.Typer(
 )
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-say = Console(highlight=False, soft_wrap=True)
 
 
 def main() -> None:

@@ -9,7 +9,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from lols.cli.base import Json, app, print_json, say
+from lols.cli.base import Json, app, print_json
+from lols.cli.console import say
 from lols.cli.options import (
     AnyHeader,
     File,
@@ -20,9 +21,10 @@ from lols.cli.options import (
     TableLabel,
     Threads,
     UseLikeTraining,
+    refuse,
 )
 from lols.cli.predict import cores, file_columns, refuse_for_tables
-from lols.cli.predict_classifier import open_table_file, refuse
+from lols.cli.predict_classifier import open_table_file
 from lols.errors import ConfigurationError
 
 UNITS = {"tagger": "sentences", "parser": "sentences", "classifier": "rows"}
@@ -104,15 +106,14 @@ def _case(
     """The case of a model file and a labelled file, and what kind of model it is."""
     from lols.certificates.files import table_case, tagged_case, treebank_case
     from lols.certificates.tasks import refused
-    from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.parser import Parser
     from lols.estimators.tagger import Tagger
     from lols.model import load
 
     estimator = load(model)
-    if not isinstance(estimator, Tagger | Parser | CostSensitiveClassifier):
+    if not isinstance(estimator, Tagger | Parser) and estimator.READS != "tables":
         raise refused(f"{model} is a {type(estimator).__name__.lower()}")
-    if isinstance(estimator, CostSensitiveClassifier):
+    if estimator.READS == "tables":
         refuse_for_tables(places["column"], places["word"], places["use"], places["file_format"], None)
         source, label = open_table_file(estimator, file, *tables)
         return table_case(estimator, source, label or source.names[-1], reference, limit, seed), "classifier"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from lols.cli.base import Json, app, print_json, say
+from lols.cli.base import Json, app, print_json
+from lols.cli.clock import Clock
+from lols.cli.console import say
 from lols.cli.options import (
     AnyHeader,
     File,
@@ -19,6 +20,7 @@ from lols.cli.options import (
     TableLabel,
     Threads,
     UseLikeTraining,
+    refuse,
 )
 from lols.cli.predict import cores, file_columns, refuse_for_tables, set_beam
 from lols.errors import LolsError
@@ -57,26 +59,23 @@ def evaluate(
     CoNLL 2018 scorer counts, sentences without a mistake, and every relation. Of a classifier: the average cost, the
     share of errors, which class was taken for which, and every class.
     """
-    from lols.cli.evaluate_classifier import evaluate_classifier
     from lols.cli.evaluate_parser import evaluate_parser
-    from lols.cli.predict_classifier import refuse
-    from lols.cli.prepare import prepare_prediction
-    from lols.estimators.classifier import CostSensitiveClassifier
+    from lols.cli.prepare import prepare_classifying
     from lols.estimators.tagger import Tagger
     from lols.estimators.tagger_files import read_files, tagged
     from lols.model import load
 
     if unseen not in ("error", "wrong"):
         raise LolsError(f"--unseen is '{unseen}': choose error or wrong")
-    began = time.perf_counter()
+    clock = Clock()
     tagger = load(model, threads=threads or 1)
-    if isinstance(tagger, CostSensitiveClassifier):
+    if tagger.READS == "tables":
+        from lols.cli.evaluate_classifier import evaluate_classifier
+
         refuse_for_tables(column, word, use, file_format, beam)
         refuse({"--unseen": unseen if unseen != "error" else None, "--no-punctuation": not punctuation}, "a classifier")
         tagger.set_params(threads=1).model_.threads = 1  # it is pieces that are shared among threads
-        compiling = time.perf_counter()
-        prepare_prediction(tagger)
-        compiling = time.perf_counter() - compiling
+        prepare_classifying(tagger)
         evaluate_classifier(
             tagger,
             model,
@@ -84,23 +83,19 @@ def evaluate(
             places=(label, header, separator),
             plot=plot,
             threads=threads or cores(),
-            began=began,
-            compiling=compiling,
+            clock=clock,
             as_json=as_json,
         )
         return
     refuse({"--label": label, "--separator": separator, "--plot": plot}, "no classifier")
     set_beam(tagger, beam)
-    compiling = time.perf_counter()
-    prepare_prediction(tagger)
-    compiling = time.perf_counter() - compiling
     if not isinstance(tagger, Tagger):
         columns = file_columns(tagger, word, column, use, file_format, header)
-        evaluate_parser(tagger, model, file, columns, punctuation, began, compiling, as_json)
+        evaluate_parser(tagger, model, file, columns, punctuation, clock, as_json)
         return
-    reading = time.perf_counter()
+    reader = Clock()
     sentences, columns = read_files([file], file_columns(tagger, word, column, use, file_format, header))
-    reading = time.perf_counter() - reading
+    reading = reader.working()
     columns.check(sentences[0])
     data = tagged(sentences, columns)
     data.check_labels()
@@ -114,9 +109,7 @@ def evaluate(
         )
     scores = tagger.evaluate_columns(data.corpus, data.labels)
     result = {"model": model, "file": file, **scores.as_dict()}
-    total = time.perf_counter() - began
-    result |= {"seconds_reading": reading, "seconds_compiling": compiling, "seconds_total": total}
-    result["tokens_per_second"] = data.corpus.tokens / max(total - compiling - reading, 1e-9)
+    result |= clock.facts(reading) | {"tokens_per_second": data.corpus.tokens / clock.working(reading)}
     if as_json:
         print_json(result)
     else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
-from lols.cli.base import print_json, say
+from lols.cli.base import print_json
+from lols.cli.clock import Clock
+from lols.cli.console import say
 from lols.cli.predict_classifier import open_table_file, say_unknown
 
 __all__ = ["evaluate_classifier"]
@@ -25,8 +26,7 @@ def evaluate_classifier(
     places: tuple[str | None, bool | None, str | None],
     plot: str | None,
     threads: int,
-    began: float,
-    compiling: float,
+    clock: Clock,
     as_json: bool,
 ) -> None:
     """Classify a labelled table, and say what the mistakes cost."""
@@ -39,11 +39,9 @@ def evaluate_classifier(
     source, label = open_table_file(classifier, file, *places)
     seconds = {"reading": 0.0}
     scores = evaluate_files(classifier, source, label or source.names[-1], threads=threads, seconds=seconds)
-    total = time.perf_counter() - began
     result = {"model": model, "file": file, **scores.as_dict(), "unknown": classifier.unknown_}
     reading = seconds["reading"]
-    result |= {"seconds_reading": reading, "seconds_compiling": compiling, "seconds_total": total}
-    result["examples_per_second"] = scores.rows / max(total - compiling - reading, 1e-9)
+    result |= clock.facts(reading) | {"examples_per_second": scores.rows / clock.working(reading)}
     if plot is not None:
         from lols.plots import confusion
 

@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from rich.table import Table
 
-from lols.cli.base import print_json, say
+from lols.cli.base import print_json
+from lols.cli.clock import Clock
+from lols.cli.console import say
 
 __all__ = ["evaluate_parser", "score_table"]
 
 
 def evaluate_parser(
-    parser: Any, model: str, file: str, columns: Any, punctuation: bool, began: float, compiling: float, as_json: bool
+    parser: Any, model: str, file: str, columns: Any, punctuation: bool, clock: Clock, as_json: bool
 ) -> None:
     """Parse a treebank, with the tags that it has or with a pipeline's, and say how much of it came out right."""
     from lols.estimators.parser_files import read_treebank, treebank
     from lols.estimators.pipeline import PipelineScores
 
-    reading = time.perf_counter()
+    reader = Clock()
     sentences = read_treebank([file], columns)
-    reading = time.perf_counter() - reading
+    reading = reader.working()
     data = treebank(sentences, columns)
     scores = parser.evaluate_columns(data.corpus, *data.trees, punctuation=punctuation)
-    total = time.perf_counter() - began
+    spent = clock.facts(reading) | {"tokens_per_second": data.corpus.tokens / clock.working(reading)}
     result: dict[str, Any] = {"model": model, "file": file}
     if isinstance(scores, PipelineScores):
         result["tags"], scores, parser = scores.tags, scores.trees, parser.parser_
     result |= score_table(scores)
-    result |= {"seconds_reading": reading, "seconds_compiling": compiling, "seconds_total": total}
-    result["tokens_per_second"] = data.corpus.tokens / max(total - compiling - reading, 1e-9)
+    result |= spent
     if as_json:
         print_json(result)
     else:

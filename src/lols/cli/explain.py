@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from lols.cli.base import Json, app, print_json, say
+from lols.cli.base import Json, app, print_json
+from lols.cli.console import say
 from lols.cli.options import AnyHeader, Column, Files, Format, OneTable, Separator, TableLabel, Use
 from lols.errors import ConfigurationError, LolsError
 
@@ -118,11 +119,10 @@ def explain(
             raise ConfigurationError(
                 f"{algorithm}: a model explains a sentence or a row; name a file of sentences or rows after it"
             )
-        from lols.estimators.classifier import CostSensitiveClassifier
         from lols.model import load
 
         estimator = load(str(algorithm))
-        if isinstance(estimator, CostSensitiveClassifier):
+        if estimator.READS == "tables":
             from lols.cli.explain_classifier import explain_classifier
 
             without = {"--roll-out": roll_out, "--beta": beta, "--json": None, "--header": None, "--top": None}

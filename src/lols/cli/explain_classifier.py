@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from lols.cli.base import print_json, say
+from lols.cli.base import print_json
+from lols.cli.console import say
 from lols.cli.predict_classifier import open_table_file
 from lols.errors import ConfigurationError
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from lols.cli.base import say
+from lols.cli.console import say
 from lols.cli.explain import Asked, completed
 
 if TYPE_CHECKING:  # this needs Numba

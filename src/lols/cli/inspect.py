@@ -9,7 +9,8 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from lols.cli.base import Json, app, print_json, say
+from lols.cli.base import Json, app, print_json
+from lols.cli.console import say
 from lols.cli.inspect_classifier import classifier_facts, show_classifier
 
 UNITS = ("bytes", "kB", "MB", "GB")

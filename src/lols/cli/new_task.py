@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from lols.cli.base import app, say
+from lols.cli.base import app
+from lols.cli.console import say
 from lols.errors import ConfigurationError
 
 TAKEN = ("lols", "numpy", "numba", "pytest")

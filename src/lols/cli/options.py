@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -144,6 +144,13 @@ Shuffle = Annotated[bool, typer.Option(help="Another order in every pass.", rich
 Seed = Annotated[int, typer.Option(help="One number behind all randomness.", rich_help_panel=LEARNING)]
 TrainingThreads = Annotated[int, typer.Option(help="Threads; they do not change the result.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint of a training that was interrupted.")]
+
+
+def refuse(given: dict[str, Any], what: str) -> None:
+    """Options that have no effect on this kind of model are a mistake."""
+    for name, value in given.items():
+        if value is not None and value is not False:
+            raise ConfigurationError(f"{name} has no effect: the model is {what}")
 
 
 def use_of(given: list[str] | None) -> dict[str, str] | None:

@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from lols.cli.base import Json, app, print_json
+from lols.cli.clock import Clock
 from lols.cli.options import (
     AnyHeader,
     File,
@@ -25,6 +25,7 @@ from lols.cli.options import (
     TableLabel,
     Threads,
     UseLikeTraining,
+    refuse,
     use_of,
 )
 from lols.errors import ConfigurationError, LolsError
@@ -61,18 +62,18 @@ def predict(
     Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte. A table keeps its
     format, and gets a column of its own for the classes if it has none of labels.
     """
-    from lols.cli.predict_classifier import predict_classifier, refuse
-    from lols.cli.prepare import prepare_prediction, settle
-    from lols.estimators.classifier import CostSensitiveClassifier
+    from lols.cli.prepare import prepare_classifying, settle
     from lols.model import load
 
     if as_json and output == "-":
         raise ConfigurationError("--json and the predictions cannot both go to standard output: name a file with -o")
-    started = time.perf_counter()
+    clock = Clock()
     estimator = load(model)
-    if isinstance(estimator, CostSensitiveClassifier):
+    if estimator.READS == "tables":
+        from lols.cli.predict_classifier import predict_classifier
+
         refuse_for_tables(column, word, use, file_format, beam)
-        prepare_prediction(estimator)
+        prepare_classifying(estimator)
         settle()
         predict_classifier(
             estimator,
@@ -82,30 +83,28 @@ def predict(
             places=(label, header, separator),
             labels_only=labels_only,
             threads=threads or cores(),
-            started=started,
+            clock=clock,
             as_json=as_json,
         )
         return
     refuse({"--label": label, "--separator": separator, "--labels-only": labels_only}, "no classifier")
     set_beam(estimator, beam)
     columns = file_columns(estimator, word, column, use, file_format, header)
-    prepare_prediction(estimator)
     settle()
-    began = time.perf_counter()
+    work = Clock()
     tokens = 0
     with _written(output) as out:
         for data, count in estimator.predict_pieces(file, columns, threads=threads or cores()):
             out.write(data)
             tokens += count
-    spent = time.perf_counter() - began
     if as_json:
         print_json(
             {
                 "output": output,
                 "tokens": tokens,
-                "seconds_compiling": began - started,
-                "seconds_total": time.perf_counter() - started,
-                "tokens_per_second": tokens / max(spent, 1e-9),
+                "seconds_compiling": clock.compiling(),
+                "seconds_total": clock.total(),
+                "tokens_per_second": tokens / work.working(),
             }
         )
 
@@ -146,8 +145,6 @@ def refuse_for_tables(
     column: str | None, word: str | None, use: list[str] | None, file_format: str | None, beam: int | None
 ) -> None:
     """A classifier's tables have other options."""
-    from lols.cli.predict_classifier import refuse
-
     if column is not None:
         raise ConfigurationError("--column has no effect: the model is a classifier; name the labels with --label")
     refuse({"--word": word, "--use": use, "--format": file_format, "--beam": beam}, "a classifier")

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from lols.cli.base import print_json
+from lols.cli.clock import Clock
 from lols.errors import ConfigurationError
 
-__all__ = ["open_table_file", "predict_classifier", "refuse", "say_unknown"]
+__all__ = ["open_table_file", "predict_classifier", "say_unknown"]
 
 NAME = "prediction"  # of a new column, where training had no name for it
 ENDINGS = {"csv": (".csv", ".tsv", ".tab"), "parquet": (".parquet", ".pq"), "arrow": (".arrow", ".feather")}
 SPECIAL = '"\r\n'
-
-
-def refuse(given: dict[str, Any], what: str) -> None:
-    """Options that have no effect on this kind of model are a mistake."""
-    for name, value in given.items():
-        if value is not None and value is not False:
-            raise ConfigurationError(f"{name} has no effect: the model is {what}")
 
 
 def open_table_file(
@@ -45,7 +38,7 @@ def predict_classifier(
     places: tuple[str | None, bool | None, str | None],
     labels_only: bool,
     threads: int,
-    started: float,
+    clock: Clock,
     as_json: bool,
 ) -> None:
     """Classify the rows of a table, and write them."""
@@ -56,7 +49,7 @@ def predict_classifier(
     if not labels_only:
         check_format(output, source.format)
     writer = (_LabelsOnly if labels_only else _WRITERS[source.format])(source, label or NAME, classifier.classes_)
-    began = time.perf_counter()
+    work = Clock()
     seconds = {"reading": 0.0}
     rows = 0
 
@@ -68,12 +61,11 @@ def predict_classifier(
 
     with written(output) as out:
         writer.write(counted(), out, threads)
-    total = time.perf_counter()
-    speed = rows / max(total - began, 1e-9)
+    speed = rows / work.working()
     if as_json:
         result = {"output": output, "rows": rows, "unknown": classifier.unknown_}
-        result |= {"seconds_reading": seconds["reading"], "seconds_compiling": began - started}
-        print_json(result | {"seconds_total": total - started, "examples_per_second": speed})
+        result |= {"seconds_reading": seconds["reading"], "seconds_compiling": clock.compiling()}
+        print_json(result | {"seconds_total": clock.total(), "examples_per_second": speed})
         return
     print(f"{rows:,} rows, {speed:,.0f} rows/s", file=sys.stderr)
     for line in say_unknown(classifier.unknown_):

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from lols.errors import ConfigurationError, LolsError
+from lols.estimators.base import unfitted
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.corpus import WORD, Corpus
@@ -22,7 +22,6 @@ __all__ = [
     "prepare_parser",
     "prepare_parsing",
     "prepare_prediction",
-    "prepare_tagger",
     "settle",
 ]
 
@@ -33,28 +32,11 @@ def settle() -> None:
     gc.freeze()
 
 
-def prepare_tagger(tagger: Any, sentences: conll.Sentences, further: list[str]) -> None:
-    """Train the same kind of tagger on two words, in all columns; whatever is wrong will show up again."""
-    try:
-        words, labels = _few(sentences)
-        spans = tagger.scheme is not None and any("-" in label for label in labels)
-        tags = ["B-X", "I-X"] if spans else ["a", "b"]
-        tiny = clone(tagger).set_params(passes=1, progress=False, scheme="bio" if spans else None)
-        corpus = Corpus(dict.fromkeys([WORD, *further], words), np.array([0, 2], np.int64))
-        tiny.fit_columns(corpus, tags)
-        tiny.predict_columns(corpus)
-        with tempfile.TemporaryDirectory() as folder:
-            tiny.save(f"{folder}/tiny.lols")
-    except LolsError:
-        pass
-
-
 def prepare_prediction(estimator: Any) -> None:
     """Predict something for a few words, and write it; or for a row."""
-    from lols.estimators.classifier import CostSensitiveClassifier
     from lols.estimators.tagger import Tagger
 
-    if isinstance(estimator, CostSensitiveClassifier):
+    if estimator.READS == "tables":
         prepare_classifying(estimator)
         return
     parts = [*getattr(estimator, "taggers_", {}).values(), getattr(estimator, "parser_", estimator)]
@@ -85,7 +67,7 @@ def prepare_parser(parser: Any) -> None:
     columns = ParserColumns(use={"upos": "upos"})
     data = treebank([conll.parse(TREES, ["form", "head", "deprel", "id", "upos"], format="conllu")], columns)
     try:
-        tiny = clone(parser).set_params(passes=1, progress=False, templates=None)
+        tiny = unfitted(parser).set_params(passes=1, progress=False, templates=None)
         tiny.fit_columns(data.corpus, *data.trees)
         prepare_parsing(tiny)
         with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +101,7 @@ def prepare_classifier(classifier: Any) -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tiny.csv"
             path.write_text(TABLE)
-            tiny = clone(classifier).set_params(**changes)
+            tiny = unfitted(classifier).set_params(**changes)
             tiny.fit_files(str(path))
             prepare_classifying(tiny)
             tiny.save(f"{folder}/tiny.lols")
@@ -145,10 +127,3 @@ def prepare_classifying(classifier: Any) -> None:
         before = encoder.unknown.copy()
         list(predict_batches(classifier, open_table(str(path), header=False, names=names)))
         encoder.unknown[:] = before
-
-
-def _few(sentences: conll.Sentences) -> tuple[Any, list[str]]:
-    texts = Texts(sentences.buffer, sentences.begin[0, :2], sentences.end[0, :2])
-    some = Texts(sentences.buffer, sentences.begin[1, :200], sentences.end[1, :200])
-    column = intern(texts)
-    return column._replace(numbers=np.resize(column.numbers, 2)), some.strings()

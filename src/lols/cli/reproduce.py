@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import app, say
+from lols.cli.base import app
+from lols.cli.console import say
 
 __all__ = ["reproduce"]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import Json, app, say
+from lols.cli.base import Json, app
+from lols.cli.clock import Clock
+from lols.cli.console import say
 from lols.cli.options import (
     INPUT,
     LEARNING,
@@ -117,14 +118,14 @@ def tagger(
 
     `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
     """
-    from lols.cli.prepare import prepare_tagger, settle
+    from lols.cli.prepare import settle
     from lols.estimators.tagger import Tagger
     from lols.estimators.tagger_clusters import read_clusters
     from lols.estimators.tagger_files import FileColumns, read_files, tagged
 
     check_output(output)
     check_patience(patience, dev)
-    began = time.perf_counter()  # importing is start-up
+    clock = Clock()  # importing is start-up
     made = Tagger(
         templates=None,
         scheme=None if scheme == "none" else scheme,
@@ -150,16 +151,13 @@ def tagger(
         progress=False if as_json else None,
     )
     made.clusters = read_clusters(clusters) if clusters else None
-    reading = time.perf_counter()
+    reader = Clock()
     columns = FileColumns(word, column, use_of(use), file_format, header)
     given, columns = read_files(files, columns)
     dev_sentences = read_files([dev], columns)[0] if dev else None
-    reading = time.perf_counter() - reading
+    reading = reader.working()
     made.templates = _templates(templates, template, ["word", *(columns.use or {})], clusters is not None)
-    compiling = time.perf_counter()
-    prepare_tagger(made, given[0], list(columns.use or {}))
     settle()
-    compiling = time.perf_counter() - compiling
     data = tagged(given, columns)
     data.check_labels()
     held = tagged(dev_sentences, columns) if dev_sentences else None
@@ -178,7 +176,7 @@ def tagger(
     )
     made.save(output)
     checkpoint.unlink(missing_ok=True)
-    seconds = Seconds(time.perf_counter() - began, reading, compiling)
+    seconds = Seconds(clock.total(), reading, clock.compiling())
     facts = sentences(data.corpus) | {"labels": len(made.task_.labels), "scheme": made.task_.scheme}
     report_training(made, output, seconds, facts, as_json)
 

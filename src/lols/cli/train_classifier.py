@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import Json, say
+from lols.cli.base import Json
+from lols.cli.clock import Clock
+from lols.cli.console import say
 from lols.cli.options import (
     INPUT,
     LEARNING,
@@ -177,7 +178,7 @@ def classifier(
     if tree not in (*TREES, "flat"):
         raise ConfigurationError(f"--tree is '{tree}': choose {', '.join(TREES)} or flat")
     held = size_of(memory)
-    began = time.perf_counter()  # importing is start-up
+    clock = Clock()  # importing is start-up
     classes, costs = (None, None) if cost_matrix is None else read_cost_matrix(cost_matrix)
     made = CostSensitiveClassifier(
         tree=None if tree == "flat" else tree,
@@ -213,10 +214,8 @@ def classifier(
     layout = TableFiles(label, header, separator)
     for path in [*files, *([dev] if dev else [])]:  # which must be there, before anything is compiled
         open_files([path], layout)
-    compiling = time.perf_counter()
     prepare_classifier(made)
     settle()
-    compiling = time.perf_counter() - compiling
     checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
     seconds = {"reading": 0.0}
     facts = fit_files(
@@ -232,7 +231,7 @@ def classifier(
     )
     made.save(output)
     checkpoint.unlink(missing_ok=True)
-    spent = Seconds(time.perf_counter() - began, seconds["reading"], compiling)
+    spent = Seconds(clock.total(), seconds["reading"], clock.compiling())
     report_training(made, output, spent, facts, as_json, ROWS)
 
 

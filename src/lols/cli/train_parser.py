@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import Json, say
+from lols.cli.base import Json
+from lols.cli.clock import Clock
+from lols.cli.console import say
 from lols.cli.options import (
     INPUT,
     LEARNING,
@@ -106,7 +107,7 @@ def parser(
 
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
-    from lols.cli.prepare import prepare_parser, settle
+    from lols.cli.prepare import settle
     from lols.estimators.parser import Parser
     from lols.estimators.parser_files import ParserColumns, read_treebank, treebank
     from lols.tasks.parsing_defaults import default_parsing_templates
@@ -114,7 +115,7 @@ def parser(
 
     check_output(output)
     check_patience(patience, dev)
-    began = time.perf_counter()  # importing is start-up
+    clock = Clock()  # importing is start-up
     made = Parser(
         labelling=labelling,
         roots=roots,
@@ -138,17 +139,14 @@ def parser(
         progress=False if as_json else None,
     )
     columns = ParserColumns(word, head, relation, use_of(use), file_format, header)
-    reading = time.perf_counter()
+    reader = Clock()
     given = read_treebank(files, columns)
-    reading = time.perf_counter() - reading
-    compiling = time.perf_counter()
-    prepare_parser(made)
+    reading = reader.working()
     settle()
-    compiling = time.perf_counter() - compiling
     data = treebank(given, columns)
-    more = time.perf_counter()
+    reader = Clock()
     dev_sentences = read_treebank([dev], data.columns) if dev else None
-    reading += time.perf_counter() - more
+    reading += reader.working()
     held = treebank(dev_sentences, data.columns) if dev_sentences else None
     made.templates = read_templates(
         templates, template, list(data.corpus.columns), default_parsing_templates, parse_parsing_templates
@@ -169,7 +167,7 @@ def parser(
     facts = sentences(data.corpus) | {"relations": len(made.task_.plain), "actions": len(made.task_.actions)}
     if not as_json:
         say_treebank(made, data)
-    seconds = Seconds(time.perf_counter() - began, reading, compiling)
+    seconds = Seconds(clock.total(), reading, clock.compiling())
     report_training(made, output, seconds, facts | made.prepared_, as_json)
 
 

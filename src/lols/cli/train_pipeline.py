@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated
 
 import typer
 
-from lols.cli.base import Json, say
+from lols.cli.base import Json
+from lols.cli.clock import Clock
+from lols.cli.console import say
 from lols.cli.options import (
     LEARNING,
     SEARCH,
@@ -95,7 +96,7 @@ def pipeline(
     if any(":" in name for name in (tags or "").split(",")):
         raise ConfigurationError(f"--tags is '{tags}': name whole columns, such as upos,feats")
     check_patience(patience, dev)
-    began = time.perf_counter()
+    clock = Clock()
     parser = Parser(
         labelling=labelling,
         roots=roots,
@@ -120,17 +121,15 @@ def pipeline(
     columns = ParserColumns(word, head, relation, None, file_format, header)
     if made.tags is not None:
         columns = ParserColumns(word, head, relation, {name: name for name in made.tags}, file_format, header)
-    reading = time.perf_counter()
+    reader = Clock()
     given = read_treebank(files, columns)
-    reading = time.perf_counter() - reading
-    compiling = time.perf_counter()
-    prepare_parser(parser)
+    reading = reader.working()
+    prepare_parser(parser)  # what is wrong with its options must not show only after the taggers
     settle()
-    compiling = time.perf_counter() - compiling
     data = treebank(given, columns)
-    more = time.perf_counter()
+    reader = Clock()
     dev_sentences = read_treebank([dev], data.columns) if dev else None
-    reading += time.perf_counter() - more
+    reading += reader.working()
     held = treebank(dev_sentences, data.columns) if dev_sentences else None
     if not as_json:
         announce(data)
@@ -147,5 +146,5 @@ def pipeline(
         say_treebank(found, data)
     facts = sentences(data.corpus) | {"relations": len(found.task_.plain), "actions": len(found.task_.actions)}
     facts |= {"folds": folds, "tags": list(made.taggers_), **found.prepared_}
-    seconds = Seconds(time.perf_counter() - began, reading, compiling)
+    seconds = Seconds(clock.total(), reading, clock.compiling())
     report_training(found, output, seconds, facts, as_json)

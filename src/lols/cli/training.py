@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from rich.table import Table
 
-from lols.cli.base import print_json, say
+from lols.cli.base import print_json
+from lols.cli.console import say
 from lols.errors import ConfigurationError
 
 __all__ = ["ROWS", "Seconds", "check_output", "check_patience", "read_templates", "report_training", "sentences"]
@@ -85,9 +86,8 @@ def report_training(
 ) -> None:
     """Say how training went: as one JSON object, or in words. The facts have the size of the data in its unit."""
     report = estimator.model_.report
-    compiling = seconds.compiling + report.get("seconds_compiling", 0.0)
     passes = len(report["progressive_loss"])
-    work = max(seconds.total - compiling - seconds.reading, 1e-9)
+    work = max(seconds.total - seconds.compiling - seconds.reading, 1e-9)
     result = {
         "model": output,
         **facts,
@@ -98,7 +98,7 @@ def report_training(
         "seed": estimator.seed,
         "threads": estimator.threads,
         "seconds_reading": seconds.reading,
-        "seconds_compiling": compiling,
+        "seconds_compiling": seconds.compiling,
         "seconds_total": seconds.total,
         unit.speed: facts[unit.name] * passes / work,
     }

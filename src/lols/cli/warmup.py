@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from lols.cli.base import Json, app, print_json
+from lols.cli.clock import Clock
 
 # Generated sentences that `warmup` trains on: kernels are compiled for types, so a few do.
 SENTENCES = 8
@@ -29,6 +28,8 @@ def warmup(
     disk until the library, Numba or Python changes. A search space of your own is compiled on its first run, and kept
     as well.
     """
+    from rich.console import Console
+
     os.environ.setdefault("LOLS_ANNOUNCE", "0")  # that it compiles is all that this command says
     out = Console(quiet=as_json, highlight=False)
     out.print("Compiling what training and prediction need: one or two minutes, unless it is cached.")
@@ -37,9 +38,9 @@ def warmup(
     name = next(work, None)
     while name is not None:
         out.print(f"  {name} ... ", end="")
-        began, compiled = time.perf_counter(), _compile_seconds()
+        clock = Clock()
         following = next(work, None)
-        seconds, compiling = time.perf_counter() - began, _compile_seconds() - compiled
+        seconds, compiling = clock.total(), clock.compiling()
         out.print(f"{seconds:.1f} s" if compiling else f"{seconds:.1f} s, nothing to compile")
         steps.append({"name": name, "seconds": seconds, "seconds_compiling": compiling})
         name = following
@@ -94,9 +95,3 @@ def _warmup_steps(everything: bool) -> Iterator[str]:
         for loss in ("spans", "f1"):
             yield f"tagger, loss {loss}"
             Tagger(passes=1, progress=False, loss=loss).fit(words, spans).predict(words)
-
-
-def _compile_seconds() -> float:
-    from lols.engine.compile.kernel import compile_seconds
-
-    return compile_seconds()

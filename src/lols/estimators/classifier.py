@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from lols.algorithms import Algorithm
 from lols.errors import ConfigurationError, LolsError
@@ -50,7 +50,7 @@ TOGETHER = 1 << 15  # rows whose costs are computed at a time
 MOST_TOGETHER = 1 << 12  # rows of a batch
 
 
-class CostSensitiveClassifier(ClassifierMixin, StoredClassifier):  # type: ignore[misc]
+class CostSensitiveClassifier(ClassifierMixin, BaseEstimator, StoredClassifier):  # type: ignore[misc]
     """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
 
     `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are

@@ -28,11 +28,15 @@ MOST_COLUMNS = 1 << 24
 class StoredClassifier(SearchEstimator):
     """A classifier that can be written to a file, and read again."""
 
+    READS = "tables"
     task_: ClassificationTask
     interactions: Sequence[tuple[str, str]]
     label_map: Mapping[str, str] | None
     cost_matrix: Any
+    classes_: np.ndarray
+    files_: Any
     n_features_in_: int
+    feature_names_in_: Any
     _stream: Stream | None
     _learner: Learner | None
     _model: Model | None

@@ -13,8 +13,9 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
+from lols.engine.structures import Table
 from lols.engine.table import fill, growing_table, lookup
 from lols.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD, mix
 from lols.io.strings import texts_of
@@ -198,17 +199,22 @@ def search_names(template: Template, chain: Sequence[Values], at: int, wanted: n
     return made
 
 
-@njit(cache=True, nogil=True)
-def meet(table, ends, links):
+def meet(table: Table, ends: np.ndarray, links: np.ndarray) -> np.ndarray:
     """Which ends, taken back by which links, are in the table: their places, and the row there."""
-    found, count = np.empty((ends.size + 1, 3), np.int64), 0
+    found = np.empty((ends.size + 1, 3), np.int64)
+    return found[: _meet(table, ends, links, found)].copy()
+
+
+@kernel
+def _meet(table, ends, links, found):
+    count = 0
     for i in range(ends.size):
         for j in range(links.size):
             row = lookup(table, ends[i] - links[j])
             if row >= 0 and count < found.shape[0]:
                 found[count, 0], found[count, 1], found[count, 2] = i, j, row
                 count += 1
-    return found[:count].copy()
+    return count
 
 
 # --- the hash, backwards ----------------------------------------------------------------------------------------------

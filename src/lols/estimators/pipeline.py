@@ -12,10 +12,9 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import NotFittedError
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.estimators.base import Estimator, not_fitted, unfitted
 from lols.estimators.parser import Parser, Sentence, Tree
 from lols.estimators.parser_files import ParserColumns, check_ids, cut_columns, tree_changes
 from lols.estimators.parser_input import checked_trees
@@ -42,7 +41,7 @@ class PipelineScores(NamedTuple):
     trees: TreeScores
 
 
-class Pipeline(BaseEstimator):  # type: ignore[misc]
+class Pipeline(Estimator):
     """A parser with the taggers that it needs.
 
     Parameters
@@ -153,7 +152,7 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _part(self, estimator: Any) -> Any:
-        return clone(estimator).set_params(seed=self.seed, threads=self.threads, progress=self.progress)
+        return unfitted(estimator).set_params(seed=self.seed, threads=self.threads, progress=self.progress)
 
     def _jackknifed(self, name: str, words: Corpus, column: Column, say: Callable[[str], None]) -> Column:
         """A column as taggers give it that did not see the sentence."""
@@ -301,7 +300,7 @@ class Pipeline(BaseEstimator):  # type: ignore[misc]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "parser_"):
-            raise NotFittedError("this Pipeline is not trained yet: call fit first")
+            raise not_fitted("Pipeline")
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "parser_")

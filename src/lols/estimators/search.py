@@ -6,11 +6,9 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
-
 from lols.algorithms import Algorithm, algorithm
 from lols.engine.compile.kernel import compile_seconds
+from lols.estimators.base import Estimator, not_fitted
 from lols.estimators.choice import Choice
 from lols.examples import Examples
 from lols.learners.settings import LearnerSettings
@@ -22,13 +20,29 @@ __all__ = ["SearchEstimator"]
 PRUNE = 2
 
 
-class SearchEstimator(BaseEstimator):  # type: ignore[misc]
+class SearchEstimator(Estimator):
     """An estimator whose options are those of a `Trainer`, with defaults that suit sentences."""
 
     RATE: ClassVar[float]  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
     UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
     NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
     algorithm: str | Algorithm
+    roll_in: str | None
+    roll_out: str | None
+    beta: Any
+    mix: str | None
+    reference: str
+    learner: str
+    update: str | None
+    rate: float | None
+    slack: float | None
+    passes: int
+    batch_size: Any
+    shuffle: bool
+    seed: int
+    threads: int
+    patience: int | None
+    progress: bool | None
     margin: str = "unit"
     prune: int | str | None = None
     task_: Any
@@ -48,7 +62,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _together(self) -> int:
         """How many examples see the same policy."""
-        return self.batch_size
+        return int(self.batch_size)
 
     def _trainer(self, task: Any) -> Trainer:
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
@@ -111,7 +125,7 @@ class SearchEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
-            raise NotFittedError(f"this {type(self).__name__} is not trained yet: call fit first")
+            raise not_fitted(type(self).__name__)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "task_")

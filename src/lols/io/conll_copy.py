@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic, overload
-
-from lols.io.conll_scan import KERNEL
+from lols.engine.compile.kernel import kernel
 
 __all__ = ["fill", "mark_used", "measure"]
 
@@ -16,24 +12,7 @@ def copy(out, target, source, begin, end):
     out[target : target + end - begin] = source[begin:end]
 
 
-@intrinsic
-def _copy(typing_context, out, target, source, begin, end):
-    def generate(context, builder, signature, arguments):
-        into, source = (context.make_array(signature.args[k])(context, builder, arguments[k]).data for k in (0, 2))
-        target, begin, end = (arguments[k] for k in (1, 3, 4))
-        size = builder.sub(end, begin)
-        cgutils.raw_memcpy(builder, builder.gep(into, [target]), builder.gep(source, [begin]), size, 1)
-        return context.get_dummy_value()
-
-    return types.void(out, types.int64, source, types.int64, types.int64), generate
-
-
-@overload(copy)
-def _overload_copy(out, target, source, begin, end):
-    return lambda out, target, source, begin, end: _copy(out, target, source, begin, end)
-
-
-@njit(**KERNEL)
+@kernel
 def mark_used(numbers, used):
     """Mark the labels that have a token; False if there is a number without a label."""
     for t in range(numbers.size):
@@ -43,7 +22,7 @@ def mark_used(numbers, used):
     return True
 
 
-@njit(**KERNEL)
+@kernel
 def measure(size, begin, end, numbers, places):
     """The size of what `fill` makes of a buffer of some size."""
     for t in range(numbers.size):
@@ -51,7 +30,7 @@ def measure(size, begin, end, numbers, places):
     return size
 
 
-@njit(**KERNEL)
+@kernel
 def fill(buffer, begin, end, numbers, labels, places, out):
     """Copy the buffer, with the label `labels[places[n]:places[n + 1]]` for the text of a token with number n."""
     source, target = 0, 0

@@ -6,15 +6,11 @@ what is wrong with the input goes into `report` as a code, a line, a number of c
 
 from __future__ import annotations
 
-from typing import Any
-
-from numba import njit
-
 from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
 
 __all__ = ["check", "last_cut", "narrow", "newlines", "scan"]
 
-KERNEL: Any = {"cache": True, "nogil": True, "_nrt": False}
 CONLLU, CONLLX, COLUMNS, TSV = range(4)
 FINE, WORD, OTHER, COUNT, EMPTY_SENTENCE, EMPTY_FORM, IDENTITY, RANGE = range(8)  # kinds of lines, then mistakes
 CODE, LINE, FOUND, PLACE, TOKENS, SENTENCES, CURSOR, FILLED, SEEN, CELLS = range(10)  # the cells of a report
@@ -52,21 +48,25 @@ def multibyte(buffer, at):
     return 4
 
 
-@njit(**KERNEL)
+@kernel
 def check(buffer, signed):
     """The place of the first byte that is zero or not UTF-8, or -1; `signed` is a view of the same bytes."""
     at = 0
     for block in range(buffer.size // BLOCK + 1):
         begin = block * BLOCK
-        last = min(begin + BLOCK, buffer.size)
+        last = begin + BLOCK
+        if last > buffer.size:
+            last = buffer.size
         # Most text is ASCII, and these are the signed bytes above zero: whole blocks are passed over at once.
         if last - begin == BLOCK:
             lowest = signed[begin]
             for k in range(BLOCK):
-                lowest = min(lowest, signed[begin + k])
+                if signed[begin + k] < lowest:
+                    lowest = signed[begin + k]
             if lowest > 0:
                 continue
-        at = max(at, begin)  # a character of the block before may reach into this one
+        if at < begin:  # a character of the block before may reach into this one
+            at = begin
         while at < last:
             if buffer[at] == 0:
                 return at
@@ -80,7 +80,7 @@ def check(buffer, signed):
     return -1
 
 
-@njit(**KERNEL)
+@kernel
 def newlines(buffer):
     """The number of newlines."""
     count = 0
@@ -92,7 +92,7 @@ def newlines(buffer):
 @dual
 def is_blank(byte):
     """Whether a line of such bytes counts as blank."""
-    return byte in (SPACE, TAB, RETURN)
+    return byte == SPACE or byte == TAB or byte == RETURN  # (a tuple takes long to compile)
 
 
 @dual
@@ -103,7 +103,7 @@ def is_blank_line(buffer, at, end):
     return at == end
 
 
-@njit(**KERNEL)
+@kernel
 def last_cut(buffer):
     """Where the last block begins, with a blank line and another block before it; 0 if there is no such place.
 
@@ -139,8 +139,12 @@ def find_marks(buffer, runs, marks, state):
     """
     filled = 0
     while filled == 0:
-        begin = max(state[SEEN], 0)  # which it is, but the compiler must know it
-        end = min(begin + marks.size, buffer.size)
+        begin = state[SEEN]
+        if begin < 0:  # never, but the compiler must know it
+            begin = 0
+        end = begin + marks.size
+        if end > buffer.size:
+            end = buffer.size
         if runs:
             for k in range(begin, end):
                 marks[filled] = k
@@ -195,7 +199,7 @@ def kind_of_id(buffer, at, end):
         at += 1
     if at == end and at > start:
         return WORD
-    if at in (start, end) or (buffer[at] != HYPHEN and buffer[at] != DOT):
+    if at == start or at == end or (buffer[at] != HYPHEN and buffer[at] != DOT):  # noqa: SIM109  (a tuple takes long to compile)
         return IDENTITY
     start = at + 1
     at = start
@@ -225,7 +229,7 @@ def kind_of_line(buffer, start, mode, found, count, starts, ends):
     if found != count:
         # In CoNLL-X, a line that begins with # may be a word.
         return OTHER if mode == CONLLX and buffer[start] == HASH else COUNT
-    if mode in (COLUMNS, TSV):
+    if mode == COLUMNS or mode == TSV:  # noqa: SIM109  (a tuple takes long to compile)
         return WORD
     kind = kind_of_id(buffer, starts[0], ends[0])
     if mode == CONLLX:
@@ -242,7 +246,7 @@ def complain(report, code, line, found, place):
     report[PLACE] = place
 
 
-@njit(**KERNEL)
+@kernel
 def scan(buffer, at, line, mode, count, form, picks, marks, starts, ends, offsets, lines, begin, end, report):
     """Find tokens, sentences and the columns picked, up to the end of the buffer or the first mistake.
 
@@ -307,7 +311,7 @@ def scan(buffer, at, line, mode, count, form, picks, marks, starts, ends, offset
     report[SENTENCES] = sentence
 
 
-@njit(**KERNEL)
+@kernel
 def narrow(buffer, begin, end, key):
     """Narrow cells such as Case=Nom|Number=Sing to the value of one key, or to nothing where it is absent."""
     for t in range(begin.size):

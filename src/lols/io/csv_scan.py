@@ -8,10 +8,9 @@ No Python object is made for a cell, and nothing is allocated: where room is sho
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lols.engine.compile.dual import dual
-from lols.io.conll_scan import KERNEL
+from lols.engine.compile.kernel import kernel
 from lols.io.csv_bits import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
 
 __all__ = ["PADDING", "fill", "prepare", "scan"]
@@ -43,7 +42,7 @@ def need(slots):
     return 2 * slots + slots // 2
 
 
-@njit(**KERNEL)
+@kernel
 def prepare(shifts, tables, arena, report):
     """Give each column an empty table of 2 ** (64 - shift) slots, one behind the other; the arena must have room."""
     used = 0
@@ -110,7 +109,7 @@ def grow(tables, c, arena, report):
     return True
 
 
-@njit(**KERNEL)
+@dual
 def number_of(buffer, start, length, tables, c, arena, report):
     """The number of a text in its column, a new one if need be; -1 if there is no room for it."""
     key = word_at(buffer, start) & MASKS[length] if length <= WORD else long_key(buffer, start, length)
@@ -150,7 +149,7 @@ def within(quotes, open):
     return quotes ^ open
 
 
-@njit(**KERNEL)
+@kernel
 def scan(buffer, size, separator, codes, tables, arena, report):
     """Number the cells, from the row where the report says that we are to the end or to the first trouble.
 
@@ -251,7 +250,7 @@ def scan(buffer, size, separator, codes, tables, arena, report):
     report[RARE] |= np.int64(rare != NONE)
 
 
-@njit(**KERNEL)
+@kernel
 def fill(buffer, tables, arena, offsets, texts):
     """Put the distinct texts of the columns one behind the other, and where each begins within its column."""
     at, written = 0, 0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
 from lols.errors import ModelFileError
 
 __all__ = ["pack", "unpack"]
@@ -20,7 +20,10 @@ def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.
     >>> unpack(arrays, 2).tolist()
     [[[3.0, 4.0], [0.0, 2.0]]]
     """
-    counts = _count(stack)[:, rows]
+    counts = np.empty(stack.shape[:2], np.int32)
+    stack = np.ascontiguousarray(stack)
+    _count(stack, counts)
+    counts = counts[:, rows]
     kept = np.flatnonzero(counts.any(axis=0))
     counts = np.ascontiguousarray(counts[:, kept])
     small = np.uint8 if stack.shape[2] <= 256 else np.int32
@@ -46,19 +49,17 @@ def unpack(arrays: dict[str, np.ndarray], columns: int) -> np.ndarray:
     return stack
 
 
-@njit(cache=True, nogil=True)
-def _count(stack):
-    counts = np.zeros((stack.shape[0], stack.shape[1]), np.int32)
+@kernel
+def _count(stack, counts):
     for c in range(stack.shape[0]):
         for k in range(stack.shape[1]):
             count = np.int32(0)
             for j in range(stack.shape[2]):
                 count += np.int32(stack[c, k, j] != 0.0)
             counts[c, k] = count
-    return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gather(stack, first, columns, values):
     """Write the weights of each row to their places, row after row as they are in memory; -1 for none."""
     for c in range(stack.shape[0]):
@@ -73,7 +74,7 @@ def _gather(stack, first, columns, values):
                     n += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scatter(counts, columns, values, stack):
     n = 0
     for c in range(counts.shape[0]):

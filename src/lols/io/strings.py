@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
+from lols.engine.compile.layout import readonly
 
 __all__ = ["Column", "Interner", "Pile", "Texts", "intern", "texts_of"]
 
@@ -107,18 +110,31 @@ class Interner:
         numbers = np.empty(texts.begin.size, np.int64)
         kept = self._bytes.room(int((texts.end - texts.begin).sum()))
         ends = self._ends.room(numbers.size)
-        with np.errstate(over="ignore"):  # hashes wrap around
-            self._table, self._ends.size = _intern(*texts, self._table, kept, ends, self._ends.size, numbers)
+        begin, end = np.ascontiguousarray(texts.begin), np.ascontiguousarray(texts.end)
+        progress = np.array([0, self._ends.size], np.int64)
+        while not _intern(readonly(texts.buffer), begin, end, self._table, kept, ends, progress, numbers):
+            wider = np.zeros((4 * self._table.shape[0], 2), np.int64)
+            _rehash(self._table, wider)
+            self._table = wider
+        self._ends.size = int(progress[1])
         ends = self._ends.filled
         self._bytes.size = int(ends[-1])
         return Column(numbers, Texts(self._bytes.filled, ends[:-1], ends[1:]))
 
 
-@njit(cache=True, nogil=True)
-def _intern(buffer, begin, end, table, kept, ends, seen, numbers):
-    """Open addressing over the strings seen so far: slots hold a string's hash and its number plus one."""
+@kernel
+def _intern(buffer, begin, end, table, kept, ends, progress, numbers):
+    """Open addressing over the strings seen so far: slots hold a string's hash and its number plus one.
+
+    `progress` says how many strings are numbered, and how many distinct ones there are, plus one; where the table gets
+    too full, the result is False, to be called again with a larger one.
+    """
     mask = table.shape[0] - 1
-    for t in range(begin.size):
+    seen = progress[1]
+    for t in range(progress[0], begin.size):
+        if 2 * seen > mask:
+            progress[0], progress[1] = t, seen
+            return False
         low, high = begin[t], end[t]
         code = high - low
         for k in range(low, high):
@@ -140,14 +156,12 @@ def _intern(buffer, begin, end, table, kept, ends, seen, numbers):
             ends[seen] = start + high - low
             table[h, 0], table[h, 1] = code, seen
             seen += 1
-            if 2 * seen > mask:
-                table = _rehashed(table)
-                mask = table.shape[0] - 1
         numbers[t] = number
-    return table, seen
+    progress[1] = seen
+    return True
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _same(kept, begin, end, buffer, low, high):
     if end - begin != high - low:
         return False
@@ -157,13 +171,12 @@ def _same(kept, begin, end, buffer, low, high):
     return True
 
 
-@njit(cache=True, nogil=True)
-def _rehashed(table):
-    new = np.zeros((4 * table.shape[0], 2), np.int64)
+@kernel
+def _rehash(table, new):
+    """Move all entries to a larger table."""
     for k in range(table.shape[0]):
         if table[k, 1] > 0:
             h = table[k, 0] & (new.shape[0] - 1)
             while new[h, 1] > 0:
                 h = (h + 1) & (new.shape[0] - 1)
             new[h, 0], new[h, 1] = table[k, 0], table[k, 1]
-    return new

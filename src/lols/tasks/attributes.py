@@ -11,9 +11,10 @@ import unicodedata
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-import lols.engine.compile.backend  # noqa: F401  (gives `mix` its compiled form)
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
+from lols.engine.compile.layout import readonly
 from lols.hashing import mix
 from lols.io.strings import Texts
 
@@ -167,19 +168,25 @@ def attribute_values(texts: Texts, wanted: list[Attribute]) -> np.ndarray:
     sizes = np.array([w.size for w in wanted], np.int64)
     values = np.zeros((len(wanted), texts.begin.size + 1), np.int64)
     values[:, -1] = OUTSIDE
-    longest = int((texts.end - texts.begin).max(initial=0))
+    longest = max(int((texts.end - texts.begin).max(initial=0)), 8)
+    points, made = np.empty(longest + 1, np.int64), np.empty(longest + 1, np.int64)
     unknown = np.zeros(1 << 12, np.int64)
+    buffer, begin, end = readonly(texts.buffer), np.ascontiguousarray(texts.begin), np.ascontiguousarray(texts.end)
     while True:
-        count = _values(*texts, kinds, sizes, table.lower, table.kinds, table.known, longest, values, unknown)
+        count = _values(
+            buffer, begin, end, kinds, sizes, table.lower, table.kinds, table.known, points, made, values, unknown
+        )
         if count == 0:
             return values
         table.learn(np.unique(unknown[:count]))
 
 
-@njit(cache=True, nogil=True)
-def _values(buffer, begin, end, kinds, sizes, lower, classes, known, longest, values, unknown):
-    """Fill `values`; if characters are met that the tables do not know, give them back, and how many, instead."""
-    points, made = np.empty(longest + 1, np.int64), np.empty(max(longest, 8) + 1, np.int64)
+@kernel
+def _values(buffer, begin, end, kinds, sizes, lower, classes, known, points, made, values, unknown):
+    """Fill `values`; if characters are met that the tables do not know, give them back, and how many, instead.
+
+    `points` and `made` are room for the characters of a string.
+    """
     missing = 0
     for t in range(begin.size):
         length = _decode(buffer, begin[t], end[t], points)
@@ -193,11 +200,14 @@ def _values(buffer, begin, end, kinds, sizes, lower, classes, known, longest, va
             kind, size = kinds[a], sizes[a]
             first, last = 0, length
             text = points
-            if kind in (PREFIX, SUFFIX):
+            if kind == PREFIX or kind == SUFFIX:  # noqa: SIM109  (a tuple takes long to compile)
                 if length < size:
                     values[a, t] = NOTHING
                     continue
-                first, last = (0, size) if kind == PREFIX else (length - size, length)
+                if kind == PREFIX:
+                    last = size
+                else:
+                    first = length - size
             elif kind != EXACT:
                 text = made
                 if kind == SHAPE:
@@ -205,7 +215,7 @@ def _values(buffer, begin, end, kinds, sizes, lower, classes, known, longest, va
                 elif kind == CLASS:
                     last = _class_of(points, length, classes, made)
                 elif kind == LENGTH:
-                    last = _number(min(length, LONGEST), made)
+                    last = _number(length if length < LONGEST else LONGEST, made)
                 else:
                     for k in range(length):
                         digit = kind == DIGITS and classes[points[k]] & DIGIT
@@ -217,28 +227,28 @@ def _values(buffer, begin, end, kinds, sizes, lower, classes, known, longest, va
     return missing
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _decode(buffer, begin, end, points):
     """Code points of valid UTF-8, and how many."""
     count, k = 0, begin
     while k < end:
-        byte = np.int64(buffer[k])
-        if byte < 0x80:
-            points[count], k = byte, k + 1
-        elif byte < 0xE0:
-            points[count], k = (byte & 0x1F) << 6 | (buffer[k + 1] & 0x3F), k + 2
-        elif byte < 0xF0:
-            points[count] = (byte & 0x0F) << 12 | np.int64(buffer[k + 1] & 0x3F) << 6 | (buffer[k + 2] & 0x3F)
-            k += 3
-        else:
-            points[count] = (byte & 0x07) << 18 | np.int64(buffer[k + 1] & 0x3F) << 12
-            points[count] |= np.int64(buffer[k + 2] & 0x3F) << 6 | (buffer[k + 3] & 0x3F)
-            k += 4
+        point = np.int64(buffer[k])
+        more = 0
+        if point >= 0xF0:
+            more, point = 3, point & 0x07
+        elif point >= 0xE0:
+            more, point = 2, point & 0x0F
+        elif point >= 0x80:
+            more, point = 1, point & 0x1F
+        for j in range(k + 1, k + 1 + more):
+            point = point << 6 | np.int64(buffer[j]) & 0x3F
+        points[count] = point
         count += 1
+        k += 1 + more
     return count
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _shape_of(points, length, classes, made):
     last = 0
     for k in range(length):
@@ -254,35 +264,39 @@ def _shape_of(points, length, classes, made):
     return last
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _class_of(points, length, classes, made):
-    all_upper, any_upper, later, digits, hyphens, others = True, False, False, False, False, False
+    first, later = np.int64(0), np.int64(0)  # the kinds of the first character, and of all others together
+    lower, others = False, False
     for k in range(length):
-        kinds = classes[points[k]]
-        upper = kinds & UPPER != 0
-        any_upper |= upper
-        later |= upper and k > 0
-        all_upper &= upper or kinds & LETTER == 0
-        digits |= kinds & DIGIT != 0
-        hyphens |= kinds & HYPHEN != 0
-        others |= kinds == 0
-    first_upper = length > 0 and classes[points[0]] & UPPER != 0
-    last = 0
-    for holds, mark in (
-        (any_upper and all_upper, 65),
-        (first_upper, 67),
-        (later, 99),
-        (digits, 100),
-        (hyphens, 45),
-        (others, 46),
-    ):
-        if holds:
-            made[last] = mark
-            last += 1
+        kinds = np.int64(classes[points[k]])
+        if k == 0:
+            first = kinds
+        else:
+            later |= kinds
+        if kinds == 0:
+            others = True
+        elif kinds == LETTER:
+            lower = True
+    whole = first | later
+    last = _put(made, 0, 65, whole & UPPER != 0 and not lower)
+    last = _put(made, last, 67, first & UPPER != 0)
+    last = _put(made, last, 99, later & UPPER != 0)
+    last = _put(made, last, 100, whole & DIGIT != 0)
+    last = _put(made, last, 45, whole & HYPHEN != 0)
+    return _put(made, last, 46, others)
+
+
+@dual
+def _put(made, last, mark, holds):
+    """Write a mark behind the others, if it holds; how many there are."""
+    if holds:
+        made[last] = mark
+        last += 1
     return last
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _number(value, made):
     if value < 10:
         made[0] = 48 + value

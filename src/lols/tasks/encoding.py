@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-import lols.engine.compile.backend  # noqa: F401  (gives `mix` its compiled form)
+from lols.engine.compile.kernel import kernel
 from lols.examples import Items
 from lols.hashing import mix
 from lols.io.strings import Column, Pile, Texts
@@ -135,7 +134,9 @@ class Encoder:
         groups = [templates for (_, column), templates in self.layout.views.items() if column == name]
         whole = hashes([template for templates in groups for template in templates], None)
         self._begun.add(hashes([*self.layout.joint, *self.layout.history], 1).T)
-        stop, ids = _compact(whole, np.cumsum([0, *map(len, groups)]))
+        bounds = np.cumsum([0, *map(len, groups)])
+        ids, stop = np.empty(whole.size, np.int64), np.empty(count * len(groups), np.int64)
+        ids = ids[: _compact(whole, bounds, ids, stop)]
         self._types.add(self._start.size - 1 + np.arange(count) * len(groups))
         self._start.add(self._ids.size + stop)
         self._ids.add(ids)
@@ -217,7 +218,7 @@ def _no_extra(tokens: int) -> Extra:
     return Extra(np.zeros(tokens + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place(lines, offsets, places, first_types, types):
     """The type of the string that each view sees from each token; places: (column, offset, rank, outside)."""
     for k in range(offsets.size - 1):
@@ -229,7 +230,7 @@ def _place(lines, offsets, places, first_types, types):
                 types[t, v] = first_types[seen] + places[v, 2]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hash_tokens(lines, offsets, number, keys, first, atoms, begun, values, made):
     """Mix what atoms see at each token; nothing there makes it nothing. The first atom is mixed already."""
     for s in range(offsets.size - 1):
@@ -250,18 +251,17 @@ def _hash_tokens(lines, offsets, number, keys, first, atoms, begun, values, made
                 made[t, k] = identity
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fold(values, made):
     """Mix an attribute of every distinct string into its hash."""
     for t in range(values.size):
         made[t] = mix(made[t], values[t]) if made[t] != NOTHING and values[t] != NOTHING else NOTHING
 
 
-@njit(cache=True, nogil=True)
-def _compact(hashes, groups):
-    """The features of each string, group after group, without those that are nothing: where each ends, and all."""
+@kernel
+def _compact(hashes, groups, ids, stop):
+    """The features of each string, group after group, without those that are nothing, and where each ends; how many."""
     count = groups.size - 1
-    ids, stop = np.empty(hashes.size, np.int64), np.empty(hashes.shape[1] * count, np.int64)
     n = 0
     for t in range(hashes.shape[1]):
         for g in range(count):
@@ -270,10 +270,10 @@ def _compact(hashes, groups):
                     ids[n] = hashes[k, t]
                     n += 1
             stop[t * count + g] = n
-    return stop, ids[:n].copy()
+    return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _append(rows, always, first, extra_ids, extra_values, n, ids, values, stop):
     """Append the features of each token, without those that are nothing, with those that are always there and more."""
     for t in range(rows.shape[0]):

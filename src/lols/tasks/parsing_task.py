@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
-import lols.engine.compile.backend  # noqa: F401  (gives `mix` its compiled form)
+from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.examples import Examples, Items, Ragged, Scalar
 from lols.hashing import mix
@@ -176,7 +175,8 @@ class ParsingTask:
         }
         y: dict[str, Ragged | Scalar] | None = None
         if trees is not None:
-            first, last = _children(trees.heads, offsets)
+            first, last = np.empty((2, corpus.tokens), np.int64)
+            _find_children(trees.heads, offsets, first, last)
             counted = np.ones(corpus.tokens) if weights is None else weights.astype(np.float64)
             columns = {
                 "heads": trees.heads,
@@ -215,7 +215,10 @@ class ParsingTask:
         uses = [[self.sources[a.column, a.attribute] for a in t.atoms if a.attribute] for g in members for t in g]
         bounds = np.cumsum([0, *(len(u) for u in uses)]).astype(np.int64)
         flat = np.array([u for one in uses for u in one], np.int64)
-        start, ids = _item_features(values, lengths, keys, bounds, flat, mix(hash_text("nothing here"), 0))
+        start = np.empty(count * classes + 2, np.int64)
+        ids = np.empty(count * keys.size + 1, np.int64)
+        used = _item_features(values, lengths, keys, bounds, flat, mix(hash_text("nothing here"), 0), start, ids)
+        ids = ids[:used].copy()
         return Items(first, types, start, ids, np.ones(ids.size, np.float32), 1, count * classes + 1)
 
     # --- results ---
@@ -225,7 +228,8 @@ class ParsingTask:
         heads, relations = np.full(int(offsets[-1]), -1, np.int64), np.full(int(offsets[-1]), self.root, np.int64)
         kinds, given = (self.space.settings[name] for name in ("kinds", "relations"))
         steps = self._steps(np.diff(offsets))
-        _build(actions, steps, offsets, kinds, given, self.labelling == "second", self.root, heads, relations)
+        stack = np.empty(int(np.diff(offsets).max(initial=0)), np.int64)
+        _build(actions, steps, offsets, kinds, given, self.labelling == "second", self.root, stack, heads, relations)
         return Trees(heads, relations)
 
     def parses(self, actions: np.ndarray, offsets: np.ndarray) -> Trees:
@@ -298,29 +302,23 @@ def _distinct(numbers: np.ndarray) -> _Kinds:
     return _Kinds(first, of)
 
 
-@njit(cache=True, nogil=True)
-def _children(heads, offsets):
+@kernel
+def _find_children(heads, offsets, first, last):
     """The first and the last dependent of every word; none is a first beyond the end and a last before the start."""
-    first, last = np.empty(heads.size, np.int64), np.empty(heads.size, np.int64)
     for k in range(offsets.size - 1):
         low, high = offsets[k], offsets[k + 1]
         for t in range(low, high):
             first[t], last[t] = high - low, -1
         for t in range(low, high):
             if heads[t] >= 0:
-                first[low + heads[t]] = min(first[low + heads[t]], t - low)
+                if last[low + heads[t]] < 0:
+                    first[low + heads[t]] = t - low
                 last[low + heads[t]] = t - low
-    return first, last
 
 
-@njit(cache=True, nogil=True)
-def _item_features(values, lengths, keys, bounds, uses, nothing):
-    """The features of every kind of word in every class, and one for no word."""
-    total = 0
-    for c in range(lengths.size):
-        total += lengths[c]
-    start = np.empty(values.shape[0] * max(lengths.size, 1) + 2, np.int64)
-    ids = np.empty(values.shape[0] * total + 1, np.int64)
+@kernel
+def _item_features(values, lengths, keys, bounds, uses, nothing, start, ids):
+    """The features of every kind of word in every class, and one for no word; how many there are."""
     n = 0
     for kind in range(values.shape[0]):
         t = 0
@@ -340,16 +338,12 @@ def _item_features(values, lengths, keys, bounds, uses, nothing):
     start[start.size - 2] = n
     ids[n] = nothing
     start[start.size - 1] = n + 1
-    return start, ids[: n + 1].copy()
+    return n + 1
 
 
-@njit(cache=True, nogil=True)
-def _build(actions, steps, offsets, kinds, given, labels_later, root, heads, relations):
-    """Replay actions."""
-    longest = 0
-    for k in range(offsets.size - 1):
-        longest = max(longest, offsets[k + 1] - offsets[k])
-    stack = np.empty(longest, np.int64)
+@kernel
+def _build(actions, steps, offsets, kinds, given, labels_later, root, stack, heads, relations):
+    """Replay actions; the stack has room for the words of the longest sentence."""
     at = 0
     for k in range(offsets.size - 1):
         low, length = offsets[k], offsets[k + 1] - offsets[k]

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.trees import check_heads, check_trees
 
@@ -39,7 +40,7 @@ def crossing(heads: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """
     _require_trees(heads, offsets)
     marks = np.zeros(len(heads), np.bool_)
-    _mark(np.asarray(heads, np.int64), offsets, _room(offsets), marks)
+    _mark(np.ascontiguousarray(heads, np.int64), offsets, _room(offsets), marks)
     return marks
 
 
@@ -55,10 +56,8 @@ def lift(heads: np.ndarray, labels: np.ndarray, offsets: np.ndarray) -> Lifted:
     """
     _require_trees(heads, offsets, labels=labels)
     before = np.asarray(heads, np.int64)
-    made, marks = before.copy(), np.zeros(len(heads), np.bool_)
-    room = _room(offsets)
-    _mark(before, offsets, room, marks)
-    _lift(made, offsets, room, marks)
+    made, marks = np.array(before), np.zeros(len(heads), np.bool_)
+    _lift(made, offsets, _room(offsets), marks)
     origin = np.full(len(heads), -1)
     moved = np.flatnonzero(made != before)
     starts = offsets[np.searchsorted(offsets, moved, side="right") - 1]
@@ -85,7 +84,8 @@ def lower(heads: np.ndarray, labels: np.ndarray, origin: np.ndarray, offsets: np
     """
     _require_trees(heads, offsets, labels=labels, origins=origin)
     made = np.array(heads, np.int64)
-    _lower(made, np.asarray(labels, np.int64), np.asarray(origin, np.int64), offsets, _room(offsets))
+    relations, origins = np.ascontiguousarray(labels, np.int64), np.ascontiguousarray(origin, np.int64)
+    _lower(made, relations, origins, offsets, _room(offsets))
     return made
 
 
@@ -102,7 +102,7 @@ def _room(offsets: np.ndarray) -> np.ndarray:
     return np.empty((3, int(np.diff(offsets).max(initial=0)) + 2), np.int64)
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _judge(heads, start, length, head, room, marks):
     """Mark those arcs from one head of a sentence that are non-projective."""
     descent, outside = room[0], room[1]
@@ -110,13 +110,16 @@ def _judge(heads, start, length, head, room, marks):
     for d in range(length):
         descent[d] = UNKNOWN
         if heads[start + d] == head:
-            first, last = min(first, d), d
+            if last < 0:
+                first = d
+            last = d
     if head < 0 or last < 0:
         return
     descent[head] = INSIDE
-    outside[min(first, head)] = 0
+    left, right = first if first < head else head, last if last > head else head
+    outside[left] = 0
     # How many words before each one do not descend from the head: that a span has none is seen from its two ends.
-    for w in range(min(first, head), max(last, head)):
+    for w in range(left, right):
         at = np.int64(w)
         while at >= 0 and descent[at] == UNKNOWN:
             at = heads[start + at]
@@ -128,15 +131,16 @@ def _judge(heads, start, length, head, room, marks):
         outside[w + 1] = outside[w] + (answer == OUTSIDE)
     for d in range(first, last + 1):
         if heads[start + d] == head:
-            marks[start + d] = outside[max(d, head)] > outside[min(d, head)]
+            marks[start + d] = outside[d] != outside[head]  # they grow from left to right
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mark(heads, offsets, room, marks):
     for k in range(offsets.size - 1):
         length = offsets[k + 1] - offsets[k]
         parents = room[2]
-        parents[:length] = 0
+        for d in range(length):
+            parents[d] = 0
         for d in range(length):
             if heads[offsets[k] + d] >= 0:
                 parents[heads[offsets[k] + d]] = 1
@@ -145,8 +149,9 @@ def _mark(heads, offsets, room, marks):
                 _judge(heads, offsets[k], length, head, room, marks)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lift(heads, offsets, room, marks):
+    _mark(heads, offsets, room, marks)
     for k in range(offsets.size - 1):
         start, length = offsets[k], offsets[k + 1] - offsets[k]
         while True:
@@ -167,7 +172,7 @@ def _lift(heads, offsets, room, marks):
             _judge(heads, start, length, new, room, marks)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lower(heads, labels, origin, offsets, room):
     first, sibling, queue = room[0], room[1], room[2]
     for k in range(offsets.size - 1):
@@ -184,16 +189,17 @@ def _lower(heads, labels, origin, offsets, room):
                 heads[start + w] = found
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _list_dependents(heads, start, length, first, sibling):
     """The leftmost dependent of each head, at the place after its own, and the next dependent of the same head."""
-    first[: length + 1] = -1
+    for d in range(length + 1):
+        first[d] = -1
     for d in range(length - 1, -1, -1):
         sibling[d] = first[heads[start + d] + 1]
         first[heads[start + d] + 1] = d
 
 
-@njit(cache=True, nogil=True)
+@dual
 def _search(labels, start, top, without, label, first, sibling, queue):
     """The first word of a label below `top`, but not in the subtree of the word `without`; -1 if there is none."""
     filled, taken, at = 0, 0, top

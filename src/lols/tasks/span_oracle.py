@@ -20,9 +20,9 @@ span. When things are charged:
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.spans import Automaton, span_marks
 
@@ -65,11 +65,13 @@ def completions(gold: np.ndarray, offsets: np.ndarray, machine: Automaton, loss:
     if loss == "spans" and (machine.types < 0).all():
         raise ConfigurationError("loss 'spans' needs span labels, and these are plain tags: choose loss 'hamming'")
     begins, ends = span_marks(gold, offsets, machine)
+    gold, offsets = np.ascontiguousarray(gold, np.int64), np.ascontiguousarray(offsets, np.int64)
     states = machine.next.shape[0]
     togo = np.full((len(gold) + len(offsets) - 1, states + 1), np.inf, np.float32)
     # Few labels are legal in a state: lists of them save most of the work where there are many types.
     owners, labels = np.nonzero(machine.next >= 0)
     first = np.searchsorted(owners, np.arange(states + 1))
+    labels = np.ascontiguousarray(labels)
     _fill(gold, offsets, begins, ends, loss == "spans", *machine, labels, first, togo)
     return togo
 
@@ -132,8 +134,7 @@ def span_step_cost(begins, ends, i, q, matching, a, opens, closes, types):
     return cost
 
 
-# Counting references to the sentences' parts of arrays would take nine tenths of the time.
-@njit(cache=True, _nrt=False)
+@kernel
 def _fill(gold, offsets, begins, ends, spans, following, can_end, opens, closes, types, labels, first, togo):
     states = following.shape[0]
     for k in range(len(offsets) - 1):

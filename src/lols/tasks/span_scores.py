@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.spans import label_parts, span_marks
 
@@ -102,7 +102,7 @@ def f1_loss(correct, predicted, gold):
     return 1.0 - 2.0 * correct / (predicted + gold) if predicted + gold > 0 else 0.0
 
 
-@njit(cache=True)
+@kernel
 def _count(gold_begins, gold_ends, begins, ends, counts):
     # Spans end within their sentence, so the ends of sentences need no attention.
     together = False  # the last span that began, on either side, began on both and with one type

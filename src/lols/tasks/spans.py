@@ -15,8 +15,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 
 __all__ = [
@@ -238,6 +238,7 @@ def convert_columns(
     _check_scheme(target)
     parts = label_parts(source_labels, source)
     begins, ends = span_marks(numbers, offsets, parts)
+    numbers, offsets = np.ascontiguousarray(numbers, np.int64), np.ascontiguousarray(offsets, np.int64)
     known = {label: number for number, label in enumerate(target_labels)}
     wanted = [
         f"{_prefix(target, touches, begin, end)}-{name}"
@@ -267,11 +268,12 @@ def span_marks(
     """
     _check_columns(numbers, offsets, len(parts.types))
     begins, ends = np.empty(len(numbers), np.int64), np.empty(len(numbers), np.bool_)
+    numbers, offsets = np.ascontiguousarray(numbers, np.int64), np.ascontiguousarray(offsets, np.int64)
     _mark(numbers, offsets, parts.opens, parts.closes, parts.types, begins, ends)
     return begins, ends
 
 
-@njit(cache=True)
+@kernel
 def _mark(numbers, offsets, opens, closes, types, begins, ends):
     for k in range(len(offsets) - 1):
         before = -1
@@ -285,7 +287,7 @@ def _mark(numbers, offsets, opens, closes, types, begins, ends):
             before = a
 
 
-@njit(cache=True)
+@kernel
 def _rewrite(numbers, offsets, types, begins, ends, table, outside, made):
     """Fill `made`; gives the entry of the table that is needed and missing, -1 for O, -2 if nothing is missing."""
     for k in range(len(offsets) - 1):

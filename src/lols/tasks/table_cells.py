@@ -8,8 +8,9 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
+from lols.engine.compile.layout import readonly
 from lols.errors import LolsError
 
 __all__ = ["MISSING", "Cells", "NoNumber", "absent", "as_texts", "cells_of_array", "cells_of_batch", "numbers_of"]
@@ -46,7 +47,7 @@ class Cells(NamedTuple):
         """How often each text is there."""
         assert self.codes is not None
         made = np.zeros(len(self.texts), np.int64)
-        _count(self.codes, made)
+        _count(readonly(self.codes), made)
         return made
 
     def text(self, row: int) -> str:
@@ -57,7 +58,7 @@ class Cells(NamedTuple):
         return str(self.texts[int(self.codes[row])]) if self.codes[row] >= 0 else ""
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count(codes, counts):
     for row in range(codes.size):
         if codes[row] >= 0:

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
+from lols.engine.compile.layout import readonly
 from lols.errors import ConfigurationError
 from lols.examples import Items
 from lols.hashing import mix
@@ -156,7 +157,7 @@ class TableEncoder:
                 each = np.where(numbering.each == 0, self.first[k], -1)  # a missing value is a feature all the same
             else:
                 each = _placed(numbering.each, column.background, int(self.first[k]))
-            _take(each.astype(np.int32), numbering.codes, whole[k])
+            _take(each.astype(np.int32), readonly(numbering.codes), whole[k])
         for k, (a, b) in enumerate(self.pairs, len(self.columns)):
             first, second = self.columns[a], self.columns[b]
             one, other = local[a].numbers()[:count].astype(np.int64), local[b].numbers()[:count]
@@ -372,14 +373,14 @@ def _placed(numbers: np.ndarray, background: int, first: int) -> np.ndarray:
     return np.where((numbers == background) | (numbers < 0), -1, numbers + first)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _take(each, codes, out):
     """What belongs to each code, -1 counted from the end; without codes, all there is."""
     for row in range(out.size):
         out[row] = each[codes[row]] if codes.size > 0 else each[row]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compress(whole, bounds, types):
     """Row by row the types that there are, the bias first."""
     n = 0

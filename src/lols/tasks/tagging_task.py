@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError
 from lols.examples import Examples
 from lols.io.strings import intern, texts_of
@@ -217,7 +217,9 @@ class TaggingTask:
             togo = completions(actions, corpus.offsets, self.machine, "hamming" if self.loss == "hamming" else "spans")
         if self.loss != "hamming":
             begins, ends = span_marks(actions, corpus.offsets, self.machine)
-            spans = {"begins": begins, "ends": ends, "lasts": _lasts(begins, ends, corpus.offsets)}
+            lasts = np.full(begins.size, -1, np.int64)
+            _find_lasts(begins, ends, corpus.offsets, lasts)
+            spans = {"begins": begins, "ends": ends, "lasts": lasts}
         return make_examples(self.space, encoded, corpus.offsets, actions, togo, spans)
 
 
@@ -236,15 +238,13 @@ def _empty(tokens: int) -> Any:
     return intern(texts_of([""]))._replace(numbers=np.zeros(tokens, np.int64))
 
 
-@njit(cache=True)
-def _lasts(begins, ends, offsets):
+@kernel
+def _find_lasts(begins, ends, offsets, lasts):
     """For a word that begins a span, the place in its sentence of the span's last word."""
-    made = np.full(begins.size, -1, np.int64)
     for k in range(offsets.size - 1):
         at = -1
         for t in range(offsets[k], offsets[k + 1]):
             if begins[t] >= 0:
                 at = t
             if ends[t] and at >= 0:
-                made[at] = t - offsets[k]
-    return made
+                lasts[at] = t - offsets[k]

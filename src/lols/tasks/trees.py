@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError
 from lols.io.conll_tokens import Sentences
 
@@ -55,9 +55,11 @@ def read_heads(sentences: Sentences, column: int) -> np.ndarray:
     """
     begin, end = sentences.begin[column], sentences.end[column]
     heads = np.empty(begin.size, np.int64)
-    code, number, token = _read(sentences.buffer, begin, end, sentences.offsets, heads)
+    place = np.zeros(2, np.int64)
+    code = _read(sentences.buffer, begin, end, sentences.offsets, heads, place)
     if code == FINE:
         return heads
+    number, token = place.tolist()
     where = f"{sentences.path}, line {sentences.lines[token]}:"
     text = sentences.buffer[begin[token] : min(end[token], begin[token] + 40)].tobytes().decode(errors="replace")
     length = int(sentences.offsets[number + 1] - sentences.offsets[number])
@@ -71,31 +73,34 @@ def read_heads(sentences: Sentences, column: int) -> np.ndarray:
     raise LolsError(f"{where} {which} is its own head; give another word, or 0 for the root")
 
 
-@njit(cache=True, nogil=True)
-def _read(buffer, begin, end, offsets, heads):
-    """Fill `heads`; gives the first mistake: its code, sentence and token."""
+@kernel
+def _read(buffer, begin, end, offsets, heads, place):
+    """Fill `heads`; gives the code of the first mistake, and as its place sentence and token."""
     for k in range(offsets.size - 1):
         length = offsets[k + 1] - offsets[k]
         for t in range(offsets[k], offsets[k + 1]):
+            place[0], place[1] = k, t
             at = begin[t]
             negative = at < end[t] and buffer[at] == HYPHEN
             if negative:
                 at += 1
             if at == end[t]:
-                return NUMBER, k, t
+                return NUMBER
             head = np.int64(0)
             while at < end[t]:
                 digit = np.int64(buffer[at]) - ZERO
                 if digit < 0 or digit > 9:
-                    return NUMBER, k, t
-                head = min(10 * head + digit, length + 1)  # or else a very long number might come round again
+                    return NUMBER
+                head = 10 * head + digit
+                if head > length:  # or else a very long number might come round again
+                    head = length + 1
                 at += 1
             if negative or head > length:
-                return RANGE, k, t
+                return RANGE
             if head - 1 == t - offsets[k]:
-                return ITSELF, k, t
+                return ITSELF
             heads[t] = head - 1
-    return FINE, 0, 0
+    return FINE
 
 
 def require_trees(heads: np.ndarray, sentences: Sentences) -> None:
@@ -149,11 +154,11 @@ def check_trees(heads: np.ndarray, offsets: np.ndarray) -> TreeCheck:
     """
     check_heads(heads, offsets)
     roots, cycles = np.zeros(len(offsets) - 1, np.int64), np.full(len(offsets) - 1, -1)
-    _check(heads, offsets, np.full(len(heads), -1), roots, cycles)
+    _check(np.ascontiguousarray(heads, np.int64), offsets, np.full(len(heads), -1), roots, cycles)
     return TreeCheck(roots, cycles)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _check(heads, offsets, seen, roots, cycles):
     """Climb from every word to the first one seen before: on a cycle, if seen in the same climb."""
     for k in range(offsets.size - 1):
@@ -172,7 +177,8 @@ def _check(heads, offsets, seen, roots, cycles):
                     first = at
                     around = start + heads[at]
                     while around != at:
-                        first = min(first, around)
+                        if around < first:
+                            first = around
                         around = start + heads[around]
                     if cycles[k] < 0 or first - start < cycles[k]:
                         cycles[k] = first - start

@@ -21,7 +21,7 @@ from numba.np import arrayobj, numpy_support
 
 from lols import features as feature_functions
 from lols import hashing
-from lols.engine.compile import dual
+from lols.engine.compile import bits, dual
 from lols.engine.compile.layout import ArrayLayout, Fields, FunctionsLayout, NumberLayout
 from lols.errors import SpaceError
 
@@ -446,3 +446,6 @@ def _fetch_add(typing_context, counter):
 @overload(dual.take, jit_options=OPTIONS)
 def _take(counter):
     return lambda counter: _fetch_add(counter)
+
+
+bits.register(OPTIONS)

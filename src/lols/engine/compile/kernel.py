@@ -92,7 +92,7 @@ class Kernel:
                 found = _compiled(self.plain, layout, name, symbol)
             code, letter = found
             address = code if isinstance(code, int) else store.load(code, symbol)
-            unpack = struct.Struct("=q" if letter == "x" else f"={letter}").unpack_from
+            unpack = struct.Struct("q" if letter == "x" else letter).unpack_from  # of native size: NumPy's "l" is long
             made = self._made[layout] = ENTRY(address), _nothing if letter == "x" else unpack
         return made
 

@@ -16,7 +16,10 @@ from typing import Any, Self, dataclass_transform
 
 import numpy as np
 
-__all__ = ["ArrayLayout", "Block", "Fields", "FunctionsLayout", "Layout", "NumberLayout", "Struct", "block_of"]
+__all__ = [
+    *("ArrayLayout", "Block", "Fields", "FunctionsLayout", "Layout", "NumberLayout", "Struct"),
+    *("block_of", "readonly"),
+]
 
 WORD = 8
 
@@ -74,6 +77,7 @@ _NUMBERS = {kind: NumberLayout(kind) for kind in ("int", "bool", "float")}
 _ARRAYS: dict[Any, ArrayLayout] = {}
 _FUNCTIONS: dict[tuple[str, str], FunctionsLayout] = {}
 _FIELDS: dict[Any, Fields] = {}
+_CALLS: dict[tuple[Layout, ...], Fields] = {}
 
 
 def functions_layout(kind: str, digest: str) -> FunctionsLayout:
@@ -128,6 +132,10 @@ class Struct:
         """The values of the fields, in order."""
         return (getattr(self, name) for name in self.names())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled and copied: the fields, not where they lie in this process."""
+        return {name: getattr(self, name) for name in self.names()}
+
     @cached_property
     def block(self) -> Block:
         """The words behind the pointer."""
@@ -148,11 +156,31 @@ def block_of(values: Any) -> Block:
     'lols.engine.compile.layout.Arguments(a0=int,a1=<f8[2],a2=bool)'
     """
     layouts, words, kept = _lay_out(values)
-    names = _NAMES[: len(layouts)]
-    return Block(fields_layout(Arguments, names, layouts), words, (values, kept), before=2)
+    layout = _CALLS.get(layouts)
+    if layout is None:
+        layout = _CALLS.setdefault(layouts, fields_layout(Arguments, _NAMES[: len(layouts)], layouts))
+    return Block(layout, words, (values, kept), before=2)
 
 
 _NAMES = tuple(f"a{n}" for n in range(64))
+
+
+def _address_of(array: np.ndarray) -> int:
+    """Where an array's data are, by NumPy's binary interface; the public ways take several times as long.
+
+    >>> array = np.zeros(3)
+    >>> _address_of(array) == array.__array_interface__["data"][0]
+    True
+    """
+    return ctypes.c_size_t.from_address(id(array) + object.__basicsize__).value
+
+
+
+def readonly(array: np.ndarray) -> np.ndarray:
+    """A view that cannot be written to: with it, a kernel that only reads is compiled once for both kinds of array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 def _lay_out(values: Any) -> tuple[tuple[Layout, ...], list[Any], list[Any]]:
@@ -175,7 +203,7 @@ def _append(value: Any, words: list[Any], kept: list[Any]) -> Layout:
         layout = _ARRAYS.get(key)
         if layout is None:
             layout = _ARRAYS.setdefault(key, ArrayLayout(*key))
-        words.append(value.__array_interface__["data"][0])
+        words.append(_address_of(value))
         words += value.shape
         return layout
     if isinstance(value, Struct):
@@ -195,6 +223,9 @@ def _append(value: Any, words: list[Any], kept: list[Any]) -> Layout:
     if isinstance(value, tuple):
         names = getattr(kind, "_fields", _NAMES[: len(value)])
         return fields_layout(kind, names, tuple(_append(each, words, kept) for each in value))
+    if isinstance(value, np.ndarray):  # of a class of its own, such as one that is mapped from a file
+        kept.append(np.asarray(value))
+        return _append(kept[-1], words, kept)
     layout = getattr(value, "layout", None)
     if isinstance(layout, FunctionsLayout):
         return layout

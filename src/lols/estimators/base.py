@@ -1,0 +1,95 @@
+"""scikit-learn's habits without scikit-learn: importing it would take longer than tagging a file.
+
+What scikit-learn itself asks an estimator for (`clone`, `check_is_fitted`, searches over parameters) works as ever.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any, ClassVar, Self
+
+__all__ = ["Estimator", "not_fitted", "unfitted"]
+
+
+class Estimator:
+    """Parameters are the arguments of the constructor, which does nothing but keep them.
+
+    >>> class Guess(Estimator):
+    ...     def __init__(self, *, value=0, other=None):
+    ...         self.value, self.other = value, other
+    >>> Guess(other=Guess(value=1)).set_params(value=2, other__value=3)
+    Guess(other=Guess(value=3), value=2)
+    """
+
+    READS: ClassVar[str] = "sentences"  # or "tables"
+    columns_: Any  # where things are in the files of training, if it was files
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        """The names of the parameters, sorted, and their default values."""
+        parameters = inspect.signature(cls.__init__).parameters
+        return {name: parameters[name].default for name in sorted(parameters) if name != "self"}
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters; where one has parameters itself, these too, as `name__parameter`, unless `deep` is False."""
+        made: dict[str, Any] = {}
+        for name in self._defaults():
+            value = made[name] = getattr(self, name)
+            if deep and hasattr(value, "get_params") and not isinstance(value, type):
+                made |= {f"{name}__{inner}": each for inner, each in value.get_params().items()}
+        return made
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters, those of a parameter as `name__parameter`."""
+        names = list(self._defaults())
+        nested: dict[str, dict[str, Any]] = {}
+        for given, value in params.items():
+            name, _, inner = given.partition("__")
+            if name not in names:
+                raise ValueError(f"Invalid parameter {name!r} for estimator {self}. Valid parameters are: {names!r}.")
+            if inner:
+                nested.setdefault(name, {})[inner] = value
+            else:
+                setattr(self, name, value)
+        for name, inside in nested.items():
+            getattr(self, name).set_params(**inside)
+        return self
+
+    def __repr__(self) -> str:
+        changed = {
+            n: getattr(self, n) for n, default in self._defaults().items() if repr(getattr(self, n)) != repr(default)
+        }
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        """What notebooks show: scikit-learn's diagram."""
+        from sklearn.utils import estimator_html_repr
+
+        return {"text/plain": repr(self), "text/html": estimator_html_repr(self)}
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.base import BaseEstimator
+
+        return BaseEstimator.__sklearn_tags__(self)
+
+
+def unfitted(estimator: Any) -> Any:
+    """A copy with the same parameters that has learned nothing, like scikit-learn's `clone`."""
+    params = estimator.get_params(deep=False)
+    return type(estimator)(
+        **{
+            name: unfitted(value)
+            if hasattr(value, "get_params") and not isinstance(value, type)
+            else copy.deepcopy(value)
+            for name, value in params.items()
+        }
+    )
+
+
+def not_fitted(what: str) -> Exception:
+    """The error that scikit-learn knows for estimators that are not trained yet."""
+    from sklearn.exceptions import NotFittedError
+
+    made: Exception = NotFittedError(f"this {what} is not trained yet: call fit first")
+    return made
