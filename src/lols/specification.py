@@ -256,7 +256,7 @@ class SlowSearch:
             marked = np.zeros(self.actions, bool)
             self.reference.free(self.x, self.y, s.copy(), marked)
             return np.flatnonzero(marked).tolist()
-        if self.reference.action:
+        if self.reference.action or not self.reference.costs:
             return [self.teacher(s, stream)]
         costs = np.full(self.actions, np.nan)
         self.reference.costs(self.x, self.y, s.copy(), costs)
@@ -289,7 +289,9 @@ class SlowSearch:
 
     def roll_in(self) -> tuple[list[np.ndarray], list[int], float]:
         """States and actions of the roll-in, and the loss at its end."""
-        states, taken, s = [], [], self.begin()
+        states: list[np.ndarray] = []
+        taken: list[int] = []
+        s = self.begin()
         while self.legal(s):
             stream = mix(mix(self.round, ROLL_IN), len(taken))
             among = self.legal(s)

@@ -158,7 +158,7 @@ class Learner:
     def calls(self, lessons: Lessons) -> list[tuple[Kernel, tuple[Any, ...]]]:
         """The kernels of learning, with arguments as they get them."""
         common = (lessons, 0, self.shared, self.single, self.recipe)
-        learn = (learn_margins_kernel, (*common, self._work, self.counters))
+        learn: tuple[Kernel, tuple[Any, ...]] = (learn_margins_kernel, (*common, self._work, self.counters))
         if self.recipe.reduction != HINGE:
             learn = (learn_costs_kernel, (*common, self.code, self._work, self.counters))
         return [learn, (average_kernel, (self.shared, 1.0, self.shared.weights))]

@@ -87,10 +87,7 @@ class Kernel:
                 return self._made[layout]
             name = self.name_for(layout)
             symbol = f"lols_{name}"
-            found = store.find(name)
-            if found is None:
-                found = _compiled(self.plain, layout, name, symbol)
-            code, letter = found
+            code, letter = store.find(name) or _compiled(self.plain, layout, name, symbol)
             address = code if isinstance(code, int) else store.load(code, symbol)
             unpack = struct.Struct("q" if letter == "x" else letter).unpack_from  # of native size: NumPy's "l" is long
             made = self._made[layout] = ENTRY(address), _nothing if letter == "x" else unpack

@@ -175,7 +175,6 @@ def _address_of(array: np.ndarray) -> int:
     return ctypes.c_size_t.from_address(id(array) + object.__basicsize__).value
 
 
-
 def readonly(array: np.ndarray) -> np.ndarray:
     """A view that cannot be written to: with it, a kernel that only reads is compiled once for both kinds of array."""
     view = array.view()

@@ -34,6 +34,8 @@ class _Deaf:
 class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The code of a function that only ever becomes part of a kernel: neither optimised nor made executable."""
 
+    _shared_module: Any
+
     @property
     def codegen(self) -> Any:
         return _Deaf(self._codegen)
@@ -49,12 +51,13 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def _get_module_for_linking(self) -> Any:
         """For a library of Numba's own, which looks no further: the helper with all that it calls."""
-        if self._shared_module is None:
-            self._shared_module = self.whole()
-            for function in self._shared_module.functions:
+        module: Any = self._shared_module
+        if module is None:
+            self._shared_module = module = self.whole()
+            for function in module.functions:
                 if not function.is_declaration:
                     function.linkage = "linkonce_odr"
-        return self._shared_module
+        return module
 
     def whole(self) -> Any:
         """A module of this function and everything it calls."""
