@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 
-.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-imperative bench-own-space bench-regret study docs docs-serve clean
+.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-regret study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -56,6 +56,10 @@ bench-classifier: $(BENCH)  ## measure the classifier against other systems (nee
 bench-bandit: $(DEV)  ## measure the bandit's decisions a second
 	@echo "==> benchmarks/bandit.py"
 	@$(BIN)/python benchmarks/bandit.py
+
+bench-compiling: $(DEV)  ## measure what a first run costs, with nothing compiled yet
+	@echo "==> benchmarks/compiling.py"
+	@$(BIN)/python benchmarks/compiling.py
 
 bench-imperative: $(BENCH)  ## measure tasks written as programs against Vowpal Wabbit's Python hook (needs the data)
 	@echo "==> benchmarks/imperative.py"

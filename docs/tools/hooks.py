@@ -1,4 +1,4 @@
-"""What mkdocs does besides: links to the files of examples/ lead to copies of them in the site."""
+"""What mkdocs does besides: links to files of the repository lead to copies of them in the site, or to their text."""
 
 from __future__ import annotations
 
@@ -19,6 +19,14 @@ def on_files(files: Files, *, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
-    """In the repository a page links to `../examples/NAME.py`; in the site that is `examples/NAME.py`."""
+    """In the repository a page links to `../examples/NAME.py`; in the site that is `examples/NAME.py`.
+
+    Where a page says `<!-- source: FILE -->`, the site shows the file, and the link above it is left out.
+    """
+    markdown = re.sub(
+        r"\[[^\]]*\]\([^)]*\):\n\n<!-- source: (\S+) -->",
+        lambda found: f"```python\n{(ROOT / found[1]).read_text()}```",
+        markdown,
+    )
     up = "../" * page.file.src_uri.count("/")
     return re.sub(r"\]\((?:\.\./)+examples/(\w+\.py)\)", rf"]({up}examples/\1)", markdown)
