@@ -1,6 +1,6 @@
 """What the functions of a search space call: `feature`, `emit`, `look` and `uniform`.
 
-Each is an ordinary Python function with a compiled twin of the same name (`lols.engine.dual`), so that a space written
+Each is an ordinary Python function with a compiled twin of the same name (`lols.engine.compile`), so that a space written
 with them runs both ways.
 """
 
