@@ -1,7 +1,7 @@
 """What the functions of a search space call: `feature`, `emit`, `look` and `uniform`.
 
-Each is an ordinary Python function with a compiled twin of the same name (`lols.engine.compile`), so that a space written
-with them runs both ways.
+Each is an ordinary Python function with a compiled twin of the same name (`lols.engine.compile`), so that a space
+written with them runs both ways.
 """
 
 from __future__ import annotations
