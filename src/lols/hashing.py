@@ -1,6 +1,6 @@
 """Counter-based hashing: one function, `mix`, behind feature ids, random streams and shuffles.
 
-Plain Python here; `lols.engine.compile.backend` has the compiled twins. Everything is a signed 64-bit integer, because Numba
+Plain Python here; `lols.engine.compile` has the compiled twin. Everything is a signed 64-bit integer, because Numba
 turns a mixture of signed and unsigned integers into floating point.
 """
 

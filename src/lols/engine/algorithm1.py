@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, step
+from lols.engine.compile.dual import apart, dual, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.deviations import compare, compared_step, deviates_at, steps_wanted
 from lols.engine.lessons import write_features
@@ -42,6 +42,7 @@ def algorithm1(space, reference, data, policy, plan, scratch, batch, counter):
     return scratch.report[CODE]
 
 
+@apart
 @dual
 def search_around(search, here, s, batch, f, m):
     """Deviate from the roll-in's states, and write the lessons, features from places `f` and `m` on; those behind."""

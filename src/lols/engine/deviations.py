@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.dual import cost, dual, has
+from lols.engine.compile.dual import apart, cost, dual, has
 from lols.engine.margins import passed_over
 from lols.engine.merging import repeats
 from lols.engine.roll_out import complete
@@ -86,6 +86,7 @@ def teacher_stream(key, t):
     return mix(mix(mix(key, SAMPLE_ACTION), t), TEACHER)
 
 
+@apart
 @dual
 def keep_sample(plan, key, t, legal, kept):
     """Thin out `legal` to the actions that are `kept` (the one taken, the teacher's) and random others."""
@@ -106,6 +107,7 @@ def keep_sample(plan, key, t, legal, kept):
         legal[a] = kept[a]
 
 
+@apart
 @dual
 def keep_best(plan, predicted, legal, kept):
     """Thin out `legal` to the actions that are `kept` and the best-liked ones: no other is worth a roll-out."""
@@ -207,6 +209,7 @@ def combined(choice, who, by_teacher, by_learner):
 # --- the cost vector --------------------------------------------------------------------------------------------------
 
 
+@apart
 @dual
 def immediate_costs(search, here, s, legal, stream):
     """Without roll-outs an action costs what it adds to the loss, or 1 unless the reference would take it."""
@@ -231,6 +234,7 @@ def keep_taken(search, here, s, t, among):
         kept[a] = a in (scratch.base.action[t], teacher)
 
 
+@apart
 @dual
 def find_tried(search, here, s, t):
     """The actions that are tried at the roll-in's state of time t, in `legal`; their costs, if none is rolled out."""
@@ -248,6 +252,7 @@ def find_tried(search, here, s, t):
             keep_sample(plan, here.key, t, legal, scratch.there)
 
 
+@apart
 @dual
 def deviate(search, here, s, t, choice, comparing, bound):
     """Fill `values` with the costs of the actions in `legal`: what it takes is rolled out.
@@ -288,6 +293,7 @@ def deviate(search, here, s, t, choice, comparing, bound):
     return cut
 
 
+@apart
 @dual
 def relative_costs(scratch, costs):
     """Write the cost vector of a state: what each action costs more than the best one; infinity for those not tried."""
@@ -310,6 +316,7 @@ def relative_costs(scratch, costs):
         costs[a] = values[a] - least if legal[a] else np.inf
 
 
+@apart
 @dual
 def compare(search, here, s, t, beta, comparing, costs):
     """Try the actions at the roll-in's state of time t, and write what each costs; whether it may be passed over."""

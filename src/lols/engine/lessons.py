@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, has, needs
+from lols.engine.compile.dual import apart, dual, has, needs
 from lols.engine.policy import gather_action, in_role, types_of
 from lols.engine.structures import Lessons, Slots
 from lols.space import Sizes
@@ -15,6 +15,7 @@ from lols.space import Sizes
 __all__ = ["NO_FEATURES", "FeatureRuns", "lessons_of", "make_slots", "slots_of", "write_features"]
 
 
+@apart
 @dual
 def write_features(search, here, s, legal, slots, slot, f, m):
     """Write the gathered features of a state from place `f` on (its items' first, then its own), its actions' from `m`.

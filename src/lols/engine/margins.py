@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
+from lols.engine.compile.dual import apart, dual
 
 __all__ = ["passed_over", "worst_violation"]
 
 
+@apart
 @dual
 def worst_violation(costs, predicted, margin):
     """The best-liked cheapest action, the worst violator, and by how much the margin between them is too small.
@@ -32,6 +33,7 @@ def worst_violation(costs, predicted, margin):
     return good, bad, predicted[good] + most if bad >= 0 else np.float32(-np.inf)
 
 
+@apart
 @dual
 def passed_over(plan, costs, predicted, bits, view):
     """Whether the policy that rolled in has a state so right that learning from it would change nothing.

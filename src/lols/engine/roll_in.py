@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import cost, dual, has, key, loss, step
+from lols.engine.compile.dual import apart, cost, dual, has, key, loss, step
 from lols.engine.merging import remember, repeats
 from lols.engine.policy import cheapest, draw_component, gather, score
 from lols.engine.search import begin, find_legal
@@ -62,6 +62,7 @@ def go_on(search, here, s, t, a, trail):
     step(search.space, here.x, s, a)
 
 
+@apart
 @dual
 def roll_in(search, here, s, beta_in):
     """Roll in from the start state to an end; the number of steps taken."""
@@ -95,6 +96,7 @@ def roll_in(search, here, s, beta_in):
     return t
 
 
+@apart
 @dual
 def value_trail(search, here, s, steps, trail, components):
     """What every state of the roll-in was worth, remembered for roll-outs that come back to it; the final loss."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import by_kind, cost, dual, has, key, loss, step
+from lols.engine.compile.dual import apart, by_kind, cost, dual, has, key, loss, step
 from lols.engine.merging import merges, recall, remember
 from lols.engine.policy import cheapest, draw_component, gather, score
 from lols.engine.search import find_legal
@@ -40,6 +40,7 @@ def copy_state(plan, s, d):
         d[k] = s[k]
 
 
+@apart
 @dual
 def roll_out(search, here, s, deviation):
     """The cost of a one-step deviation from state `s`; where costs do not add up, the loss of its end state.

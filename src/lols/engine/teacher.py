@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, free, has, names_action, needs, reference_action, reference_costs
+from lols.engine.compile.dual import apart, dual, free, has, names_action, needs, reference_action, reference_costs
 from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOTHING
 
 __all__ = ["free_actions", "teacher_action", "teacher_costs"]
@@ -37,6 +37,7 @@ def mark_cheapest(search, here, s, legal):
         teacher.free[a] = legal[a] and teacher.costs[a] == least
 
 
+@apart
 @dual
 def free_actions(search, here, s, legal, stream):
     """Mark the equally good actions in `teacher.free`."""

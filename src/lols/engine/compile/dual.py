@@ -16,7 +16,22 @@ from lols.digest import digest_functions, plain, reached_helpers
 from lols.engine.compile.layout import FunctionsLayout, functions_layout
 from lols.examples import view
 
-__all__ = ["CONTRACT", "KINDS", "NEEDS", "TWINS", "Bound", "bind", "by_kind", "dual", "has", "needs", "row", "take"]
+__all__ = [
+    "APART",
+    "CONTRACT",
+    "KINDS",
+    "NEEDS",
+    "TWINS",
+    "Bound",
+    "apart",
+    "bind",
+    "by_kind",
+    "dual",
+    "has",
+    "needs",
+    "row",
+    "take",
+]
 
 # What kernels call by name, and the function that is compiled in its place: mostly the same one.
 TWINS: dict[Any, Any] = {function: function for function in (features.emit, features.look, features.uniform)}
@@ -25,6 +40,17 @@ TWINS: dict[Any, Any] = {function: function for function in (features.emit, feat
 def dual(function: Any) -> Any:
     """Compile a function as it stands when a kernel calls it; from Python it stays what it is."""
     TWINS[function] = function
+    return function
+
+
+APART: set[Any] = set()
+
+
+def apart(function: Any) -> Any:
+    """Mark a function that stays a call of its own in machine code: optimising it within its caller takes longer than
+    the calls do, because it is large.
+    """
+    APART.add(function)
     return function
 
 

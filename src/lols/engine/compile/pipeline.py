@@ -15,6 +15,8 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import AnnotateTypes
 
+from lols.engine.compile.dual import APART
+
 __all__ = ["HelperCompiler", "object_code"]
 
 
@@ -35,12 +37,16 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
     """The code of a function that only ever becomes part of a kernel: neither optimised nor made executable."""
 
     _shared_module: Any
+    apart = False  # whether it stays a call
 
     @property
     def codegen(self) -> Any:
         return _Deaf(self._codegen)
 
     def add_llvm_module(self, module: Any) -> None:
+        for function in module.functions:
+            if self.apart and not function.is_declaration:
+                function.add_function_attribute("noinline")
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
@@ -99,7 +105,23 @@ class _TakeLibrary(AnalysisPass):  # type: ignore[misc]
     def run_pass(self, state: Any) -> bool:
         if state.library is None:
             state.library = HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+            state.library.apart = state.func_id.func in APART
         return False
+
+
+# Passes for what the library's own functions do not use: closures, `with`, array expressions, literal arguments.
+UNUSED = {
+    "DeadBranchPrune",
+    "FindLiterallyCalls",
+    "InlineClosureLikes",
+    "InlineInlinables",
+    "InlineOverloads",
+    "LiteralPropagationSubPipelinePass",
+    "LiteralUnroll",
+    "MakeFunctionToJitFunction",
+    "NopythonRewrites",
+    "WithLifting",
+}
 
 
 class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
@@ -107,6 +129,8 @@ class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
 
     def define_pipelines(self) -> list[Any]:
         manager = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
+        if self.state.func_id.modname.startswith("lols."):
+            manager.passes = [one for one in manager.passes if one[0].__name__ not in UNUSED]
         manager.add_pass_after(_TakeLibrary, AnnotateTypes)
         manager.finalize()
         return [manager]
