@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import subprocess
 import sys
@@ -59,15 +58,3 @@ def test_the_package_runs_as_a_module() -> None:
     command = [sys.executable, "-m", "lols", "--version"]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert finished.stdout == f"lols {lols.__version__}\n"
-
-
-def test_numba_is_named_by_the_compiler_only() -> None:
-    named = set()
-    for part in ("cli", "estimators", "io", "tasks"):
-        for path in (SOURCES / part).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-                if any(name.partition(".")[0] == "numba" for name in names):
-                    named.add(path.name)
-    assert not named

@@ -134,6 +134,8 @@ def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield f"module {value.__name__} {getattr(value, '__version__', '')}".encode()
     elif isinstance(value, enum.EnumMeta):
         yield repr({name: value[name].value for name in value.__members__}).encode()
+    elif isinstance(value, list | set):
+        yield type(value).__name__.encode()  # compiled code cannot read it, and its parts may be named by addresses
     elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
         yield f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}".encode()
     elif isinstance(value, tuple | dict):

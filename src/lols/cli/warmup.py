@@ -18,7 +18,7 @@ SENTENCES = 8
 @app.command()
 def warmup(
     everything: Annotated[
-        bool, typer.Option("--all", help="Also other teachers and losses of spans: minutes more.")
+        bool, typer.Option("--all", help="Also other learners, searches and losses of spans.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -32,7 +32,7 @@ def warmup(
 
     os.environ.setdefault("LOLS_ANNOUNCE", "0")  # that it compiles is all that this command says
     out = Console(quiet=as_json, highlight=False)
-    out.print("Compiling what training and prediction need: one or two minutes, unless it is cached.")
+    out.print("Compiling what training and prediction need: about a minute, unless it is cached.")
     steps: list[dict[str, Any]] = []
     work = _warmup_steps(everything)
     name = next(work, None)
@@ -83,13 +83,6 @@ def _warmup_steps(everything: bool) -> Iterator[str]:
     if everything:
         yield "classifier, the paper's learner (csoaa)"
         prepare_classifier(CostSensitiveClassifier(learner="csoaa"))
-        for teacher in ("suboptimal", "bad"):
-            yield f"classifier, the {teacher} teacher"
-            prepare_classifier(CostSensitiveClassifier(reference=teacher))
-            yield f"tagger, the {teacher} teacher"
-            Tagger(passes=1, progress=False, reference=teacher).fit(words, tags)
-            yield f"parser, the {teacher} teacher"
-            Parser(passes=1, progress=False, reference=teacher).fit(words, trees)
         yield "parser, beam search"
         parser.set_params(beam=2).predict(words)
         for loss in ("spans", "f1"):

@@ -322,6 +322,7 @@ def compare(search, here, s, t, beta, comparing, costs):
     """Try the actions at the roll-in's state of time t, and write what each costs; whether it may be passed over."""
     plan, scratch = search.plan, search.scratch
     legal = scratch.legal
+    scratch.completed[0] = scratch.completed[1] = 0.0
     find_tried(search, here, s, t)
     closed = has(search.reference, "costs")
     choice = completion(plan, here.key, t, search.policy.chances.size, beta, closed)

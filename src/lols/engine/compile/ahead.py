@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lols.engine.compile import store
-from lols.engine.compile.layout import Layout, block_of
+from lols.engine.compile.layout import Layout
 
 __all__ = ["compile_ahead", "wait_for"]
 
@@ -30,7 +30,7 @@ def compile_ahead(work: Sequence[tuple[Any, tuple[Any, ...]]]) -> None:
     """Have kernels ready for calls with such arguments: the first one now, the others beside it."""
     missing = []
     for kernel, arguments in work:
-        layout = block_of(arguments).layout
+        layout = kernel.layout_of(*arguments)
         if not kernel.has(layout):
             name = kernel.name_for(layout)
             if name not in _UNDER_WAY and not store.holds(name):

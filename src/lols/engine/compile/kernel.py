@@ -68,6 +68,11 @@ class Kernel:
             raise _exception(block)
         return unpack(block.words)[0]
 
+    @staticmethod
+    def layout_of(*arguments: Any) -> Layout:
+        """How such arguments are laid out."""
+        return block_of(arguments).layout
+
     def has(self, layout: Layout) -> bool:
         """Whether the machine code for arguments of this layout is loaded."""
         return layout in self._made

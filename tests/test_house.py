@@ -1,0 +1,61 @@
+"""The house is in order: Algorithm 1 fits on a page, functions of the engine take few arguments, Numba stays inside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lols
+
+PACKAGE = Path(lols.__file__).parent
+ENGINE = sorted([*(PACKAGE / "engine").rglob("*.py"), *(PACKAGE / "learners").glob("*.py")])
+MOST_ARGUMENTS, MOST_LINES = 8, 80
+SYMBOLS = (
+    "π^ref",
+    "π̂_i",
+    "π^out",
+    "Γ",
+    "Φ(x_i, s_t)",
+    "c_{i,t}(a)",
+    "A(s_t)",
+    "s_{t+1}",
+    "Train(π̂_i, Γ)",
+    "(x_i, y_i)",
+)
+
+
+def functions(file: Path) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef):
+            yield node
+
+
+def test_algorithm_1_is_one_page_with_the_papers_lines_and_symbols() -> None:
+    text = (PACKAGE / "engine" / "algorithm1.py").read_text("utf-8")
+    assert text.count("\n") <= MOST_LINES
+    for line in (2, 3, 4, 5, 6, 11, 12):
+        assert f"# line {line}" in text
+    assert "lines 7 to 10" in text and [symbol for symbol in SYMBOLS if symbol not in text] == []
+
+
+@pytest.mark.parametrize("file", ENGINE, ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_no_function_of_the_engine_takes_more_than_eight_arguments(file: Path) -> None:
+    for function in functions(file):
+        given = function.args
+        names = [a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs) if a.arg not in ("self", "cls")]
+        assert len(names) <= MOST_ARGUMENTS, f"{file.name}: {function.name}({', '.join(names)})"
+
+
+def test_only_what_compiles_knows_the_compiler() -> None:
+    knows = set()
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.partition(".")[0] in ("numba", "llvmlite") for name in names):
+                knows.add(str(file.relative_to(PACKAGE)))
+    allowed = {f"engine/compile/{name}.py" for name in ("backend", "bits", "pipeline", "store")}
+    assert knows == allowed | {"engine/diagnose.py"}
