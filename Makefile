@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 
-.PHONY: help demo test lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-regret study docs docs-serve clean
+.PHONY: help demo test test-slow lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-regret study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -18,14 +18,20 @@ demo: $(DEV)  ## the paper in small: all strategies under good and bad teachers;
 	@mkdir -p reports/demo
 	@$(BIN)/lols reproduce all --quick --json reports/demo/reproduce.json --html reports/demo/report.html
 
-test: lint  ## lint, then the tests: compiled, uncompiled, bounds-checked
-	@echo "==> tests and doctests, compiled"
-	@$(BIN)/python -m pytest -n auto --maxprocesses 2 --doctest-modules src/lols tests
-	@echo "==> the uncompiled subset, as plain Python (NUMBA_DISABLE_JIT=1)"
-	@NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto --maxprocesses 2 -m uncompiled tests
-	@echo "==> the uncompiled subset, compiled with bounds checks (NUMBA_BOUNDSCHECK=1, throw-away cache)"
-	@cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
-		NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$$cache" $(BIN)/python -m pytest -q -n auto --maxprocesses 2 -m uncompiled tests
+# Kernels are compiled in the two processes of pytest already, so not beside each other as well.
+PYTEST := LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile
+
+test: lint  ## lint, then the tests and doctests that take no more than a few seconds each
+	@echo "==> tests and doctests; make test-slow has more"
+	@$(PYTEST) -m "not slow" --doctest-modules src/lols tests
+
+test-slow: $(DEV)  ## the slow tests, those of kernels as plain Python, and again with bounds checks
+	@echo "==> the slow tests: kills, statistics of long runs, pages of the documentation"
+	@$(PYTEST) -m slow tests
+	@echo "==> tests of kernels, as plain Python (NUMBA_DISABLE_JIT=1)"
+	@NUMBA_DISABLE_JIT=1 $(PYTEST) -m uncompiled tests
+	@echo "==> tests of kernels, compiled with bounds checks (NUMBA_BOUNDSCHECK=1)"
+	@NUMBA_BOUNDSCHECK=1 $(PYTEST) -m uncompiled tests
 
 lint: $(DEV)  ## ruff (rules and format) and mypy
 	@echo "==> ruff and mypy"

@@ -65,6 +65,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_it_gets_better_than_its_rules(options: dict[str, Any]) -> None:
     made = bandit(**options)
@@ -181,6 +182,7 @@ def uneven() -> lols.SearchSpace:
     )
 
 
+@pytest.mark.slow
 def test_how_long_a_structure_gets_does_not_count() -> None:
     """The loss after action 1 is larger, though it is spread over four steps."""
     rules = lols.Reference(action=lambda x, y, s: 0 if s[0] > 0 else 1, needs_truth=False)

@@ -149,6 +149,7 @@ class Story:
             assert duplicates == twice + 1 and begun[0] == "learning" and int(begun[1]) in settled
 
 
+@pytest.mark.slow
 @forking
 @pytest.mark.parametrize("kind", KINDS)
 def test_killed_at_random_it_goes_on_as_if_nothing_had_happened(source: Source, tmp_path: Path, kind: str) -> None:

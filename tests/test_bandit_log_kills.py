@@ -195,6 +195,7 @@ def found_in_a_copy(path: Path, folder: Path) -> tuple[list[Decision | Loss], in
         return list(log.replay()), log.duplicates()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize(("durability", "kills", "after"), [("process", 60, 0.02), ("power", 12, 0.05)])
 def test_killed_at_random_nothing_acknowledged_is_lost_or_counted_twice(

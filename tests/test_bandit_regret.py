@@ -34,6 +34,8 @@ from lols.theory.bandit_regret import (
 from lols.theory.bandit_worlds import LADDER, BanditWorld, ladder_world, tree_reference, tree_space
 from lols.theory.small_worlds import IN_REFERENCE
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 CLOSE: dict[str, Any] = {"rel": 0.0, "abs": 1e-12}
 
 

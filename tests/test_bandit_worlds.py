@@ -25,6 +25,8 @@ from lols.bandit.worlds import load_world, made_sentences, read_sentences
 from lols.errors import LolsError
 from lols.grammar import generate, write_conllu
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 MADE: list[dict[str, Any]] = [{"forms": s.forms, "tags": s.upos, "heads": s.heads} for s in generate(260, seed=11)]
 TRAIN, HELD_OUT = MADE[:200], MADE[200:]
 ODD: dict[str, Any] = {

@@ -27,6 +27,7 @@ TABLE, LABELS = table(150)
 SOME = {"check_classifiers_train", "check_fit2d_1sample", "check_estimators_dtypes", "check_classifiers_classes"}
 
 
+@pytest.mark.slow
 @parametrize_with_checks([CostSensitiveClassifier(progress=False), CostSensitiveClassifier(tree=None, progress=False)])
 def test_scikit_learn_finds_nothing_wrong(estimator: Any, check: Any) -> None:
     check(estimator)

@@ -21,6 +21,7 @@ def test_the_task_keeps_the_contract(example) -> None:
     lols.checks.assert_space(example.Tiles.space, example.rows_of_tiles(5, 0), example.Tiles.teacher)
 
 
+@pytest.mark.slow
 def test_the_network_gains_where_features_interact(example) -> None:
     found = example.compare(100, passes=3, test=100, compiled=False)
     linear, regressors, network = found.values()

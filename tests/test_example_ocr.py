@@ -78,6 +78,7 @@ def test_a_drawn_word_has_its_letters():
     assert len({glyph.tobytes() for glyph in glyphs.GLYPHS}) == 26
 
 
+@pytest.mark.slow
 def test_it_learns_to_read_drawn_words():
     test = drawn(30, 2)
     # without roll-outs, which are slow as plain Python

@@ -80,6 +80,7 @@ def test_phrases_attach_to_nouns_and_verbs_as_words_like_it() -> None:
     assert shares["of"] == max(shares.values()) < 0.9 and min(shares.values()) < 0.4
 
 
+@pytest.mark.slow
 def test_it_can_be_learned_but_not_perfectly(sentences: list[Sentence]) -> None:
     train, test = sentences[:TRAIN], sentences[TRAIN:]
     counts: dict[str, Counter[str]] = defaultdict(Counter)

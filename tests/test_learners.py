@@ -526,6 +526,7 @@ def test_the_report_counts_what_is_held(reduction: str, update: str) -> None:
         assert (report["rounds"], report["states"]) == (count, sum(len(one) for one in rounds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("learner", "settled"), [("csoaa", 1), ("hinge", 4)])
 def test_memory_stays_flat_over_passes(learner: str, settled: int) -> None:
     data = tagging_data(30, labels=6, words=50)

@@ -150,6 +150,7 @@ def one_step(log: Any, policy: Any, objects: Any, **options: Any) -> Evaluated:
 # --- estimates against exact values -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_value_of_whole_policies(desk: Desk) -> None:
     behaviour = exact_value(desk, MIDDLING, share=0.6)
     logs = [logged(desk, MIDDLING, RANDOMISED, seed, 140, share=0.6) for seed in range(200)]
@@ -162,12 +163,14 @@ def test_the_value_of_whole_policies(desk: Desk) -> None:
         assert np.mean([one.difference.high < 0 for one in found]) > 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("exploration", ["uniform", "boltzmann"])
 def test_the_value_of_deviations(desk: Desk, exploration: str) -> None:
     logs = [logged(desk, MIDDLING, EXPLORE, seed, 80, exploration=exploration)[0] for seed in range(200)]
     assert_sound([deviations(log, GOOD) for log in logs], exact_deviation(desk, MIDDLING, GOOD))
 
 
+@pytest.mark.slow
 def test_a_bandit_that_learns_while_it_logs() -> None:
     """With one step there is nothing to roll in or out: the truth stays the same while chances follow the losses."""
     found, objects = [], [{"words": [word]} for word in TRUE]
@@ -183,6 +186,7 @@ def test_a_bandit_that_learns_while_it_logs() -> None:
     assert_sound(found, float(np.mean([0.1 + 0.6 * (word % 2 == 0) for word in TRUE])))
 
 
+@pytest.mark.slow
 def test_a_good_regression_takes_noise_away(desk: Desk) -> None:
     for mode, evaluate in ((RANDOMISED, whole), (EXPLORE, one_step)):
         found = []
@@ -205,6 +209,7 @@ def test_a_policy_that_is_its_own_target_weighs_1() -> None:
     assert deviations(bandit.log, policy).rounds == 100
 
 
+@pytest.mark.slow
 def test_rules_and_models_are_targets_too(desk: Desk) -> None:
     found = []
     for seed in range(50):
@@ -302,6 +307,7 @@ def test_estimates_against_their_formulas(rounds: list[tuple[float, float, float
 # --- logs -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_losses_may_come_late_and_the_log_is_read_twice(desk: Desk, tmp_path: Path) -> None:
     log, objects = logged(desk, MIDDLING, RANDOMISED, 5, 60)
     decided = [entry for entry in log.entries if isinstance(entry, Decision)]

@@ -22,6 +22,8 @@ from lols.reproduce.report import LINK, report_page, write_report
 from lols.reproduce.report_charts import KINDS, Chart, Key, Scale, legend
 from lols.reproduce.report_style import STYLE
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 PARTS = ("tables", "claims", "theory", "bandit", "certificates")
 HOSTILE = '<script>alert("&")</script>\'"><b x=1>'

@@ -26,6 +26,8 @@ from lols.reproduce.run import reproduce
 from lols.reproduce.runner import Work, run_items
 from lols.reproduce.tables import make_table
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 TINY = {"table2": (600, 300, 2), "table3": (25, 15, 2), "table4": (25, 15, 2)}
 FEW = ("learned/reference", "learned/mixture")
 

@@ -82,6 +82,7 @@ def killed_soon_after_a_checkpoint(command: list[str], checkpoint: Path, patienc
     return code == -signal.SIGKILL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_run_killed_several_times_ends_with_the_weights_of_one_that_was_not(name: str, tmp_path: Path) -> None:
     expected = weights_of(train(**ALGORITHMS[name]), tmp_path)  # compiles, too, so that the runs below need not

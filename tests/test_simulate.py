@@ -24,6 +24,8 @@ from lols.errors import ConfigurationError
 from lols.hashing import mix, unit
 from lols.worlds import tagging_space
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 LABELS = 3
 PLAIN = {"compiled": False, "epsilon": 0.5, "beta": 0.5, "exploration": "uniform", "exploit": "last", "advice": 0.0}
 

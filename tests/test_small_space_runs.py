@@ -9,6 +9,8 @@ from lols.checks import check_space
 from lols.theory.small_space_runs import layered_reference, layered_space, start_example, train_lols
 from lols.theory.small_spaces import random_space
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 
 def test_the_space_keeps_its_contract() -> None:
     space = random_space(np.random.default_rng(2), steps=3, actions=3)

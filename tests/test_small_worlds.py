@@ -26,6 +26,8 @@ from lols.theory.small_worlds import (
     world_space,
 )
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 OUT_REFERENCE = out_reference()
 SPACE, REFERENCE = world_space(), world_reference()
 SEEDS = range(40)

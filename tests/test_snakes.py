@@ -29,6 +29,8 @@ from lols.theory.snakes import (
     snake_losses,
 )
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 UPDATES = {3: 4, 4: 7, 5: 13, 6: 26, 7: 50}
 
 

@@ -26,6 +26,8 @@ from lols.theory.small_spaces import SmallSpace, best_actions, depth_space, of_b
 from lols.theory.small_worlds import BLIND, WORLDS, out_reference
 from lols.theory.theorem3 import run_lols, sides, staying
 
+pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
+
 CLOSE: dict[str, Any] = {"rel": 0.0, "abs": 1e-12}
 PARTS = ("averaging", "limits", "teacher", "unfit", "gap")
 
