@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from lols.engine.compile import ahead, store
+from lols.engine.compile import ahead, layout, store
 from lols.engine.compile.dual import bind, by_kind, dual, has, needs, row, take
 from lols.engine.compile.kernel import Kernel, kernel
 from lols.engine.compile.layout import Struct, block_of
@@ -84,6 +84,11 @@ def test_what_has_no_layout_is_refused() -> None:
     for wrong in ("text", np.zeros((4, 4))[:, 1], {}, None):
         with pytest.raises(TypeError, match="kernel"):
             block_of((wrong,))
+
+
+def test_the_quick_way_to_an_address_is_the_one_that_numpy_says() -> None:
+    for array in (np.zeros(0), np.arange(6).reshape(2, 3), np.arange(9)[4:], np.zeros(3, np.bool_)):
+        assert layout._read_address(array) == layout._said_address(array)
 
 
 def test_a_record_is_laid_out_once_and_a_changed_copy_anew() -> None:

@@ -1,7 +1,7 @@
 """Who is compared with whom: which steps and actions are tried, who completes each, and what the actions then cost.
 
 Lines 7 to 10 of Algorithm 1. The first part decides, from coins that are hashes of where they are tossed; drivers of
-all kinds ask it (`lols.programs` with lists in the place of arrays). The second part fills in the cost vector.
+all kinds ask it (programs with lists in the place of arrays). The second part fills in the cost vector.
 """
 
 from __future__ import annotations
