@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
+from lols.digest import digest_functions
 from lols.engine.compile import ahead, layout, store
 from lols.engine.compile.dual import bind, by_kind, dual, has, needs, row, take
 from lols.engine.compile.kernel import Kernel, kernel
@@ -282,7 +283,7 @@ def test_what_cannot_be_read_is_compiled_again(tmp_path: Path, harm: str) -> Non
         {
             "cut": whole[:-20],
             "changed": whole[:-9] + changed + whole[-8:],
-            "other version": whole.replace(b"lols kernel 1", b"lols kernel 0"),
+            "other version": whole.replace(b"lols kernel 2", b"lols kernel 1"),
             "empty": b"",
         }[harm]
     )
@@ -300,6 +301,43 @@ def test_another_version_or_processor_has_other_files(monkeypatch: pytest.Monkey
     here = store.name_of("kernel")
     monkeypatch.setattr(store, "machine", lambda: "another version, another processor")
     assert store.name_of("kernel") != here
+
+
+# What a module holds, and what Numba brings along, must be there in a process that does not compile, too.
+LARGE = """
+import math, sys
+import numpy as np
+from lols.engine.compile.kernel import Kernel, compile_seconds
+
+TABLE = np.arange(300_000.0)
+
+def look(at):
+    return TABLE[at]
+
+def gamma(at):
+    return math.gamma(at)
+
+print(Kernel(look)(True, 299_999), compile_seconds() > 0)
+seconds = compile_seconds()
+print(Kernel(gamma)(True, 5.0), compile_seconds() > seconds)
+"""
+
+
+def test_large_arrays_of_a_module_and_functions_of_numba_are_there_in_the_next_process(tmp_path: Path) -> None:
+    """An array whose address is in the code is looked for again in each process, so that the code is made again."""
+    assert run(tmp_path, LARGE) == "299999.0 True\n24.0 True"
+    assert run(tmp_path, LARGE) == "299999.0 True\n24.0 False"
+
+
+def test_how_a_function_is_compiled_is_part_of_its_digest() -> None:
+    def plain(search):
+        return search
+
+    def marked(search):
+        return search
+
+    before = digest_functions({"f": plain})
+    assert digest_functions({"f": needs("space", "key", 1)(marked)}) not in (before, digest_functions({"f": plain}))
 
 
 # --- the compiler -----------------------------------------------------------------------------------------------------

@@ -30,6 +30,9 @@ SOURCES = (
 TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})
 
 
+PLAIN = (bool, int, float, complex, str, bytes, range, slice, enum.Enum, np.generic, np.dtype, type(None))
+
+
 def digest_functions(functions: Mapping[str, Any]) -> str:
     """Sixteen hexadecimal digits that change whenever a function, or anything it reaches, changes.
 
@@ -123,7 +126,8 @@ def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
             for code in _codes(value.__code__):
                 constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
                 yield repr((code.co_code, constants, code.co_names, code.co_varnames)).encode()
-            yield repr((value.__defaults__, value.__kwdefaults__)).encode()
+            marks = sorted(getattr(value, "compiled_as", {}).items())
+            yield repr((value.__defaults__, value.__kwdefaults__, marks)).encode()
             reached = _reached(value)
             for name in sorted(reached):
                 yield f"\0{name}=".encode()
@@ -134,13 +138,15 @@ def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield f"module {value.__name__} {getattr(value, '__version__', '')}".encode()
     elif isinstance(value, enum.EnumMeta):
         yield repr({name: value[name].value for name in value.__members__}).encode()
-    elif isinstance(value, list | set):
-        yield type(value).__name__.encode()  # compiled code cannot read it, and its parts may be named by addresses
     elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
-        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}".encode()
+        fields = getattr(value, "_fields", ""), getattr(value, "_field_defaults", "")
+        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}{fields}".encode()
     elif isinstance(value, tuple | dict):
+        yield f"{type(value).__name__}{getattr(value, '_fields', '')} of {len(value)}".encode()
         for part in value if isinstance(value, tuple) else chain.from_iterable(value.items()):
             yield b","
             yield from _describe(part, seen)
-    else:
+    elif isinstance(value, PLAIN):
         yield f"{type(value).__name__} {value!r}".encode()
+    else:
+        yield type(value).__name__.encode()  # compiled code cannot read it, and its words may hold an address

@@ -75,6 +75,11 @@ class Choices:
     sample_actions: int | None = None
     prune: int | None = None
 
+    def shares(self) -> dict[str, float]:
+        """β in roll-outs and roll-ins, where they are numbers; else one half."""
+        beta = self.beta if isinstance(self.beta, float) else 0.5
+        return {"beta": beta, "beta_in": beta if self.beta_in is None else self.beta_in}
+
     def options(self) -> dict[str, Any]:
         """The same as options of `lols.Trainer`; those that have no effect are left out."""
         made = dict(vars(self))
@@ -102,7 +107,8 @@ def learn_to_search(
     The learner has `policy()`, what it knows now; `learn_round(lessons)`, one update; and `policy(averaged=True)`.
     """
     for i, example in enumerate(data):  # line 2
-        search = SlowSearch(space, reference, example, learner.policy(), choices, seed=seed, number=i, learner=learner)
+        how: dict[str, Any] = {"seed": seed, "number": i, "learner": learner, **choices.shares()}
+        search = SlowSearch(space, reference, example, learner.policy(), choices, **how)
         lessons, _ = search.lessons()  # lines 3 to 13: Γ
         learner.learn_round(lessons)  # line 14: the update
     policy: SlowPolicy = learner.policy(averaged=True)  # line 16: the average policy

@@ -45,7 +45,7 @@ def algorithm1(space, reference, data, policy, plan, scratch, batch, counter):
 @apart
 @dual
 def search_around(search, here, s, batch, f, m):
-    """Deviate from the roll-in's states, and write the lessons, features from places `f` and `m` on; those behind."""
+    """Deviate from the roll-in's states, and write the lessons, features from `f` and `m` on; the next free places."""
     plan, scratch, lessons, b = search.plan, search.scratch, batch.lessons, here.number
     slots, steps = lessons.slots, lessons.filled[b]
     wanted = steps_wanted(plan, steps)
@@ -59,9 +59,11 @@ def search_around(search, here, s, batch, f, m):
         slots.start[slot] = slots.stop[slot] = f
         slots.weight[slot] = 0.0
         if deviates_at(here.key, t, steps, wanted):
-            # lines 7 to 10: for all a ∈ A(s_t), the cost c_{i,t}(a) of rolling out with π^out
-            over = compare(search, here, s, t, batch.beta[b], wanted == compared, slots.costs[slot])
-            if wanted == compared:
+            # lines 7 to 10: for all a ∈ A(s_t), the cost c_{i,t}(a) of rolling out with π^out. By default one coin
+            # chooses π^out for all actions of a state; mix="rollout" tosses one for each, as line 8 is printed.
+            measured = wanted == compared  # teacher against learner, for β = auto
+            over = compare(search, here, s, t, batch.beta[b], measured, slots.costs[slot])
+            if measured:
                 batch.losses[b, BY_TEACHER], batch.losses[b, BY_LEARNER] = scratch.completed[0], scratch.completed[1]
             wanted -= 1
             if not over and not deferred(search):

@@ -134,8 +134,7 @@ class Completion(NamedTuple):
     who: int  # whom the coin that they share chose
     beta: float  # the teacher's chance
     stream: int  # shared by the roll-outs that are compared
-    coin: int  # the stream of their coin
-    apart: bool  # each has a coin of its own
+    own_coin: bool  # each has a coin of its own
     expected: bool  # teacher and learner both complete each of them
     closed: bool  # the teacher's costs are known in closed form
 
@@ -160,17 +159,17 @@ def completion(plan, key, t, components, beta, closed):
     learned = 0 if components == 1 else DRAWN_POLICY
     stream = mix(mix(key, COIN), t)
     coin = mix(key, COIN) if plan.mix == EXAMPLE else stream
-    apart = mixture and plan.mix == ROLLOUT
+    own_coin = mixture and plan.mix == ROLLOUT
     # Closed-form costs may be off by a constant, which must not be compared with roll-outs of the learner's.
-    known = closed and plan.closed_form and plan.horizon == 0 and not apart
+    known = closed and plan.closed_form and plan.horizon == 0 and not own_coin
     who = toss(plan, learned, share, coin)
-    return Completion(learned, who, share, stream, coin, apart, mixture and plan.mix == EXPECTED, known)
+    return Completion(learned, who, share, stream, own_coin, mixture and plan.mix == EXPECTED, known)
 
 
 @dual
 def teacher_alone(choice):
     """Whether the teacher completes all deviations, and nobody else any."""
-    return choice.who == TEACHER_POLICY and not choice.expected and not choice.apart
+    return choice.who == TEACHER_POLICY and not choice.expected and not choice.own_coin
 
 
 @dual
@@ -262,7 +261,7 @@ def deviate(search, here, s, t, choice, comparing, bound):
     space, plan, scratch = search.space, search.plan, search.scratch
     legal, values, base = scratch.legal, scratch.values, scratch.base
     components, taken = search.policy.chances.size, base.action[t]
-    bounded = bound and has(space, "cost") and not choice.expected and not choice.apart
+    bounded = bound and has(space, "cost") and not choice.expected and not choice.own_coin
     bounded = bounded and not comparing and repeats(plan, components, choice.who)
     cut = False
     for a in range(legal.size):

@@ -69,6 +69,7 @@ def diagnose(
         "action": "x y s rng",
         "free": "x y s free",
         "costs": "x y s costs",
+        "named": "x y",
     }
     for name, function in [*functions.items(), *reference.items()]:
         if name in ("loss", "cost") and not examples.has_truth:

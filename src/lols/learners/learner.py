@@ -131,7 +131,7 @@ class Learner:
             bank = bank._replace(weights=weights, squares=squares, sums=sums, scales=scales)
         if 2 * need > bank.table.entries.shape[0]:
             table = growing_table(1 << int(2 * need).bit_length())
-            rehash_kernel(True, bank.table, table)
+            rehash_kernel(self.compiled, bank.table, table)
             bank = bank._replace(table=table)
         return bank
 

@@ -12,6 +12,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Sequence
@@ -20,10 +21,12 @@ from typing import Any
 from lols.engine.compile import store
 from lols.engine.compile.layout import Layout
 
-__all__ = ["compile_ahead", "wait_for"]
+__all__ = ["COMPILING", "compile_ahead", "wait_for"]
 
 PATIENCE = 120.0  # seconds for one kernel, many times what it takes
+COMPILING = threading.RLock()  # held by whoever compiles
 _UNDER_WAY: dict[str, int] = {}  # kernels that another process compiles
+_OWN: dict[int, int] = {}  # such processes that have not ended, and whose they are
 
 
 def compile_ahead(work: Sequence[tuple[Any, tuple[Any, ...]]]) -> None:
@@ -37,14 +40,13 @@ def compile_ahead(work: Sequence[tuple[Any, tuple[Any, ...]]]) -> None:
                 missing.append((kernel, layout, name))
     if len(missing) < 2 or not possible():
         return
-    with warnings.catch_warnings():
-        # A copy of a process with several threads has one: enough for what it does.
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with COMPILING, warnings.catch_warnings():  # a copy must not find the lock taken by a thread that it does not have
+        warnings.simplefilter("ignore", DeprecationWarning)  # of several threads it has one, enough for what it does
         process = os.fork()
     if process == 0:
         _compile_and_end([(kernel, layout) for kernel, layout, _ in missing[1:]])
     _UNDER_WAY.update((name, process) for _, _, name in missing[1:])
-    atexit.register(_end, process)
+    _OWN[process] = os.getpid()
     kernel, layout, _ = missing[0]
     with contextlib.suppress(Exception):  # what is wrong will show again when the kernel runs
         kernel.prepare(layout)
@@ -53,6 +55,7 @@ def compile_ahead(work: Sequence[tuple[Any, tuple[Any, ...]]]) -> None:
 def possible() -> bool:
     """Whether there are processes of this kind, a second processor, and a place to put kernels."""
     wanted = os.environ.get("LOLS_COMPILE_AHEAD", "1") not in ("", "0")
+    wanted = wanted and os.environ.get("LOLS_PLAIN_COMPILER", "0") in ("", "0")  # whose code cannot be passed on
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     return wanted and sys.platform == "linux" and cores > 1 and store.folder() is not None
 
@@ -65,12 +68,23 @@ def wait_for(name: str) -> tuple[bytes, str] | None:
         found = store.find(name)
         if found is not None:
             return found
+        if not _ended(process):
+            time.sleep(0.01)
+            continue
+        return store.find(name)
+    if process is not None:
+        _end(process)
+    return None
+
+
+def _ended(process: int) -> bool:
+    """Whether another process has ended; then its number may be that of somebody else's."""
+    if process in _OWN:
         with contextlib.suppress(OSError):
             if os.waitpid(process, os.WNOHANG)[0] == 0:
-                time.sleep(0.01)
-                continue
-        return store.find(name)
-    return None
+                return False
+        _OWN.pop(process, None)
+    return True
 
 
 def _compile_and_end(missing: list[tuple[Any, Layout]]) -> None:
@@ -87,7 +101,18 @@ def _compile_and_end(missing: list[tuple[Any, Layout]]) -> None:
 
 
 def _end(process: int) -> None:
-    """Do not leave the other process behind."""
-    with contextlib.suppress(OSError):
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
+    """End another process, and expect nothing more of it."""
+    for name in [name for name, one in _UNDER_WAY.items() if one == process]:
+        del _UNDER_WAY[name]
+    if _OWN.get(process) == os.getpid() and not _ended(process):
+        with contextlib.suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+        _OWN.pop(process, None)
+
+
+@atexit.register
+def _end_all() -> None:
+    """Leave no process behind."""
+    for process in list(_OWN):
+        _end(process)

@@ -50,7 +50,8 @@ if PIPELINE is not None:
 
 
 def compile_kernel(function: Any, layout: Any, name: str) -> tuple[bytes | int, str]:
-    """Object code of a kernel for arguments of this layout, and the letter (of `struct`) for what it returns.
+    """Object code of a kernel for arguments of this layout, and two letters: of `struct` for what it returns, and what
+    it needs (see `pipeline`).
 
     Where kernels cannot be compiled in one pass, the address of the machine code in this process instead.
     """
@@ -61,13 +62,15 @@ def compile_kernel(function: Any, layout: Any, name: str) -> tuple[bytes | int, 
         entry = _entry(function, layout)
         if PIPELINE is None:
             made: bytes | int
-            made, result = compile_plainly(entry)
+            (made, result), needs = compile_plainly(entry), "p"
         else:
-            made, result = PIPELINE.object_code(entry, types.int64, name, boundscheck=bool(config.BOUNDSCHECK))
+            checked = bool(config.BOUNDSCHECK)
+            made, result, needs = PIPELINE.object_code(entry, types.int64, name, boundscheck=checked)
     finally:
         if collecting:
             gc.enable()
-    return made, "x" if result is types.none else numpy_support.as_dtype(result).char
+    letter = "x" if result is types.none else numpy_support.as_dtype(result).char
+    return made, letter + needs
 
 
 def compile_plainly(entry: Any) -> tuple[int, Any]:

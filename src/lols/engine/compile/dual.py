@@ -51,6 +51,12 @@ def apart(function: Any) -> Any:
     the calls do, because it is large.
     """
     APART.add(function)
+    return _marked(function, apart=True)
+
+
+def _marked(function: Any, **marks: Any) -> Any:
+    """Note on a function how it is compiled, so that its digest tells."""
+    function.compiled_as = getattr(function, "compiled_as", {}) | marks
     return function
 
 
@@ -67,7 +73,7 @@ def needs(field: str, name: str, absent: Any = None) -> Any:
 
     def mark(function: Any) -> Any:
         NEEDS[function] = (field, name, absent)
-        return function
+        return _marked(function, needs=(field, name, absent))
 
     return mark
 

@@ -8,7 +8,6 @@ import os
 import pickle
 import struct
 import sys
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 
 from lols.digest import digest_functions
 from lols.engine.compile import store
-from lols.engine.compile.ahead import wait_for
+from lols.engine.compile.ahead import COMPILING, wait_for
 from lols.engine.compile.dual import TWINS
 from lols.engine.compile.layout import Block, Layout, block_of
 
@@ -87,13 +86,14 @@ class Kernel:
 
     def prepare(self, layout: Layout) -> tuple[Any, Any]:
         """Find or make the machine code for arguments of this layout."""
-        with _COMPILING:
+        with COMPILING:
             if layout in self._made:
                 return self._made[layout]
             name = self.name_for(layout)
             symbol = f"lols_{name}"
-            code, letter = store.find(name) or _compiled(self.plain, layout, name, symbol)
-            address = code if isinstance(code, int) else store.load(code, symbol)
+            code, letters = store.find(name) or _compiled(self.plain, layout, name, symbol)
+            letter, with_numba = letters[0], letters[1] != " "
+            address = code if isinstance(code, int) else store.load(code, symbol, with_numba=with_numba)
             unpack = struct.Struct("q" if letter == "x" else letter).unpack_from  # of native size: NumPy's "l" is long
             made = self._made[layout] = ENTRY(address), _nothing if letter == "x" else unpack
         return made
@@ -139,7 +139,6 @@ def _exception(block: Block) -> Exception:
 
 # --- compiling --------------------------------------------------------------------------------------------------------
 
-_COMPILING = threading.RLock()
 _SECONDS = 0.0
 _ANNOUNCED = False
 
@@ -160,12 +159,12 @@ def _compiled(function: Any, layout: Layout, name: str, symbol: str) -> tuple[by
             return found
         from lols.engine.compile import backend
 
-        code, letter = backend.compile_kernel(function, layout, symbol)
-        if isinstance(code, bytes):
-            store.keep(name, code, letter)
+        code, letters = backend.compile_kernel(function, layout, symbol)
+        if isinstance(code, bytes) and letters[1] != "p":
+            store.keep(name, code, letters)
     finally:
         _SECONDS += time.perf_counter() - began
-    return code, letter
+    return code, letters
 
 
 def _announce() -> None:

@@ -45,7 +45,8 @@ class ArrayLayout(Layout):
 
     def __init__(self, dtype: np.dtype, ndim: int, writeable: bool):
         self.dtype, self.ndim, self.writeable = dtype, ndim, writeable
-        self.name = f"{'' if writeable else 'const '}{dtype.str}[{ndim}]"
+        kind = dtype.str if dtype.names is None else str(dtype.descr)
+        self.name = f"{'' if writeable else 'const '}{kind}[{ndim}]"
         self.size, self.format = 1 + ndim, "q" * (1 + ndim)
 
 
@@ -171,7 +172,7 @@ def _said_address(array: np.ndarray) -> int:
 
 
 def _read_address(array: np.ndarray) -> int:
-    """The same, read from where NumPy's binary interface has it, behind the head of the object: several times faster."""
+    """The same, read from where NumPy's binary interface has it, behind the object's head: several times faster."""
     return ctypes.c_size_t.from_address(id(array) + object.__basicsize__).value
 
 

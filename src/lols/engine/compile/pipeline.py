@@ -81,8 +81,12 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
             module.link_in(part, preserve=True)
         return module
 
-    def emit(self, symbol: str, name: str) -> bytes:
-        """Object code of it all, with function `symbol` as the only way in, under a new name."""
+    def emit(self, symbol: str, name: str) -> tuple[bytes, str]:
+        """Object code of it all, with function `symbol` as the only way in, under a new name; and what it needs.
+
+        That is "n" if it calls functions that come with Numba, as those for `math.gamma` do; "p" if it is good for this
+        process only, because it has addresses of large arrays in it.
+        """
         module = self.whole()
         for function in module.functions:
             if not function.is_declaration:
@@ -90,7 +94,12 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
         module.get_function(symbol).name = name
         manager, builder = self._codegen._module_pass_manager()
         manager.run(module, builder)
-        return bytes(self._codegen._tm.emit_object(module))
+        called = [function.name for function in module.functions if function.is_declaration]
+        held = [variable.name for variable in module.global_variables]
+        needs = "n" if any(name.startswith(RUNTIME) for name in called) else " "
+        if any(name.startswith("numba.dynamic.globals") for name in held):
+            needs = "p"
+        return bytes(self._codegen._tm.emit_object(module)), needs
 
 
 @register_pass(mutates_CFG=False, analysis_only=True)
@@ -108,6 +117,8 @@ class _TakeLibrary(AnalysisPass):  # type: ignore[misc]
             state.library.apart = state.func_id.func in APART
         return False
 
+
+RUNTIME = ("numba_", "NRT_", "__svml_")  # names of functions that come with Numba
 
 # Passes for what the library's own functions do not use: closures, `with`, array expressions, literal arguments.
 UNUSED = {
@@ -136,8 +147,8 @@ class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
         return [manager]
 
 
-def object_code(entry: Any, argument: Any, name: str, *, boundscheck: bool) -> tuple[bytes, Any]:
-    """Object code of a function of one argument, under this name, and the type of what it returns."""
+def object_code(entry: Any, argument: Any, name: str, *, boundscheck: bool) -> tuple[bytes, Any, str]:
+    """Object code of a function of one argument, under this name; the type of what it returns; what it needs."""
     typing_context, target = cpu_target.typing_context, cpu_target.target_context
     typing_context.refresh()
     target.refresh()
@@ -147,4 +158,5 @@ def object_code(entry: Any, argument: Any, name: str, *, boundscheck: bool) -> t
     flags.boundscheck = boundscheck
     library = HelperLibrary(target.codegen(), name)
     made = compiler.compile_extra(typing_context, target, entry, (argument,), None, flags, {}, library, HelperCompiler)
-    return library.emit(made.fndesc.llvm_func_name, name), made.signature.return_type
+    code, needs = library.emit(made.fndesc.llvm_func_name, name)
+    return code, made.signature.return_type, needs

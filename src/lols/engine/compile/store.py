@@ -21,7 +21,7 @@ import llvmlite.binding as llvm
 
 __all__ = ["find", "folder", "keep", "load"]
 
-MAGIC = b"lols kernel 1\n"
+MAGIC = b"lols kernel 2\n"
 
 
 @functools.cache
@@ -67,7 +67,7 @@ def holds(name: str) -> bool:
 
 
 def find(name: str) -> tuple[bytes, str] | None:
-    """The object code of this name and the letter for what it returns, or None."""
+    """The object code of this name and the two letters that were kept with it, or None."""
     place = folder()
     if place is None:
         return None
@@ -76,12 +76,12 @@ def find(name: str) -> tuple[bytes, str] | None:
     except OSError:
         return None
     head, code = whole[: len(MAGIC) + 32], whole[len(MAGIC) + 32 :]
-    return (code[1:], code[:1].decode()) if head == MAGIC + hashlib.sha256(code).digest() else None
+    return (code[2:], code[:2].decode()) if head == MAGIC + hashlib.sha256(code).digest() else None
 
 
-def keep(name: str, code: bytes, letter: str) -> None:
-    """Put object code on disk, if that is possible."""
-    place, code = folder(), letter.encode() + code
+def keep(name: str, code: bytes, letters: str) -> None:
+    """Put object code on disk with two letters about it, if that is possible."""
+    place, code = folder(), letters.encode() + code
     if place is None:
         return
     with contextlib.suppress(OSError):
@@ -98,8 +98,12 @@ def keep(name: str, code: bytes, letter: str) -> None:
 _ENGINES: list[Any] = []  # what is loaded stays: addresses of it are in use
 
 
-def load(code: bytes, symbol: str) -> int:
-    """Load object code into this process; the address of a function in it."""
+def load(code: bytes, symbol: str, *, with_numba: bool = False) -> int:
+    """Load object code into this process, with what it calls in Numba; the address of a function in it."""
+    if with_numba:
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     empty = llvm.parse_assembly("")

@@ -199,9 +199,6 @@ class FusedDriver:
         if wrong:
             error, scratch = min(wrong, key=lambda pair: int(pair[1].report[AT_EXAMPLE]))
             if error is not None and type(error).__module__.startswith("numba"):
-                import os
-
-                print(error) if os.environ.get("DBG") else None
                 raise SpaceError(not_compiled(self, error)) from None
             raise failed(error, scratch) from error
 
