@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import action_features, dual, features_of, has, items, needs
+from lols.engine.compile.dual import action_features, apart, dual, features_of, has, items, needs
 from lols.engine.structures import AT_ACTION, CODE, NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
 from lols.hashing import mix, unit
@@ -127,7 +127,7 @@ def new_policy(view):
 def type_place(search, component, role, kind, cached):
     """Where it is written what a type of item contributes in a role: computed once per policy where `cached`."""
     of, view = search.items, search.scratch.seen
-    places, clock, part = view.type_scores.shape[0] - 1, view.type_clock, view.part
+    places, clock = view.type_scores.shape[0] - 1, view.type_clock
     place = places  # the last one is for what is not kept
     if cached and kind < of.lasting:
         known = view.type_places[component, role, kind] - clock[0]
@@ -138,20 +138,28 @@ def type_place(search, component, role, kind, cached):
         place = clock[1]
         clock[1] += 1
         view.type_places[component, role, kind] = clock[0] + place
+    weigh_type(search, component, role, kind, place)
+    return place
+
+
+@apart
+@dual
+def weigh_type(search, component, role, kind, place):
+    """Compute what a type of item contributes in a role, and write it down; a call of its own, since it is rare."""
+    of, view = search.items, search.scratch.seen
+    part, scores = view.part, view.type_scores
     for j in range(part.size):
         part[j] = 0.0
     add_features(search.policy, component, of, of.start[kind], of.start[kind + 1], role, view.rows, part)
-    scores = view.type_scores
     for j in range(part.size):
         scores[place, j] = part[j]
-    return place
 
 
 @needs("space", "items")
 def add_items(search, here, component, columns):
     """Add what the items contribute, each in its role; computed once per example where the plan caches."""
     of, view, cached, epoch = search.items, search.scratch.seen, search.plan.cache_items, search.scratch.epoch[0]
-    scores, whole, type_scores = view.item_scores, view.whole, view.type_scores
+    scores, whole, type_scores, types = view.item_scores, view.whole, view.type_scores, of.types
     for n in range(view.items.size[0]):
         item, role = view.items.items[n], view.items.roles[n]
         if cached and view.item_epochs[component, role, item] == epoch:
@@ -162,7 +170,7 @@ def add_items(search, here, component, columns):
             whole[j] = 0.0
         low, high = types_of(of, here.first_item + item)
         for k in range(low, high):
-            place = type_place(search, component, role, of.types[k], cached)
+            place = type_place(search, component, role, types[k], cached)
             for j in range(whole.size):
                 whole[j] += type_scores[place, j]
         for j in range(whole.size):

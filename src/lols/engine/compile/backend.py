@@ -208,13 +208,16 @@ def _value(context: Any, builder: Any, pointer: Any, at: int, layout: Any, by_ad
         word = _load(builder, pointer, at)
         return builder.icmp_signed("!=", word, ir.Constant(I64, 0)) if layout.kind == "bool" else word
     if isinstance(layout, ArrayLayout):
-        data = builder.inttoptr(_load(builder, pointer, at), POINTER)
+        data = _load(builder, pointer, at, POINTER)
         shape = [_load(builder, pointer, at + 1 + axis) for axis in range(layout.ndim)]
         return _array(context, builder, numba_type(layout), data, shape)
     if isinstance(layout, FunctionsLayout):
         return context.get_dummy_value()
     if by_address:
-        return builder.inttoptr(_load(builder, pointer, at), POINTER)
+        # That all of it can be read lets LLVM read ahead of the branch that asks for it.
+        inner = _load(builder, pointer, at, POINTER)
+        inner.set_metadata("dereferenceable", builder.module.add_metadata([ir.Constant(I64, 8 * max(layout.size, 1))]))
+        return inner
     place = builder.gep(builder.bitcast(pointer, I64.as_pointer()), [ir.Constant(I64, at)])
     return builder.bitcast(place, POINTER)
 
@@ -256,13 +259,13 @@ def _row_attribute(context, builder, row, value, name):
     if kind == "Shared":
         return _value(context, builder, pair.columns, at, first, False)
     element = context.get_data_type(numba_type(first).dtype)
-    data = builder.inttoptr(_load(builder, pair.columns, at), element.as_pointer())
+    data = _load(builder, pair.columns, at, element.as_pointer())
     if kind == "Scalar":
         dtype = numba_type(first).dtype
         return context.data_model_manager[dtype].from_data(
             builder, _unchanging(builder, builder.gep(data, [pair.index]))
         )
-    bounds = builder.inttoptr(_load(builder, pair.columns, at + first.size), I64.as_pointer())
+    bounds = _load(builder, pair.columns, at + first.size, I64.as_pointer())
     begin = _unchanging(builder, builder.gep(bounds, [pair.index]))
     end = _unchanging(builder, builder.gep(bounds, [builder.add(pair.index, ir.Constant(I64, 1))]))
     return _array(
