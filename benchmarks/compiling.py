@@ -72,7 +72,7 @@ def cases(folder: Path) -> list[Case]:
     from lols import grammar, intrusion
 
     trees, table = folder / "trees.conllu", folder / "connections.csv"
-    grammar.write_conllu(trees, grammar.generate(2000, seed=1))
+    grammar.write_conllu(trees, grammar.generate(500, seed=1))
     intrusion.write_csv(table, intrusion.generate(20_000, seed=1))
     sentence = folder / "one.conllu"
     grammar.write_conllu(sentence, grammar.generate(1, seed=2))

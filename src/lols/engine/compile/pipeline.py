@@ -45,8 +45,8 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def add_llvm_module(self, module: Any) -> None:
         for function in module.functions:
-            if not function.is_declaration:
-                function.add_function_attribute("noinline" if self.apart else "alwaysinline")
+            if self.apart and not function.is_declaration:
+                function.add_function_attribute("noinline")
         self._final_module.link_in(module)
 
     def finalize(self) -> None:
