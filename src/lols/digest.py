@@ -30,9 +30,6 @@ SOURCES = (
 TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})
 
 
-PLAIN = (bool, int, float, complex, str, bytes, range, slice, enum.Enum, np.generic, np.dtype, type(None))
-
-
 def digest_functions(functions: Mapping[str, Any]) -> str:
     """Sixteen hexadecimal digits that change whenever a function, or anything it reaches, changes.
 
@@ -146,7 +143,6 @@ def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         for part in value if isinstance(value, tuple) else chain.from_iterable(value.items()):
             yield b","
             yield from _describe(part, seen)
-    elif isinstance(value, PLAIN):
-        yield f"{type(value).__name__} {value!r}".encode()
     else:
-        yield type(value).__name__.encode()  # compiled code cannot read it, and its words may hold an address
+        shown = repr(value)  # of what compiled code cannot read, too; but not if it would be another in each process
+        yield f"{type(value).__name__} {'' if ' at 0x' in shown else shown}".encode()
