@@ -1,8 +1,7 @@
 """A digest of functions and of everything they reach, so that compiled code is never stale.
 
-Numba notices a change in a kernel's own file only. This digest covers the byte code of the user's functions, the
-helpers they call, the globals and closure cells they read, and the library's own sources; it is part of the compiled
-type.
+This digest covers the byte code of functions, the helpers they call, the globals and closure cells they read, and the
+sources of the compile layer. The object file of a kernel is named by it.
 """
 
 from __future__ import annotations

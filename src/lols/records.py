@@ -1,7 +1,7 @@
 """Examples as named tuples whose class can be found again by its name.
 
-A compiled kernel is cached on disk under the types of its arguments. A class made at run time would be pickled by value
-and never match again, so these are importable by name: `lols.records.Record__tags__words` is made when asked for.
+A compiled kernel is kept under the layout of its arguments, in which classes are told by their names: two records with
+the same columns are of one class, `lols.records.Record__tags__words`, which is made when asked for.
 """
 
 from __future__ import annotations

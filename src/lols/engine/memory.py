@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.lessons import make_slots
+from lols.engine.lessons import lessons_of, make_slots
 from lols.engine.structures import (
     LOSSES,
     REPORT_CELLS,
     Batch,
-    Lessons,
     Memo,
     Scratch,
     Slots,
@@ -128,5 +127,5 @@ def make_batch(
         beta_in=beta_in,
         order=np.argsort(-steps, kind="stable"),
         losses=np.zeros((indices.size, LOSSES)),
-        lessons=Lessons(indices, first, filled, widest, sizes.action_features, old),
+        lessons=lessons_of(old, first, filled, example=indices, widest=widest, widest_action=sizes.action_features),
     )

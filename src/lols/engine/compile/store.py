@@ -19,7 +19,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-__all__ = ["find", "folder", "keep", "load"]
+__all__ = ["find", "folder", "holds", "keep", "load", "name_of"]
 
 MAGIC = b"lols kernel 2\n"
 

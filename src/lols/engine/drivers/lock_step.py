@@ -95,7 +95,7 @@ class LockStepDriver(FusedDriver):
         beta: np.ndarray,
         beta_in: np.ndarray,
     ) -> Batch:
-        """Turn examples into cost-sensitive examples under a frozen policy; the memory is reused by the next call."""
+        """Turn examples into lessons under a frozen policy; the memory is reused by the next call."""
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
         self._slots = batch.lessons.slots
         plan = plan._replace(bound=False)
