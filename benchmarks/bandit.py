@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 import lols
-from lols.worlds import tagging_space
+from lols.datasets.worlds import tagging_space
 
 STEPS, LABELS, OBJECTS = 10, 5, 2000
 RUNS = 5

@@ -32,9 +32,9 @@ from benchmarks import vw
 from benchmarks.parsing import ROLL_OUTS, Speed, lols
 from benchmarks.tagging import LOLS, data
 from lols import CostSensitiveClassifier
-from lols.estimators.classifier_files import evaluate_files
 from lols.io.costs import bare, read_cost_matrix, read_label_map
 from lols.io.tables import open_table
+from lols.tasks.tables.files import evaluate_files
 
 QUICK = 20_000  # rows
 SPLIT = 400_000

@@ -69,7 +69,7 @@ class Measured(NamedTuple):
 
 def cases(folder: Path) -> list[Case]:
     """The built-in tasks, a second teacher of each, the README's own task, and a bandit."""
-    from lols import grammar, intrusion
+    from lols.datasets import grammar, intrusion
 
     trees, table = folder / "trees.conllu", folder / "connections.csv"
     grammar.write_conllu(trees, grammar.generate(500, seed=1))

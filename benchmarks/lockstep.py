@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import lols
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.policies import LinearPolicy
-from lols.worlds import tagging_data, tagging_references, tagging_space
 
 LABELS = 12
 EXAMPLE = Path(__file__).parents[1] / "examples" / "any_scorer.py"

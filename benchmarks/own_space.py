@@ -28,8 +28,8 @@ import lols
 from benchmarks import data
 from benchmarks.tagging_space import shape
 from lols import emit, feature, look
-from lols.tasks.corpus import corpus_of
-from lols.tasks.tagging_task import TaggingTask
+from lols.tasks.tagging.task import TaggingTask
+from lols.tasks.tokens.corpus import corpus_of
 
 # The features of the built-in task: seven of the input, three with the tag before. `Tagging` writes the same ten.
 TEMPLATES = ["word", "word[-1]", "word[+1]", "prefix2", "suffix2", "shape", "bias"]

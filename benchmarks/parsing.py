@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks import corpora, vw
 from benchmarks.tagging import LOLS, data, spread
 from lols import Parser
-from lols.estimators.parser_files import ParserColumns, Treebank, read_treebank, treebank
+from lols.tasks.parsing.files import ParserColumns, Treebank, read_treebank, treebank
 
 QUICK = {"train": 150, "dev": 40, "test": 40}  # sentences
 BEAMS = (1, 2, 4, 8, 16)

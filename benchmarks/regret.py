@@ -24,8 +24,8 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lols.bandit.exploring import theory_epsilon
-from lols.theory.bandit_regret import LEARNERS, Slope, log_log_slope, run_algorithm2, run_regret
-from lols.theory.bandit_worlds import LADDER, BanditWorld, ladder_world
+from lols.reproduction.theory.bandit_regret import LEARNERS, Slope, log_log_slope, run_algorithm2, run_regret
+from lols.reproduction.theory.bandit_worlds import LADDER, BanditWorld, ladder_world
 
 BETA = 0.5
 ROUNDS = (1_000, 10_000, 100_000, 1_000_000)

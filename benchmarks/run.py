@@ -30,7 +30,7 @@ ROLL_OUTS = ("none", "reference", "mixture", "learned")
 STARTUP = """
 import time; began = time.perf_counter()
 import lols; imported = time.perf_counter() - began
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 space = tagging_space(12); sentences = tagging_data(20)
 model = {make}
 began_predicting = time.perf_counter()

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.tagging import data
 from lols import Tagger
-from lols.estimators.tagger_files import FileColumns, read_tagged
+from lols.tasks.tagging.files import FileColumns, read_tagged
 
 ROLL_OUTS: list[tuple[str, dict[str, Any]]] = [
     ("none", {"roll_out": "none"}),

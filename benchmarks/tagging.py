@@ -26,7 +26,7 @@ from benchmarks.crfsuite import chunk_features, crfsuite, tag_features
 from benchmarks.data import count_tokens, data_directory
 from benchmarks.spans import span_scores
 from lols import Tagger
-from lols.estimators.tagger_files import FileColumns, read_tagged
+from lols.tasks.tagging.files import FileColumns, read_tagged
 
 LOLS = [str(Path(sys.executable).with_name("lols"))]
 REPEATS = 20

@@ -27,7 +27,7 @@ from rich.table import Table
 import lols
 from lols import Sizes, emit, feature, look
 from lols.engine.compile.kernel import compile_seconds
-from lols.tasks.span_scores import span_scores
+from lols.tasks.tagging.span_scores import span_scores
 
 KINDS = "ADJP ADVP CONJP INTJ LST NP PP PRT SBAR UCP VP"
 TAGS = ["O", *(f"{mark}-{kind}" for kind in KINDS.split() for mark in "BI")]  # B is odd, and I the number after it

@@ -18,9 +18,9 @@ from log_entries import same
 import lols
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.log import Decision, Loss
+from lols.datasets.worlds import tagging_space
 from lols.engine.compile.layout import Struct
 from lols.errors import LolsError
-from lols.worlds import tagging_space
 
 LABELS = 3
 Entries = list[Decision | Loss]

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 import lols
-from lols.bandit.desk import Desk
+from lols.bandit.decider import Decider
 from lols.bandit.log import Decision, Loss
-from lols.bandit.walk import EXPLOIT, EXPLORATIONS, REFERENCE, Way
-from lols.engine.structures import Policy
-from lols.hashing import mix, unit
+from lols.bandit.walk import EXPLOIT, EXPLORATIONS, REFERENCE, WalkPlan
+from lols.contract.hashing import mix, unit
+from lols.datasets.worlds import tagging_space
+from lols.engine.structures import FrozenPolicy
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
-from lols.worlds import tagging_space
 
 LABELS, BETA, WIDTH = 3, 0.5, 0.3
 SPACE = tagging_space(labels=LABELS)
@@ -39,7 +39,7 @@ class Entries:
         return sum(isinstance(entry, Decision) for entry in self.entries)
 
 
-def policy_of(tag: Callable[[int], int]) -> Policy:
+def policy_of(tag: Callable[[int], int]) -> FrozenPolicy:
     """A policy that gives each word of the small world a tag, whatever else there is."""
     learner = Learner(LearnerSettings("csoaa", "gd"), LABELS, averaged=False, compiled=False)
     weights = np.ones((len(TRUE), LABELS), np.float32)
@@ -76,7 +76,7 @@ def as_decision(number: int, walk: Any) -> Decision:
 
 
 def logged(
-    desk: Desk, policy: Policy, mode: int, seed: int, rounds: int, *, share: float = 0.5,
+    decider: Decider, policy: FrozenPolicy, mode: int, seed: int, rounds: int, *, share: float = 0.5,
     exploration: str = "uniform", noisy: bool = True,
 ) -> tuple[Entries, dict[int, Any]]:  # fmt: skip
     """A log of objects drawn at random, whose losses are 0 or 1 by chance, or the expected ones.
@@ -88,19 +88,21 @@ def logged(
     for k in range(rounds):
         obj = objects[k] = OBJECTS[int(unit(mix(mix(seed, 1), k)) * len(OBJECTS))]
         stream, epsilon = mix(mix(seed, 2), k), share * len(obj["words"])
-        walk = desk.walk(obj, policy, Way(mode, stream, BETA, epsilon, EXPLORATIONS[exploration], WIDTH))
+        walk = decider.walk(obj, policy, WalkPlan(mode, stream, BETA, epsilon, EXPLORATIONS[exploration], WIDTH))
         loss = loss_of(obj, walk.output)
         entries.append(as_decision(k, walk))
         entries.append(Loss(k, float(unit(mix(mix(seed, 3), k)) < loss) if noisy else loss))
     return Entries(entries), objects
 
 
-def shown(desk: Desk, obj: Any, policy: Policy, *, by_reference: bool = False) -> list[int]:
-    return list(desk.walk(obj, policy, Way(REFERENCE if by_reference else EXPLOIT, 0, BETA, 0.0, 0, WIDTH)).output)
+def shown(decider: Decider, obj: Any, policy: FrozenPolicy, *, by_reference: bool = False) -> list[int]:
+    return list(
+        decider.walk(obj, policy, WalkPlan(REFERENCE if by_reference else EXPLOIT, 0, BETA, 0.0, 0, WIDTH)).output
+    )
 
 
 def exact_value(
-    desk: Desk, policy: Policy, *, share: float = 0.0, epsilon: float = 0.0, by_reference: bool = False
+    decider: Decider, policy: FrozenPolicy, *, share: float = 0.0, epsilon: float = 0.0, by_reference: bool = False
 ) -> float:
     """The expected loss of following a policy that looks at words only, over all structures.
 
@@ -108,7 +110,7 @@ def exact_value(
     """
     total = 0.0
     for obj in OBJECTS:
-        own = shown(desk, obj, policy, by_reference=by_reference)
+        own = shown(decider, obj, policy, by_reference=by_reference)
         for tags in itertools.product(range(LABELS), repeat=len(own)):
             chance = 1.0
             for tag, best in zip(tags, own, strict=True):
@@ -118,12 +120,12 @@ def exact_value(
     return total
 
 
-def exact_deviation(desk: Desk, policy: Policy, target: Policy) -> float:
+def exact_deviation(decider: Decider, policy: FrozenPolicy, target: FrozenPolicy) -> float:
     """The expected loss of a deviation that the target chooses, of policies that look at words only."""
     total = 0.0
     for obj in OBJECTS:
-        own, other = shown(desk, obj, policy), shown(desk, obj, target)
-        rules = shown(desk, obj, policy, by_reference=True)
+        own, other = shown(decider, obj, policy), shown(decider, obj, target)
+        rules = shown(decider, obj, policy, by_reference=True)
         for t in range(len(own)):
             for rest, share in ((rules, BETA), (own, 1 - BETA)):
                 tags = [*own[:t], other[t], *rest[t + 1 :]]

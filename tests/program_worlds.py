@@ -1,11 +1,11 @@
-"""Tagging as a program: the same decisions and features as `lols.worlds.tagging_space`, written as a loop."""
+"""Tagging as a program: the same decisions and features as `lols.datasets.worlds.tagging_space`, written as a loop."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import lols
-from lols.worlds import tagging_data
+from lols.datasets.worlds import tagging_data
 
 LABELS = 4
 DATA = tagging_data(5, labels=LABELS, words=40)

@@ -25,7 +25,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from lols import Example, Examples, Reference, SearchSpace, Sizes, emit, feature, look, mix, uniform
-from lols.examples import Items
+from lols.contract.examples import Items
 
 ACTIONS, WIDTH, LOOKS, ROLES, ACTION_WIDTH = 4, 3, 2, 2, 2
 POOL = [feature(0, k) for k in range(6)]
@@ -115,7 +115,7 @@ def free(x, y, s, out):
 
 def costs(x, y, s, out):
     for a in range(out.size):
-        out[a] = y.togo[s[0] * ACTIONS + a] + y.offset[s[0]]
+        out[a] = y.cost_to_go[s[0] * ACTIONS + a] + y.offset[s[0]]
 
 
 # --- variants ---------------------------------------------------------------------------------------------------------
@@ -203,14 +203,14 @@ def random_example(
     good = legal & (rng.random(legal.shape) < 0.5)
     good[np.arange(nodes), chosen[0]] |= legal.any(axis=1)
 
-    togo, length = np.zeros((nodes, ACTIONS)), np.zeros(nodes, np.int64)
+    cost_to_go, length = np.zeros((nodes, ACTIONS)), np.zeros(nodes, np.int64)
     worth = final.copy()
     for k in range(nodes - 1, -1, -1):
         n = name[k]
         if legal[n].any():
             ways = np.flatnonzero(legal[n])
-            togo[n, ways] = price[n, ways] + worth[following[n, ways]]
-            worth[n] = togo[n, ways].min() if variant.best else togo[n, chosen[0, n]]
+            cost_to_go[n, ways] = price[n, ways] + worth[following[n, ways]]
+            worth[n] = cost_to_go[n, ways].min() if variant.best else cost_to_go[n, chosen[0, n]]
             length[n] = 1 + length[following[n, ways]].max()
 
     picked = [rng.choice(len(POOL), rng.integers(0, WIDTH + 1), replace=False) for _ in range(nodes)]
@@ -238,7 +238,7 @@ def random_example(
             "teach": chosen[0].astype(np.int64),
             "other": chosen[1].astype(np.int64),
             "free": good.ravel().astype(np.int64),
-            "togo": togo.ravel(),
+            "cost_to_go": cost_to_go.ravel(),
             "offset": np.full(nodes, offset) * rng.integers(0, 4, nodes),
         },
         [([ITEM_POOL[k] for k in w], numbers(w.size)) for w in worn],

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.theory.bandit_worlds import BanditWorld
+from lols.reproduction.theory.bandit_worlds import BanditWorld
 
 
 class Twin:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.reproduce.claims import judge_claims
-from lols.reproduce.paper import PAPER, TEACHERS, paper_figure
+from lols.reproduction.claims import judge_claims
+from lols.reproduction.paper import PAPER, TEACHERS, paper_figure
 
 ROWS = [f"{i}/{o}" for i in ("reference", "learned") for o in ("reference", "mixture", "learned")] + ["searn", "auto"]
 TITLES = {
@@ -147,7 +147,7 @@ def made_theory() -> dict[str, Any]:
 
 
 def made_world(seeds: int) -> dict[str, Any]:
-    """What `lols.bandit.outcome.summarise` gives."""
+    """What `lols.bandit.worlds.outcome.summarise` gives."""
     ends = list(range(200, 4001, 200))
     loss = [0.72 - 0.13 * (1 - 1.3 ** (-k)) for k in range(len(ends))]
     return {
@@ -170,7 +170,7 @@ def made_world(seeds: int) -> dict[str, Any]:
 
 
 def made_regret() -> dict[str, Any]:
-    """What `lols.reproduce.bandit_part.regret_curve` gives."""
+    """What `lols.reproduction.bandit_part.regret_curve` gives."""
     rounds = [300, 1000, 3000]
     values = [[2.0 * n**-0.4 * (1 + 0.1 * k) for k in (-1, 0, 1)] for n in rounds]
     slope = {"value": -0.4, "height": 2.0, "low": -0.45, "high": -0.35}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lols.tasks.spans import Automaton, make_labels
+from lols.tasks.tagging.spans import Automaton, make_labels
 
 WITH_AUTOMATON = ("bio", "bilou", "bioes")
 TYPES = ("LOC", "PER", "X-Y")

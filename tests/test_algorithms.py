@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import lols
-from lols.adaptive import Rivalry
-from lols.algorithms import PRESETS, Algorithm, algorithm, explain, schedules, searn_alpha
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError
-from lols.schedules import Constant, Geometric, Linear, schedule
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.training.adaptive import AdaptiveBeta
+from lols.training.algorithms import PRESETS, Algorithm, algorithm, explain, schedules, searn_alpha
+from lols.training.schedules import Constant, Geometric, Linear, schedule
 
 # --- presets ----------------------------------------------------------------------------------------------------------
 
@@ -179,19 +179,19 @@ def test_auto_is_measured_and_not_a_schedule() -> None:
 
 
 def test_auto_follows_whoever_completes_searches_more_cheaply() -> None:
-    level, teacher, learner = Rivalry(), Rivalry(), Rivalry()
+    level, teacher, learner = AdaptiveBeta(), AdaptiveBeta(), AdaptiveBeta()
     level.observe(np.array([[0.0, 2.0, 2.0]]))
     teacher.observe(np.array([[0.0, 0.0, 2.0]]))
     learner.observe(np.array([[0.0, 2.0, 0.0]]))
-    assert (Rivalry().beta, level.beta, teacher.beta, learner.beta) == (0.5, 0.5, 1.0, 0.0)
+    assert (AdaptiveBeta().beta, level.beta, teacher.beta, learner.beta) == (0.5, 0.5, 1.0, 0.0)
 
 
 def test_auto_forgets_what_is_long_past() -> None:
-    rivalry = Rivalry()
-    rivalry.observe(np.tile([0.0, 1.0, 9.0], (300, 1)))
-    before = rivalry.beta
-    rivalry.observe(np.tile([0.0, 9.0, 1.0], (1500, 1)))
-    assert before > 0.95 and rivalry.beta < 0.05
+    adaptive = AdaptiveBeta()
+    adaptive.observe(np.tile([0.0, 1.0, 9.0], (300, 1)))
+    before = adaptive.beta
+    adaptive.observe(np.tile([0.0, 9.0, 1.0], (1500, 1)))
+    assert before > 0.95 and adaptive.beta < 0.05
 
 
 def test_auto_trains_and_reports_its_beta() -> None:

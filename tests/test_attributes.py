@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lols.io.strings import texts_of
-from lols.tasks import attributes
-from lols.tasks.attributes import (
+from lols.tasks.tokens import attributes
+from lols.tasks.tokens.attributes import (
     ATTRIBUTES,
     NOTHING,
     OUTSIDE,

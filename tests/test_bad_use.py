@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import lols
+from lols.datasets.worlds import tagging_space
 from lols.errors import ConfigurationError, SpaceError
-from lols.worlds import tagging_space
 
 (
     FINE,

@@ -12,11 +12,11 @@ import pytest
 import lols
 from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
 from lols.bandit.guard import Guard
-from lols.bandit.layout import layout_data, layout_loss, layout_reference, layout_space
 from lols.bandit.log import Decision
+from lols.bandit.worlds.layout import layout_data, layout_loss, layout_reference, layout_space
+from lols.datasets.worlds import tagging_space
 from lols.engine.compile.layout import Struct
 from lols.errors import ConfigurationError, LolsError
-from lols.worlds import tagging_space
 
 LABELS = 3
 SPACE = tagging_space(labels=LABELS)

@@ -18,8 +18,8 @@ from lols.bandit.exploring import theory_epsilon
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
-from lols.theory import bandit_regret
-from lols.theory.bandit_regret import (
+from lols.reproduction.theory import bandit_regret
+from lols.reproduction.theory.bandit_regret import (
     LEARNERS,
     Lives,
     best_deviations,
@@ -31,8 +31,8 @@ from lols.theory.bandit_regret import (
     run_regret,
     tables_of,
 )
-from lols.theory.bandit_worlds import LADDER, BanditWorld, ladder_world, tree_reference, tree_space
-from lols.theory.small_worlds import IN_REFERENCE
+from lols.reproduction.theory.bandit_worlds import LADDER, BanditWorld, ladder_world, tree_reference, tree_space
+from lols.reproduction.theory.small_worlds import IN_REFERENCE
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 

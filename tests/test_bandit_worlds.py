@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 import lols
 from lols.bandit import StructuredBandit
-from lols.bandit.facts import FACTS, WordTable, form_facts
 from lols.bandit.one import OneByOne
-from lols.bandit.parsing_world import parsing_world
-from lols.bandit.tagging_world import SEEN, Lexicon, distinct, in_passes, tagging_world
-from lols.bandit.world import World
-from lols.bandit.worlds import load_world, made_sentences, read_sentences
+from lols.bandit.worlds.facts import FACTS, WordTable, form_facts
+from lols.bandit.worlds.parsing_world import parsing_world
+from lols.bandit.worlds.registry import load_world, made_sentences, read_sentences
+from lols.bandit.worlds.tagging_world import SEEN, TagLexicon, distinct, in_passes, tagging_world
+from lols.bandit.worlds.world import World
+from lols.datasets.grammar import generate, write_conllu
 from lols.errors import LolsError
-from lols.grammar import generate, write_conllu
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 
@@ -135,7 +135,7 @@ def test_the_parsing_rule_attaches_to_the_right_neighbour() -> None:
 
 
 def test_the_tagging_rule_gives_the_most_frequent_tag_of_other_sentences() -> None:
-    world, lexicon = WORLDS["tagging"], Lexicon.of(TRAIN)
+    world, lexicon = WORLDS["tagging"], TagLexicon.of(TRAIN)
     once = _tags_of_words_seen_once(TRAIN)
     default = min(set(once), key=lambda tag: (-once.count(tag), tag))
     arriving = {tuple(obj["forms"]): obj for obj in world.arrivals(200, 0)}
@@ -166,8 +166,10 @@ def test_chance_is_legal_repeatable_and_worse_than_the_rule(world: World) -> Non
         assert made == world.at_random(obj, 5) and len(made) == len(obj["forms"])
         if world.name == "parsing":
             assert made.count(0) == 1
-            lols.tasks.trees.check_heads(np.array(made) - 1, np.array([0, len(made)]))
-            assert lols.tasks.trees.check_trees(np.array(made) - 1, np.array([0, len(made)])).cycles.tolist() == [-1]
+            lols.tasks.parsing.trees.check_heads(np.array(made) - 1, np.array([0, len(made)]))
+            assert lols.tasks.parsing.trees.check_trees(
+                np.array(made) - 1, np.array([0, len(made)])
+            ).cycles.tolist() == [-1]
     chance = mean(world.loss(obj, world.at_random(obj, k)) for obj in HELD_OUT for k in range(3))
     assert mean(world.loss(obj, by_rule(world, obj)) for obj in HELD_OUT) < chance
 

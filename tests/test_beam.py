@@ -16,12 +16,12 @@ from random_space import ACTIONS, VARIANTS, Variant, all_features, data_sets, ra
 from twin import in_arrays
 
 import lols
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.beam import Beams, beam_search
 from lols.engine.structures import following
 from lols.errors import ConfigurationError, SpaceError
 from lols.learners.learner import hadamard_code
 from lols.specification import Choices, SlowPolicy, SlowSearch
-from lols.worlds import tagging_data, tagging_references, tagging_space
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT") != "1"
 needs_compiler = pytest.mark.skipif(not JIT, reason="compares with compiled code")

@@ -14,7 +14,6 @@ from random_space import VARIANTS, random_data
 from twin import weights_by_feature
 
 import lols
-from lols.algorithms import LOLS
 from lols.certificates import advice
 from lols.certificates.advice import Regrets, advise
 from lols.certificates.choosing import Draw, drawn, some
@@ -22,12 +21,13 @@ from lols.certificates.deviations import collect_deviations
 from lols.certificates.fitting import Fit, fit_policy
 from lols.certificates.intervals import Estimate, estimates
 from lols.certificates.training import Training, training_of
+from lols.contract.examples import Examples
 from lols.engine.drivers.fused import FusedDriver
 from lols.errors import ConfigurationError, LolsError
-from lols.examples import Examples
 from lols.learners.settings import LearnerSettings
+from lols.reproduction.theory.small_worlds import out_reference, world_reference, world_space
 from lols.specification import Choices, SlowPolicy, SlowSearch
-from lols.theory.small_worlds import out_reference, world_reference, world_space
+from lols.training.algorithms import LOLS
 
 # --- the slow twin ----------------------------------------------------------------------------------------------------
 

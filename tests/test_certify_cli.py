@@ -150,7 +150,7 @@ def test_trees_are_judged_as_they_are_taught(folder):
     parser = lols.load(folder / "parser.lols")
     words = [["dog", "sees", "the", "cat"], ["dog", "barks", "cat", "barks"]]
     gold = [[(2, "nsubj"), (0, "root"), (1, "odd"), (2, "obj")], [(2, "nsubj"), (0, "root"), (4, "nsubj"), (0, "root")]]
-    from lols.estimators.parser_input import checked_trees
+    from lols.tasks.parsing.input import checked_trees
 
     examples, notes = parser_examples(parser, parser._corpus(words), *checked_trees(words, gold))
     assert len(examples) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import lols
-from lols.estimators.parser_files import ParserColumns, read_treebank, treebank
+from lols.tasks.parsing.files import ParserColumns, read_treebank, treebank
 
 pytestmark = [
     pytest.mark.data,

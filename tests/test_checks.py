@@ -13,9 +13,9 @@ from random_space import VARIANTS, random_data
 
 import lols
 from lols import Example, Reference, SpaceError
-from lols.checks import Finding, assert_space, check_space
+from lols.contract.checks import Finding, assert_space, check_space
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError
-from lols.worlds import tagging_data, tagging_references, tagging_space
 
 DATA = [
     {"words": [7, 3, 5, 7, 4], "tags": [1, 0, 2, 1, 2]},
@@ -109,7 +109,7 @@ def test_numbers_are_as_wide_as_in_compiled_code():
 
 def test_the_checks_do_not_import_numba():
     code = (
-        "import sys, lols.checks, lols.worlds as w; "
+        "import sys, lols.checks, lols.datasets.worlds as w; "
         "assert not lols.checks.check_space(w.tagging_space(labels=2), [{'words': [1, 2], 'tags': [0, 0]}]); "
         "assert 'numba' not in sys.modules"
     )

@@ -19,12 +19,13 @@ import pytest
 from test_tagger_cli import Ran, mistake, run
 
 import lols
-from lols import CostSensitiveClassifier, trainer
+from lols import CostSensitiveClassifier
 from lols.cli.train_classifier import size_of
-from lols.estimators.classifier_explain import explain_row
-from lols.estimators.classifier_files import TableFiles, open_files, predict_batches
-from lols.estimators.classifier_inspect import FeatureNames
 from lols.io.model_file import read_tensors
+from lols.tasks.tables.explain import explain_row
+from lols.tasks.tables.files import TableFiles, open_files, predict_batches
+from lols.tasks.tables.inspect import FeatureNames
+from lols.training import trainer
 
 CLASSES = ["ask", "no", "yes"]
 COSTS = "ask,no,yes\n0,1,2\n1,0,1\nyes,4,1,0\n"

@@ -16,9 +16,9 @@ from table_kinds import KINDS
 
 import lols
 from lols.errors import LolsError
-from lols.estimators import classifier_files
-from lols.estimators.classifier_files import TableFiles, evaluate_files, open_files, predict_batches
 from lols.io import tables
+from lols.tasks.tables import files as classifier_files
+from lols.tasks.tables.files import TableFiles, evaluate_files, open_files, predict_batches
 
 ROWS = 300
 TABLE, NUMBERS = table(ROWS)

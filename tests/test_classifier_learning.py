@@ -13,10 +13,10 @@ from table_kinds import KINDS
 
 import lols
 from lols import CostSensitiveClassifier
+from lols.contract.hashing import mix
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError, LolsError
-from lols.hashing import mix
-from lols.tasks.tree_of_labels import NOTHING
+from lols.tasks.tables.tree_of_labels import NOTHING
 
 X, Y = numbers(120)
 TABLE, LABELS = table(150)
@@ -146,7 +146,7 @@ def test_two_classes_have_one_number_and_many_rows_go_in_parts(monkeypatch: pyte
     one = made.decision_function(X)
     assert one.shape == (120,) and ((one > 0) == made.predict(X)).all()
     whole = made.predict_costs(X)
-    monkeypatch.setattr("lols.estimators.classifier.TOGETHER", 7)
+    monkeypatch.setattr("lols.tasks.tables.estimator.TOGETHER", 7)
     assert made.predict_costs(X).tobytes() == whole.tobytes()
     empty = pd.DataFrame(X[:0])
     assert made.predict(empty).size == 0 and made.predict_costs(empty).shape == (0, 2)

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 import lols
-from lols import algorithms
 from lols.cli import app, main
+from lols.training import algorithms
 
 
 def run(*arguments: str):

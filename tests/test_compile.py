@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from lols.digest import digest_functions
+from lols.contract.digest import digest_functions
+from lols.contract.examples import Ragged, Scalar, Shared
+from lols.contract.records import record_class
 from lols.engine.compile import ahead, layout, store
 from lols.engine.compile.dual import bind, by_kind, dual, has, needs, row, take
 from lols.engine.compile.kernel import Kernel, kernel
 from lols.engine.compile.layout import Struct, block_of
-from lols.examples import Ragged, Scalar, Shared
-from lols.records import record_class
 
 # --- values behind pointers -------------------------------------------------------------------------------------------
 
@@ -356,7 +356,7 @@ def test_this_version_of_numba_compiles_kernels_in_one_pass() -> None:
 # Trains as plain Python, and predicts compiled: one kernel of middle size.
 PREDICT = """
 import lols
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 
 data = tagging_data(20, labels=3, words=30)
 model = lols.train(tagging_space(labels=3), data, tagging_references()["optimal"], seed=1, compiled=False)

@@ -15,7 +15,7 @@ from lols.engine.compile.kernel import kernel
 from lols.io import csv_bits, csv_scan
 from lols.io.csv_file import Scanned, _Scanner
 from lols.io.csv_head import Head
-from lols.io.csv_quoted import BYTE, Piece
+from lols.io.csv_quoted import BYTE, LinePiece
 
 CELL = st.one_of(
     st.text(st.sampled_from("ab0.é文"), max_size=3),
@@ -32,7 +32,7 @@ def scan(content: bytes, columns: int, separator: str = ",", room: int | None = 
     )
     if room is not None:
         scanner.arenas.append(np.full(csv_scan.need(64) * columns + room, 0xABCD, np.uint64))
-    return scanner(Piece(bytearray(content + bytes(csv_scan.PADDING)), len(content)))
+    return scanner(LinePiece(bytearray(content + bytes(csv_scan.PADDING)), len(content)))
 
 
 def numbered(texts: list[str]) -> tuple[list[int], list[str]]:
@@ -171,4 +171,4 @@ def test_bytes_that_are_no_text_are_found(bad: bytes) -> None:
 def test_what_is_behind_the_end_does_not_matter() -> None:
     scanner = _Scanner(Head("t.csv", ",", 2, None, 0, 1), [0, 1], ["a", "b"])
     memory = bytearray(b'a,b\n"\0,\n\r\xff' * 20)
-    assert scanner(Piece(memory, 4)).batch.to_pylist() == [{"a": "a", "b": "b"}]
+    assert scanner(LinePiece(memory, 4)).batch.to_pylist() == [{"a": "a", "b": "b"}]

@@ -12,7 +12,7 @@ import pytest
 from test_task import DATA, Tagging
 
 import lols
-from lols.blame import place_of
+from lols.contract.user_frames import place_of
 from lols.engine.compile.dual import bind
 from lols.engine.diagnose import diagnose
 from lols.errors import SpaceError

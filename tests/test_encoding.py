@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lols.contract.features import feature
+from lols.contract.hashing import mix
 from lols.errors import LolsError
-from lols.features import feature
-from lols.hashing import mix
 from lols.io.strings import Interner, intern, texts_of
-from lols.tasks.attributes import attribute_text, hash_text
-from lols.tasks.corpus import Corpus, backward, corpus_of
-from lols.tasks.encoding import Encoded, Encoder, Extra, Layout, encode
-from lols.tasks.templates import Template, parse_templates
+from lols.tasks.tokens.attributes import attribute_text, hash_text
+from lols.tasks.tokens.corpus import Corpus, backward, corpus_of
+from lols.tasks.tokens.encoding import Encoded, Encoder, Extra, TemplateLayout, encode
+from lols.tasks.tokens.templates import Template, parse_templates
 
 COLUMNS = ("word", "pos", "cluster")
 PLACES = ["", "[-2]", "[-1]", "[+1]", "[+9]"]
@@ -109,7 +109,7 @@ def tasks(draw: st.DrawFn) -> tuple[list[Sentence], tuple[str, ...], list[str]]:
 def test_every_token_has_the_features_that_its_templates_say(task: Any) -> None:
     sentences, columns, lines = task
     templates = parse_templates(lines, columns)
-    layout, corpus = Layout.of(templates), columns_of(sentences, columns)
+    layout, corpus = TemplateLayout.of(templates), columns_of(sentences, columns)
     encoded = encode(layout, corpus.columns, corpus.offsets)
     history = [t for t in templates if t.tags]
     assert encoded.items.first.tolist() == corpus.offsets.tolist()
@@ -127,7 +127,7 @@ def test_every_token_has_the_features_that_its_templates_say(task: Any) -> None:
 @given(st.data())
 def test_pieces_have_the_features_that_they_have_alone(data: st.DataObject) -> None:
     sentences, columns, lines = data.draw(tasks())
-    layout = Layout.of(parse_templates(lines, columns))
+    layout = TemplateLayout.of(parse_templates(lines, columns))
     encoder, names = Encoder(layout), {name: Interner() for name in columns}
     lasting = 0
     for _ in range(3):
@@ -159,7 +159,7 @@ def test_features_of_the_user_come_on_top(task: Any, data: st.DataObject) -> Non
     first = np.cumsum([0, *map(len, own)]).astype(np.int64)
     flat = [pair for pairs in own for pair in pairs]
     extra = Extra(first, np.array([i for i, _ in flat], np.int64), np.array([v for _, v in flat], np.float32))
-    layout = Layout.of(parse_templates(lines, columns))
+    layout = TemplateLayout.of(parse_templates(lines, columns))
     plain, made = (encode(layout, corpus.columns, corpus.offsets, e) for e in (None, extra))
     for token in range(corpus.tokens):
         assert expanded(made, token) == expanded(plain, token) + Counter(own[token])
@@ -171,7 +171,7 @@ def test_features_of_the_user_come_on_top(task: Any, data: st.DataObject) -> Non
 def test_types_of_one_token_each_are_told_from_those_that_last(task: Any) -> None:
     sentences, columns, lines = task
     corpus = columns_of(sentences, columns)
-    layout = Layout.of(parse_templates(lines, columns))
+    layout = TemplateLayout.of(parse_templates(lines, columns))
     items = encode(layout, corpus.columns, corpus.offsets).items
     if not (layout.views or layout.joint or layout.bias):  # all tokens are of one type, without features
         assert items.ids.size == 0 and set(items.types.tolist()) == {0}
@@ -187,7 +187,7 @@ def test_types_of_one_token_each_are_told_from_those_that_last(task: Any) -> Non
 @pytest.mark.uncompiled
 def test_templates_of_history_only_leave_items_without_features() -> None:
     corpus = corpus_of([["a", "b"], ["c"]])
-    encoded = encode(Layout.of(parse_templates(["tag[-1]"])), corpus.columns, corpus.offsets)
+    encoded = encode(TemplateLayout.of(parse_templates(["tag[-1]"])), corpus.columns, corpus.offsets)
     assert encoded.items.types.size == corpus.tokens * encoded.items.parts
     assert encoded.items.widest() == 0 and encoded.bases.size == 3
     assert [expanded(encoded, k) for k in range(3)] == [Counter()] * 3
@@ -196,7 +196,7 @@ def test_templates_of_history_only_leave_items_without_features() -> None:
 @pytest.mark.uncompiled
 @given(st.lists(st.text(st.sampled_from("abc"), max_size=3), min_size=1, max_size=6))
 def test_a_word_has_the_same_features_wherever_it_stands(words: list[str]) -> None:
-    layout = Layout.of(parse_templates(["word", "lower", "suffix2"]))
+    layout = TemplateLayout.of(parse_templates(["word", "lower", "suffix2"]))
     together, apart = corpus_of([words]), corpus_of([[w] for w in reversed(words)])
     one, other = (encode(layout, c.columns, c.offsets) for c in (together, apart))
     for k in range(len(words)):
@@ -207,7 +207,7 @@ def test_a_word_has_the_same_features_wherever_it_stands(words: list[str]) -> No
 def test_templates_and_places_make_different_features_of_one_word() -> None:
     lines = ["word", "lower", "word.word", "word[-1]", "word[+1]", "word & word[-1]", "word[-1] & word", "prefix1"]
     corpus = corpus_of([["a", "a", "a"]])
-    encoded = encode(Layout.of(parse_templates(lines)), corpus.columns, corpus.offsets)
+    encoded = encode(TemplateLayout.of(parse_templates(lines)), corpus.columns, corpus.offsets)
     assert len(expanded(encoded, 1)) == len(lines)
 
 

@@ -12,7 +12,7 @@ import pytest
 from example_checks import check_length, check_page, run
 from span_twin import spans_of_legal
 
-from lols.checks import check_space
+from lols.contract.checks import check_space
 
 
 def legal(tags: list[str]) -> bool:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 import lols
-from lols.checks import check_space
+from lols.contract.checks import check_space
 
 POCKET = [
     "#########",

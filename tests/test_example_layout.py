@@ -10,7 +10,7 @@ import pytest
 from example_checks import check_length, check_page, read_table, run
 
 import lols
-from lols.checks import check_space
+from lols.contract.checks import check_space
 
 
 def test_the_task_is_short_and_the_page_shows_it():

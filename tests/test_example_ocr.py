@@ -13,8 +13,8 @@ import pytest
 from example_checks import check_length, check_page, run
 
 import lols
-from lols.checks import check_space
-from lols.features import feature_buffer
+from lols.contract.checks import check_space
+from lols.contract.features import feature_buffer
 
 
 def drawn(count: int, seed: int, looks=ocr.strokes):

@@ -12,7 +12,7 @@ import tours
 from example_checks import check_length, check_page, read_table, run
 
 import lols
-from lols.checks import check_space
+from lols.contract.checks import check_space
 
 
 def nearest_neighbour(places: np.ndarray) -> list[int]:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import lols
+from lols.contract.examples import Examples, Items, Ragged, Scalar, Shared
+from lols.datasets.worlds import tagging_space
 from lols.errors import SpaceError
-from lols.examples import Examples, Items, Ragged, Scalar, Shared
-from lols.worlds import tagging_space
 
 
 def space_with(encode: Any, **changes: Any) -> lols.SearchSpace:

@@ -11,12 +11,12 @@ import pytest
 from command_line import error_line, run
 
 from lols import Tagger
+from lols.contract.features import feature_buffer
 from lols.engine.table import features_by_row
 from lols.errors import ConfigurationError, LolsError
-from lols.estimators.explain_html import page
-from lols.estimators.tagger_explain import explain_sentence
-from lols.features import feature_buffer
-from lols.tasks.corpus import corpus_of
+from lols.tasks.tagging.explain import explain_sentence
+from lols.tasks.tokens.corpus import corpus_of
+from lols.tasks.tokens.explain_html import page
 
 PLAIN = (
     [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "bark"], ["the", "cat", "and", "the", "dog", "sleep"]],

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lols
+from lols.contract.examples import Ragged
+from lols.datasets.worlds import tagging_data, tagging_space
 from lols.errors import SpaceError
-from lols.examples import Ragged
-from lols.tasks.attributes import hash_text
-from lols.worlds import tagging_data, tagging_space
+from lols.tasks.tokens.attributes import hash_text
 
 FRAMES = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "arrow": pyarrow.table}
 SPACE = tagging_space(labels=3)

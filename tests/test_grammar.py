@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import lols
-from lols.bandit.worlds import read_sentences
+from lols.bandit.worlds.registry import read_sentences
+from lols.datasets.grammar import Sentence, generate, write_conllu
 from lols.errors import LolsError
-from lols.grammar import Sentence, generate, write_conllu
 
 TRAIN, TEST = 2000, 500
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from program_worlds import DATA, LABELS, TEST, random_program, tagging
 
 import lols
+from lols.datasets.worlds import tagging_references, tagging_space
 from lols.errors import ConfigurationError, ModelFileError
-from lols.imperative.driver import TRICKS
 from lols.io.model_file import read_tensors
-from lols.worlds import tagging_references, tagging_space
+from lols.programs.driver import TRICKS
 
 SPACE = tagging_space(labels=LABELS)
 TEACHERS = tagging_references()

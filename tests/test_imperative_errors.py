@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import lols
 from lols.errors import ConfigurationError, SpaceError
-from lols.imperative.choices import Choices
-from lols.imperative.things import Ids, thing_id
+from lols.programs.choices import ActionChoices
+from lols.programs.feature_ids import Ids, feature_id
 
 OPTIONS: dict[str, Any] = {"passes": 1, "batch_size": 1, "seed": 0, "compiled": False, "shuffle": False}
 DATA = [[0, 1, 2], [1, 1]]
@@ -27,21 +27,19 @@ def train(run: Any, data: Any = DATA, *, labels: Any = None, **options: Any) -> 
 
 
 def test_things_have_the_same_ids_in_every_process():
-    code = (
-        "from lols.imperative.things import thing_id; print([thing_id(t) for t in ('cat', ('w', 'cat', 3, None, 2.5))])"
-    )
+    code = "from lols.programs.feature_ids import feature_id as i; print([i(t) for t in ('cat', ('w', 'cat', 3, None, 2.5))])"
     found = {
         subprocess.run(
             [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True
         ).stdout
         for seed in ("1", "2")
     }
-    assert found == {f"{[thing_id(t) for t in ('cat', ('w', 'cat', 3, None, 2.5))]}\n"}
+    assert found == {f"{[feature_id(t) for t in ('cat', ('w', 'cat', 3, None, 2.5))]}\n"}
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=6))
 def test_a_tuple_of_integers_is_a_feature(values):
-    assert thing_id(tuple(values)) == lols.feature(*values)
+    assert feature_id(tuple(values)) == lols.feature(*values)
 
 
 Things = st.recursive(
@@ -57,7 +55,7 @@ def test_ids_do_not_depend_on_what_was_met_before(things):
     for thing in reversed(things):
         twice[thing]
     for thing in things:
-        assert once[thing] == twice[thing] == thing_id(thing)
+        assert once[thing] == twice[thing] == feature_id(thing)
     assert len({once[t] for t in things}) == len(set(things))
 
 
@@ -71,7 +69,7 @@ def test_features_that_cannot_be_named_are_refused():
 
 @pytest.mark.parametrize("legal", [[2, 0], (0, 2), {0, 2}, range(0, 3, 2), np.array([0, 2]), iter([0, 2])])
 def test_legal_actions_are_any_iterable(legal):
-    choices = Choices(3)
+    choices = ActionChoices(3)
     assert choices.legal(legal) is choices.legal([0, 2])
     assert choices.legal(None).actions == choices.legal(range(3)).actions == [0, 1, 2]
 

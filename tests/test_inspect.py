@@ -11,16 +11,16 @@ from command_line import error_line, run
 
 import lols
 from lols import Tagger
+from lols.contract.features import feature
+from lols.contract.hashing import mix
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.table import features_by_row
-from lols.estimators import feature_names
-from lols.estimators.tagger_inspect import inspect_file, speaking_features
-from lols.features import feature
-from lols.hashing import mix
-from lols.tasks.attributes import NOTHING, OUTSIDE, attribute_text, hash_text
-from lols.tasks.encoding import key
-from lols.tasks.templates import parse_templates
-from lols.trainer import train
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.front import train
+from lols.tasks.tagging.inspect import inspect_file, speaking_features
+from lols.tasks.tokens import feature_names
+from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, attribute_text, hash_text
+from lols.tasks.tokens.encoding import key
+from lols.tasks.tokens.templates import parse_templates
 
 TEMPLATES = [
     "bias", "word", "lower[-1]", "prefix2[+1]", "suffix1..3", "shape", "class", "length", "digits[-1]",
@@ -166,7 +166,9 @@ def test_values_of_other_columns_are_named_where_they_are_known():
 
 def test_large_vocabularies_are_searched_from_both_ends():
     words = [f"w{k}" for k in range(20_000)]
-    task = lols.estimators.tagger.TaggingTask(["A", "B"], templates=["word[-1] & word", "word & word[+1] & tag[-1]"])
+    task = lols.tasks.tagging.estimator.TaggingTask(
+        ["A", "B"], templates=["word[-1] & word", "word & word[+1] & tag[-1]"]
+    )
     pair, triple = parse_templates(task.templates)
 
     def chain(template, *values):

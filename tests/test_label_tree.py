@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 from test_tree_of_labels import leaves, lists_of_labels
 
 from lols import LearnerSettings, feature
-from lols.checks import check_space
+from lols.contract.checks import check_space
+from lols.contract.examples import Examples, Items
+from lols.contract.features import item_buffer
+from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.dual import bind
-from lols.examples import Examples, Items
-from lols.features import item_buffer
-from lols.model import Model
-from lols.space import Reference, SearchSpace
-from lols.tasks.label_tree import make_examples, make_space, references
-from lols.tasks.tree_of_labels import LabelTree, by_frequency, flat, halves, nested
-from lols.trainer import TRICKS, Trainer
+from lols.tasks.tables.space import make_examples, make_space, references
+from lols.tasks.tables.tree_of_labels import LabelTree, by_frequency, flat, halves, nested
+from lols.training.model import Model
+from lols.training.trainer import TRICKS, Trainer
 
 TEACHERS = ["optimal", "suboptimal", "bad"]
 COSTS = ["labels", "matrix", "vectors"]

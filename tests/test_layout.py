@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.bandit.layout import (
+from lols.bandit.worlds.layout import (
     best_layout,
     click_chances,
     layout_data,
@@ -21,7 +21,7 @@ from lols.bandit.layout import (
     layout_space,
     random_layout,
 )
-from lols.bandit.layout_clicks import LEADS, SAME, SHADOW, TOPICS
+from lols.bandit.worlds.layout_clicks import LEADS, SAME, SHADOW, TOPICS
 from lols.errors import ConfigurationError
 
 SPACE, REFERENCE = layout_space(), layout_reference()

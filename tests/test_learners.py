@@ -15,14 +15,14 @@ from random_space import VARIANTS, random_data
 from twin import TwinLearner, lessons_of, weights_by_feature
 
 import lols
+from lols.contract.features import emit, feature
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError
-from lols.features import emit, feature
 from lols.learners.learner import Learner, hadamard_code
 from lols.learners.settings import DEFAULT_RATES, LearnerSettings
 from lols.learners.updates import invariant_step
 from lols.specification import Lesson, votes
-from lols.worlds import tagging_data, tagging_references, tagging_space
 
 ACTIONS = 4
 PAIRS = sorted(DEFAULT_RATES)

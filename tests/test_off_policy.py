@@ -30,25 +30,25 @@ from twin import in_arrays
 
 import lols
 from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
-from lols.bandit.desk import Desk
-from lols.bandit.follow import Follower
-from lols.bandit.layout import layout_data, layout_loss, layout_reference, layout_space
+from lols.bandit.decider import Decider
+from lols.bandit.follow import LogFollower
 from lols.bandit.log import Decision, Loss
 from lols.bandit.off_policy import Evaluated, deviations, evaluate_policy
 from lols.bandit.off_policy_estimates import summarised
 from lols.bandit.off_policy_rounds import stacked
 from lols.bandit.stored import costs_in, target_in
 from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED
+from lols.bandit.worlds.layout import layout_data, layout_loss, layout_reference, layout_space
+from lols.contract.hashing import mix, unit
 from lols.errors import ConfigurationError, LolsError, SpaceError
-from lols.hashing import mix, unit
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from lols.specification import Choices, SlowPolicy, SlowSearch
 
 
 @pytest.fixture(scope="module")
-def desk() -> Desk:
-    return Desk(SPACE, RULES, LABELS)
+def decider() -> Decider:
+    return Decider(SPACE, RULES, LABELS)
 
 
 def assert_sound(found: list[Evaluated], exact: float, *, covered: float = 0.9) -> None:
@@ -94,7 +94,7 @@ def same_as_twin(variant: Variant, seed: int, components: int, thresholds: int, 
             trail.append(int(rng.choice(search.legal(s))))
             s = search.after(s, trail[-1])
         paths.append((states, trail))
-    follower = Follower(variant.space, given_policy, epsilon, compiled=compiled)
+    follower = LogFollower(variant.space, given_policy, epsilon, compiled=compiled)
     made = follower([7, 8, 9], data, [np.array(trail, np.int32) for _, trail in paths])
     lessons, slots = made.lessons, made.lessons.slots
     costs = costs_in(lessons, given_policy, compiled=compiled)
@@ -131,7 +131,7 @@ def test_compiled_it_does_so_too(name: str) -> None:
 
 
 def test_compiled_or_not_the_estimates_are_the_same() -> None:
-    plain = Desk(SPACE, RULES, LABELS, compiled=False)
+    plain = Decider(SPACE, RULES, LABELS, compiled=False)
     for mode, evaluate in ((RANDOMISED, whole), (EXPLORE, one_step)):
         log, objects = logged(plain, MIDDLING, mode, 1, 80)
         one, other = (evaluate(log, GOOD, objects, compiled=compiled) for compiled in (True, False))
@@ -151,12 +151,12 @@ def one_step(log: Any, policy: Any, objects: Any, **options: Any) -> Evaluated:
 
 
 @pytest.mark.slow
-def test_the_value_of_whole_policies(desk: Desk) -> None:
-    behaviour = exact_value(desk, MIDDLING, share=0.6)
-    logs = [logged(desk, MIDDLING, RANDOMISED, seed, 140, share=0.6) for seed in range(200)]
+def test_the_value_of_whole_policies(decider: Decider) -> None:
+    behaviour = exact_value(decider, MIDDLING, share=0.6)
+    logs = [logged(decider, MIDDLING, RANDOMISED, seed, 140, share=0.6) for seed in range(200)]
     for epsilon, some in ((0.0, logs), (0.3, logs[::2])):
         found = [whole(log, GOOD, objects, epsilon=epsilon) for log, objects in some]
-        exact = exact_value(desk, GOOD, epsilon=epsilon)
+        exact = exact_value(decider, GOOD, epsilon=epsilon)
         assert_sound(found, exact)
         assert np.mean([one.logged.low <= behaviour <= one.logged.high for one in found]) > 0.9
         assert np.mean([one.difference.low <= exact - behaviour <= one.difference.high for one in found]) > 0.9
@@ -165,9 +165,9 @@ def test_the_value_of_whole_policies(desk: Desk) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("exploration", ["uniform", "boltzmann"])
-def test_the_value_of_deviations(desk: Desk, exploration: str) -> None:
-    logs = [logged(desk, MIDDLING, EXPLORE, seed, 80, exploration=exploration)[0] for seed in range(200)]
-    assert_sound([deviations(log, GOOD) for log in logs], exact_deviation(desk, MIDDLING, GOOD))
+def test_the_value_of_deviations(decider: Decider, exploration: str) -> None:
+    logs = [logged(decider, MIDDLING, EXPLORE, seed, 80, exploration=exploration)[0] for seed in range(200)]
+    assert_sound([deviations(log, GOOD) for log in logs], exact_deviation(decider, MIDDLING, GOOD))
 
 
 @pytest.mark.slow
@@ -187,11 +187,11 @@ def test_a_bandit_that_learns_while_it_logs() -> None:
 
 
 @pytest.mark.slow
-def test_a_good_regression_takes_noise_away(desk: Desk) -> None:
+def test_a_good_regression_takes_noise_away(decider: Decider) -> None:
     for mode, evaluate in ((RANDOMISED, whole), (EXPLORE, one_step)):
         found = []
         for seed in range(30):
-            log, objects = logged(desk, MIDDLING, mode, seed, 400, noisy=False)
+            log, objects = logged(decider, MIDDLING, mode, seed, 400, noisy=False)
             found.append(evaluate(log, POOR, objects))
         assert spread(found, "dr") < 0.6 * spread(found, "ips")
 
@@ -210,21 +210,21 @@ def test_a_policy_that_is_its_own_target_weighs_1() -> None:
 
 
 @pytest.mark.slow
-def test_rules_and_models_are_targets_too(desk: Desk) -> None:
+def test_rules_and_models_are_targets_too(decider: Decider) -> None:
     found = []
     for seed in range(50):
-        log, objects = logged(desk, MIDDLING, RANDOMISED, seed, 120, share=0.8)
+        log, objects = logged(decider, MIDDLING, RANDOMISED, seed, 120, share=0.8)
         found.append(whole(log, RULES, objects))
-    assert_sound(found, exact_value(desk, GOOD, by_reference=True))
+    assert_sound(found, exact_value(decider, GOOD, by_reference=True))
     data = [{"words": o["words"], "tags": [TRUE[word] for word in o["words"]]} for o in OBJECTS]
     model = lols.train(SPACE, data, lols.Reference(action=lambda x, y, s: y.tags[s[0]]), passes=3)
     assert whole(log, model, objects) == whole(log, model.policy, objects)
-    explored, _ = logged(desk, MIDDLING, EXPLORE, 0, 50)
+    explored, _ = logged(decider, MIDDLING, EXPLORE, 0, 50)
     assert deviations(explored, model) == deviations(explored, model.policy)
 
 
-def test_functions_of_decisions_are_targets_of_deviations(desk: Desk) -> None:
-    log, _ = logged(desk, MIDDLING, EXPLORE, 2, 200)
+def test_functions_of_decisions_are_targets_of_deviations(decider: Decider) -> None:
+    log, _ = logged(decider, MIDDLING, EXPLORE, 2, 200)
 
     def best(decision: Decision) -> int:
         batch, legal, _, _ = stacked([decision])
@@ -258,23 +258,23 @@ def test_actions_with_features_of_their_own() -> None:
 # --- what is said of the overlap --------------------------------------------------------------------------------------
 
 
-def test_what_was_never_tried_is_said(desk: Desk) -> None:
+def test_what_was_never_tried_is_said(decider: Decider) -> None:
     """Plausible are the best tag and the next one: POOR takes the third for odd words, MIDDLING's way for none."""
     for mode, evaluate in ((RANDOMISED, whole), (EXPLORE, one_step)):
-        log, objects = logged(desk, GOOD, mode, 0, 2000, exploration="plausible", share=0.9)
+        log, objects = logged(decider, GOOD, mode, 0, 2000, exploration="plausible", share=0.9)
         assert evaluate(log, MIDDLING, objects).warning is None
         with pytest.raises(LolsError, match="in none of 2000 rounds was shown what this policy would show"):
             evaluate(log, POOR, objects)
     partly = policy_of(lambda word: TRUE[word] if word != 5 else (TRUE[word] + 2) % LABELS)
-    log, objects = logged(desk, GOOD, EXPLORE, 0, 2000, exploration="plausible")
+    log, objects = logged(decider, GOOD, EXPLORE, 0, 2000, exploration="plausible")
     found = deviations(log, partly)
     assert found.warning == found.dr.warning == found.snips.warning and found.logged.warning is None
     assert found.warning is not None and "of what this policy does was never tried" in found.warning
     assert 30 < int(found.warning.split("%")[0].split()[-1]) < 45  # word 5 is met in 3 of 8 deviations
 
 
-def test_poor_overlap_is_said(desk: Desk) -> None:
-    log, objects = logged(desk, GOOD, RANDOMISED, 0, 200, share=0.1)
+def test_poor_overlap_is_said(decider: Decider) -> None:
+    log, objects = logged(decider, GOOD, RANDOMISED, 0, 200, share=0.1)
     found = whole(log, MIDDLING, objects)
     assert found.warning is not None and "poor overlap: 200 rounds say as much as" in found.warning
     assert found.dr.effective < 30
@@ -308,8 +308,8 @@ def test_estimates_against_their_formulas(rounds: list[tuple[float, float, float
 
 
 @pytest.mark.slow
-def test_losses_may_come_late_and_the_log_is_read_twice(desk: Desk, tmp_path: Path) -> None:
-    log, objects = logged(desk, MIDDLING, RANDOMISED, 5, 60)
+def test_losses_may_come_late_and_the_log_is_read_twice(decider: Decider, tmp_path: Path) -> None:
+    log, objects = logged(decider, MIDDLING, RANDOMISED, 5, 60)
     decided = [entry for entry in log.entries if isinstance(entry, Decision)]
     losses = [entry for entry in log.entries if isinstance(entry, Loss)]
     late = Entries([*decided, *reversed(losses)])
@@ -322,9 +322,9 @@ def test_losses_may_come_late_and_the_log_is_read_twice(desk: Desk, tmp_path: Pa
         assert whole(memory, GOOD, objects) == whole(disk, GOOD, objects) == expected
 
 
-def test_rounds_that_say_nothing_are_left_out_and_counted(desk: Desk) -> None:
-    log, objects = logged(desk, MIDDLING, RANDOMISED, 5, 90)
-    other, _ = logged(desk, MIDDLING, EXPLORE, 6, 90)
+def test_rounds_that_say_nothing_are_left_out_and_counted(decider: Decider) -> None:
+    log, objects = logged(decider, MIDDLING, RANDOMISED, 5, 90)
+    other, _ = logged(decider, MIDDLING, EXPLORE, 6, 90)
     entries, none = [], np.zeros(0, np.float32)
     for k in range(90):
         decision, loss = log.entries[2 * k : 2 * k + 2]
@@ -343,9 +343,9 @@ def test_rounds_that_say_nothing_are_left_out_and_counted(desk: Desk) -> None:
     assert found_steps.rounds == 54 and found_steps.left_out == 81 - 54
 
 
-def test_rounds_that_a_policy_has_learned_from_are_passed_over(desk: Desk) -> None:
+def test_rounds_that_a_policy_has_learned_from_are_passed_over(decider: Decider) -> None:
     for mode, evaluate in ((RANDOMISED, whole), (EXPLORE, one_step)):
-        log, objects = logged(desk, MIDDLING, mode, 7, 90)
+        log, objects = logged(decider, MIDDLING, mode, 7, 90)
         rest = Entries(
             [entry._replace(id=entry.id - 30) for entry in log.entries if entry.id >= 30]  # type: ignore[misc]
         )
@@ -358,10 +358,10 @@ def test_rounds_that_a_policy_has_learned_from_are_passed_over(desk: Desk) -> No
 
 
 def test_refusals() -> None:
-    desk = Desk(SPACE, RULES, LABELS, compiled=False)
-    explored, objects = logged(desk, MIDDLING, EXPLORE, 0, 6)
-    drawn, _ = logged(desk, MIDDLING, RANDOMISED, 0, 6)
-    unexplored, _ = logged(desk, MIDDLING, EXPLOIT, 0, 6)
+    decider = Decider(SPACE, RULES, LABELS, compiled=False)
+    explored, objects = logged(decider, MIDDLING, EXPLORE, 0, 6)
+    drawn, _ = logged(decider, MIDDLING, RANDOMISED, 0, 6)
+    unexplored, _ = logged(decider, MIDDLING, EXPLOIT, 0, 6)
 
     def refused(evaluate: Any, log: Any, *arguments: Any, match: str, kind: type = LolsError, **options: Any) -> None:
         with pytest.raises(kind, match=match) as caught:

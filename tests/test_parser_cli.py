@@ -15,9 +15,10 @@ from test_parser import grammar as noisy
 from test_tagger_cli import fine, mistake, run
 
 import lols
-from lols import Parser, trainer
-from lols.estimators import parser_files
+from lols import Parser
 from lols.io.model_file import read_tensors
+from lols.tasks.parsing.space import files as parser_files
+from lols.training import trainer
 
 PASSES = ("--passes", 4, "--json")
 

@@ -10,16 +10,16 @@ import pytest
 from command_line import error_line, run
 
 from lols import Parser
+from lols.contract.features import feature_buffer, item_buffer
+from lols.contract.hashing import mix
 from lols.engine.table import features_by_row
 from lols.errors import ConfigurationError, LolsError
-from lols.estimators.parser_explain import explain_parse
-from lols.estimators.parser_inspect import find_parser_names, inspect_any
-from lols.features import feature_buffer, item_buffer
-from lols.hashing import mix
-from lols.tasks.attributes import attribute_text
-from lols.tasks.corpus import corpus_of
-from lols.tasks.parsing import DISTANCE, FARTHEST, MOST_CHILDREN, PENDING, cell, dynamic_field, on_stack, word_at
-from lols.tasks.treebank import Trees
+from lols.tasks.parsing.explain import explain_parse
+from lols.tasks.parsing.inspect import find_parser_names, inspect_any
+from lols.tasks.parsing.space import DISTANCE, FARTHEST, MOST_CHILDREN, PENDING, cell, dynamic_field, on_stack, word_at
+from lols.tasks.parsing.treebank import Trees
+from lols.tasks.tokens.attributes import attribute_text
+from lols.tasks.tokens.corpus import corpus_of
 
 TEMPLATES = [
     "S0.word", "S1.word", "N0.word", "N1.suffix2", "S0l.word", "S0.upos", "N0.upos", "S0.word & S0.upos",

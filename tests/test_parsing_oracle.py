@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lols.checks import check_space
+from lols.contract.checks import check_space
+from lols.contract.examples import Examples
 from lols.engine.compile.dual import bind, reference_costs, row
 from lols.engine.compile.kernel import Kernel
-from lols.examples import Examples
-from lols.tasks.corpus import corpus_of
-from lols.tasks.parsing import DEPTH, HEAD, LABEL, LEFT, NEXT, PENDING, RIGHT, SHIFT, STACK, cell
-from lols.tasks.parsing_task import LABELLINGS, ROOTS, ParsingTask
-from lols.tasks.treebank import Trees
+from lols.tasks.parsing.space import DEPTH, HEAD, LABEL, LEFT, NEXT, PENDING, RIGHT, SHIFT, STACK, cell
+from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
+from lols.tasks.parsing.treebank import Trees
+from lols.tasks.tokens.corpus import corpus_of
 
 TEACHERS = ["optimal", "suboptimal", "bad"]
 RELATIONS = ["a", "b", "root"]

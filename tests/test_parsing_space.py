@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lols.checks import check_space
+from lols.contract.checks import check_space
+from lols.contract.examples import Examples
+from lols.contract.features import feature_buffer, item_buffer
 from lols.engine.compile.dual import bind
 from lols.errors import ConfigurationError
-from lols.examples import Examples
-from lols.features import feature_buffer, item_buffer
-from lols.tasks.corpus import corpus_of
-from lols.tasks.parsing import LABEL, LEFT, RIGHT, SHIFT
-from lols.tasks.parsing_task import LABELLINGS, ROOTS, ParsingTask
-from lols.tasks.parsing_templates import DYNAMIC
-from lols.tasks.treebank import Trees
-from lols.trainer import TRICKS, Trainer
+from lols.tasks.parsing.space import LABEL, LEFT, RIGHT, SHIFT
+from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
+from lols.tasks.parsing.templates import DYNAMIC
+from lols.tasks.parsing.treebank import Trees
+from lols.tasks.tokens.corpus import corpus_of
+from lols.training.trainer import TRICKS, Trainer
 
 TEACHERS = ["optimal", "suboptimal", "bad"]
 RELATIONS = ["a", "b", "root"]

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lols.contract.examples import Examples
+from lols.contract.features import feature_buffer, item_buffer
 from lols.engine.compile.dual import actions as legal_of
 from lols.engine.compile.dual import bind, features_of
 from lols.engine.compile.dual import cost as cost_of
@@ -21,15 +23,13 @@ from lols.engine.compile.dual import step as step_of
 from lols.engine.compile.kernel import Kernel
 from lols.engine.policy import in_role
 from lols.errors import ConfigurationError
-from lols.examples import Examples
-from lols.features import feature_buffer, item_buffer
-from lols.tasks.attributes import attribute, attribute_text
-from lols.tasks.corpus import corpus_of
-from lols.tasks.parsing import LABEL, LEFT, RIGHT, SHIFT
-from lols.tasks.parsing_defaults import default_parsing_templates
-from lols.tasks.parsing_task import LABELLINGS, ROOTS, ParsingTask
-from lols.tasks.parsing_templates import Place, SearchAtom, parse_parsing_templates
-from lols.tasks.treebank import Trees
+from lols.tasks.parsing.defaults import default_parsing_templates
+from lols.tasks.parsing.space import LABEL, LEFT, RIGHT, SHIFT
+from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
+from lols.tasks.parsing.templates import SearchAtom, TemplatePlace, parse_parsing_templates
+from lols.tasks.parsing.treebank import Trees
+from lols.tasks.tokens.attributes import attribute, attribute_text
+from lols.tasks.tokens.corpus import corpus_of
 
 COLUMNS = ("word", "upos", "lemma")
 RELATIONS = ["a", "b", "root", *(f"r{k}" for k in range(40))]
@@ -86,8 +86,8 @@ def test_what_only_the_search_knows() -> None:
     made = [atoms(line)[0] for line in known]
     assert all(a.attribute is None for a in made) and 0 not in {a.dynamic for a in made}
     assert len({a.dynamic for a in made}) == len(known)
-    assert (made[-1].place, made[-1].other) == (Place(0, 0), Place(1, 0))
-    assert atoms("distance(S1r2,N0[-1])")[0].other == Place(1, 0, 0, -1)
+    assert (made[-1].place, made[-1].other) == (TemplatePlace(0, 0), TemplatePlace(1, 0))
+    assert atoms("distance(S1r2,N0[-1])")[0].other == TemplatePlace(1, 0, 0, -1)
     assert texts("distance( S0 , N0 )") == ["distance(S0,N0)"]
 
 
@@ -95,7 +95,7 @@ def test_what_only_the_search_knows() -> None:
 def test_a_column_shadows_what_has_its_name() -> None:
     columns = ("word", "relation", "lower")
     assert atoms("S0.relation", columns)[0].column == "relation"
-    assert atoms("S0.lower", columns) == (SearchAtom(Place(0, 0), "lower", attribute("word")),)
+    assert atoms("S0.lower", columns) == (SearchAtom(TemplatePlace(0, 0), "lower", attribute("word")),)
     assert atoms("S0.word.lower", columns)[0].column == "word"
 
 

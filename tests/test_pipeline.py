@@ -15,10 +15,11 @@ from test_parser_cli import conllu, flat, rows, weights, with_columns
 from test_tagger_cli import fine, mistake, run
 
 import lols
-from lols import Parser, Pipeline, Tagger, trainer
+from lols import Parser, Pipeline, Tagger
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.estimators import pipeline as module
 from lols.io.model_file import read_tensors, write_tensors
+from lols.tasks.pipeline import estimator as module
+from lols.training import trainer
 
 QUIET: dict[str, Any] = {"progress": False}
 
@@ -325,7 +326,7 @@ def test_an_interrupted_training_leaves_nothing(folder: Path, tmp_path: Path, mo
 
     def until(run: Any, batch: Any) -> None:
         learn(run, batch)
-        done.extend([1] * (run.trainer.space.name == "lols.tasks.parsing" and run.trainer.passes > 1))
+        done.extend([1] * (run.trainer.space.name == "lols.tasks.parsing.space" and run.trainer.passes > 1))
         if len(done) == 3:
             raise KeyboardInterrupt
 

@@ -12,11 +12,11 @@ import pytest
 from random_space import ACTIONS, VARIANTS, random_data
 
 import lols
-from lols import trainer
 from lols.errors import ConfigurationError, LolsError, ModelFileError, SpaceError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.policies import LinearPolicy, Policy, States
-from lols.stream import Stream
+from lols.training import trainer
+from lols.training.stream import Stream
 
 VARIANT = VARIANTS["full"]
 SPACE, TEACHER = VARIANT.space, VARIANT.reference

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from lols.errors import ConfigurationError
 from lols.io import conll
 from lols.io.strings import Texts, intern
-from lols.tasks.projective import crossing, lift, lower
-from lols.tasks.trees import check_trees, read_heads
+from lols.tasks.parsing.projective import crossing, lift, lower
+from lols.tasks.parsing.trees import check_trees, read_heads
 
 LABELS = 3
 Tree = list[int]

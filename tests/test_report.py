@@ -18,9 +18,9 @@ from report_result import made_result, made_table
 
 import lols.plots
 from lols.errors import ConfigurationError, LolsError
-from lols.reproduce.report import LINK, report_page, write_report
-from lols.reproduce.report_charts import KINDS, Chart, Key, Scale, legend
-from lols.reproduce.report_style import STYLE
+from lols.reproduction.report import LINK, report_page, write_report
+from lols.reproduction.report_charts import KINDS, Chart, Key, Scale, legend
+from lols.reproduction.report_style import STYLE
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 

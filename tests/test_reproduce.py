@@ -14,17 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols.errors import LolsError
-from lols.reproduce import data, plan
-from lols.reproduce import run as running
-from lols.reproduce.cells import Run, measure
-from lols.reproduce.certify_part import certify_work, join_certificates
-from lols.reproduce.claims import CLAIMS, Figure, Figures, judge_claims
-from lols.reproduce.data import generated
-from lols.reproduce.paper import PAPER, STRATEGIES, TEACHERS, paper_figure
-from lols.reproduce.plan import COIN, ROWS, TABLES, Cell, beta_row, cells_of, options_of
-from lols.reproduce.run import reproduce
-from lols.reproduce.runner import Work, run_items
-from lols.reproduce.tables import make_table
+from lols.reproduction import data, plan
+from lols.reproduction import run as running
+from lols.reproduction.cells import Run, measure
+from lols.reproduction.certify_part import certify_work, join_certificates
+from lols.reproduction.claims import CLAIMS, Figure, Figures, judge_claims
+from lols.reproduction.data import generated
+from lols.reproduction.paper import PAPER, STRATEGIES, TEACHERS, paper_figure
+from lols.reproduction.plan import COIN, ROWS, TABLES, Cell, beta_row, cells_of, options_of
+from lols.reproduction.run import reproduce
+from lols.reproduction.runner import Work, run_items
+from lols.reproduction.tables import make_table
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 
@@ -246,7 +246,8 @@ def test_means_and_errors_over_seeds():
 
 
 def test_cells_are_what_training_by_hand_gives(tiny, tmp_path):
-    from lols import CostSensitiveClassifier, Parser, Tagger, grammar
+    from lols import CostSensitiveClassifier, Parser, Tagger
+    from lols.datasets import grammar
     from lols.io.costs import read_cost_matrix, read_label_map
 
     places = {place.table: place for place in generated(TINY, tmp_path, quick=True)}
@@ -290,7 +291,7 @@ def test_results_are_kept_and_taken_up_again(tiny, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return measure(cell, place)
 
-    monkeypatch.setattr("lols.reproduce.runner.measure", counted)
+    monkeypatch.setattr("lols.reproduction.runner.measure", counted)
     options = {"quick": True, "seeds": 1, "jobs": 1, "rows": FEW, "file": file}
     with pytest.raises(KeyboardInterrupt):
         reproduce("table3", **options)

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lols import intrusion
+from lols.datasets import intrusion
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
-from lols.reproduce import sources
-from lols.reproduce.data import FILES
-from lols.reproduce.sources import SOURCES, Source, cache_folder, download, find
+from lols.reproduction import sources
+from lols.reproduction.data import FILES
+from lols.reproduction.sources import SOURCES, Source, cache_folder, download, find
 
 CONTENT = b"one,normal.\ntwo,smurf.\n"
 

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 import lols
-from lols import trainer
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors
-from lols.theory.small_worlds import WORLDS, world_reference, world_space
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.reproduction.theory.small_worlds import WORLDS, world_reference, world_space
+from lols.training import trainer
 
 SPACE = tagging_space(labels=4)
 TEACHER = tagging_references()["optimal"]
@@ -37,7 +37,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 PROGRAM = """
 import json, sys
 import lols
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 
 options, checkpoint, model = json.loads(sys.argv[1]), sys.argv[2], sys.argv[3]
 lols.train(
@@ -234,7 +234,7 @@ def test_a_truncated_checkpoint_is_refused(half_done: Path) -> None:
         assert half_done.read_bytes() == whole[:size]
 
 
-@pytest.mark.parametrize("part", ["pass", "offset", "rivalry", "identity"])
+@pytest.mark.parametrize("part", ["pass", "offset", "adaptive", "identity"])
 def test_a_checkpoint_without_a_part_is_refused(half_done: Path, part: str) -> None:
     from lols.io.model_file import write_tensors
 

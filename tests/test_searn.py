@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import lols
-from lols.algorithms import algorithm
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.io.model_file import read_tensors
 from lols.io.sparse import unpack
 from lols.learners.learner import Learner
-from lols.mixture import PolicyMixture
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.training.algorithms import algorithm
+from lols.training.mixture import PolicyMixture
 
 SPACE = tagging_space(labels=4)
 TEACHER = tagging_references()["optimal"]

@@ -12,12 +12,12 @@ from tagger_data import columns, conllu, sentences, spans
 
 import lols.engine.memory
 import lols.engine.policy
-import lols.estimators.tagger_session
-import lols.tasks.encoding
+import lols.tasks.tagging.session
+import lols.tasks.tokens.encoding
 from lols import Tagger
-from lols.estimators.tagger_files import FileColumns, tag_pieces
 from lols.io.strings import texts_of
-from lols.tasks.corpus import corpus_of, offsets_of
+from lols.tasks.tagging.files import FileColumns, tag_pieces
+from lols.tasks.tokens.corpus import corpus_of, offsets_of
 
 OPTIONS: dict[str, dict[str, Any]] = {
     "tags": {},
@@ -54,7 +54,7 @@ def test_a_session_predicts_what_the_tagger_does(
 ) -> None:
     tagger = Tagger(passes=2, progress=False, **OPTIONS[name]).fit(*sentences(40, noise=0.2))
     alone = [tagger.predict_columns(corpus_of(piece)).tolist() for piece in pieces()]
-    monkeypatch.setattr(lols.estimators.tagger_session, "MOST_STRINGS", most)
+    monkeypatch.setattr(lols.tasks.tagging.session, "MOST_STRINGS", most)
     monkeypatch.setattr(lols.engine.memory, "TYPES_MOST", places)
     assert session_predicts(tagger, pieces()) == alone
 
@@ -88,7 +88,7 @@ def test_strings_that_came_before_cost_nothing(monkeypatch: pytest.MonkeyPatch) 
     tagger = Tagger(passes=1, progress=False, templates=["word", "suffix2[-1]"]).fit(*sentences(20))
     tagger.model_.compiled = False
     calls, lookup = Counter[str](), lols.engine.policy.lookup
-    values = lols.tasks.encoding.attribute_values
+    values = lols.tasks.tokens.encoding.attribute_values
 
     def counted_lookup(table: Any, identity: int) -> int:
         calls["lookups"] += 1
@@ -99,7 +99,7 @@ def test_strings_that_came_before_cost_nothing(monkeypatch: pytest.MonkeyPatch) 
         return values(texts, wanted)
 
     monkeypatch.setattr(lols.engine.policy, "lookup", counted_lookup)
-    monkeypatch.setattr(lols.tasks.encoding, "attribute_values", counted_values)
+    monkeypatch.setattr(lols.tasks.tokens.encoding, "attribute_values", counted_values)
     piece = [["the", "dog", "barks"], ["a", "dog"]]
     session_predicts(tagger, [piece])
     assert calls == {"strings": 4, "lookups": 7}  # "a", before "dog", has no suffix of two

@@ -16,13 +16,13 @@ from scipy import stats
 import lols
 from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
 from lols.bandit.entries import Decision
-from lols.bandit.layout_world import layout_world
-from lols.bandit.outcome import Outcome, interval, summarise, windows
-from lols.bandit.simulate import Place, simulate, simulate_seeds
-from lols.bandit.world import World
+from lols.bandit.worlds.layout_world import layout_world
+from lols.bandit.worlds.outcome import Outcome, interval, summarise, windows
+from lols.bandit.worlds.simulate import WorldPlace, simulate, simulate_seeds
+from lols.bandit.worlds.world import World
+from lols.contract.hashing import mix, unit
+from lols.datasets.worlds import tagging_space
 from lols.errors import ConfigurationError
-from lols.hashing import mix, unit
-from lols.worlds import tagging_space
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 
@@ -185,12 +185,12 @@ def test_a_gap_that_is_none_cannot_be_closed() -> None:
 @pytest.fixture
 def small_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few held-out pages, so that a run takes no time."""
-    monkeypatch.setattr(Place, "_whole_world", lambda self: layout_world(clicks=self.clicks, held_out=20))
+    monkeypatch.setattr(WorldPlace, "_whole_world", lambda self: layout_world(clicks=self.clicks, held_out=20))
 
 
 def test_seeds_in_processes_are_those_in_a_row() -> None:
     told: list[tuple[int, float]] = []
-    place = Place("layout", held_out=10)
+    place = WorldPlace("layout", held_out=10)
     simulate_all = partial(simulate_seeds, place, {"epsilon": 0.5}, 40, [4, 5], full_information=False)
     one, two = simulate_all(jobs=1), simulate_all(jobs=2, watch=lambda done, loss: told.append((done, loss)))
     assert json.dumps(summarise(one)) == json.dumps(summarise(two))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lols.checks import check_space
-from lols.theory.small_space_runs import layered_reference, layered_space, start_example, train_lols
-from lols.theory.small_spaces import random_space
+from lols.contract.checks import check_space
+from lols.reproduction.theory.small_space_runs import layered_reference, layered_space, start_example, train_lols
+from lols.reproduction.theory.small_spaces import random_space
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 import lols
-from lols.theory.small_worlds import (
+from lols.reproduction.theory.small_worlds import (
     BLIND,
     IN_REFERENCE,
     REPRESENTATION,
     ROLL_INS,
     ROLL_OUTS,
     WORLDS,
-    World,
+    SmallWorld,
     learned_policy,
     out_reference,
     table_1,
@@ -93,7 +93,7 @@ WORST = {
 @pytest.mark.parametrize("roll_in", ROLL_INS)
 @pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
 def test_the_worst_policy_without_regret_has_this_loss_and_elsewhere_none(
-    world: World, roll_in: str, roll_out: str
+    world: SmallWorld, roll_in: str, roll_out: str
 ) -> None:
     assert world.worst_loss(roll_in, roll_out) == WORST[world.name].get((roll_in, roll_out), 0)
 
@@ -153,7 +153,7 @@ def test_table_1_comes_out_as_printed() -> None:
 # --- the engine on the same worlds ------------------------------------------------------------------------------------
 
 
-def trained(world: World, learner: Any, seeds: Iterable[int] = SEEDS, **options: Any) -> list[lols.Model]:
+def trained(world: SmallWorld, learner: Any, seeds: Iterable[int] = SEEDS, **options: Any) -> list[lols.Model]:
     options = {"ties": "random", "passes": 50, "batch_size": 1} | options
     return [lols.train(SPACE, [world], REFERENCE, learner=learner, seed=seed, **options) for seed in seeds]
 
@@ -172,7 +172,7 @@ ENDS_WITH = {
 @pytest.mark.parametrize("roll_in", ROLL_INS)
 @pytest.mark.parametrize("world", [IN_REFERENCE, REPRESENTATION, OUT_REFERENCE], ids=lambda world: world.name)
 def test_the_engine_ends_without_regret_and_with_this_loss(
-    world: World, roll_in: str, roll_out: str, learner: Any
+    world: SmallWorld, roll_in: str, roll_out: str, learner: Any
 ) -> None:
 
     expected = ENDS_WITH[world.name].get((roll_in, roll_out), 0)

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols.errors import ConfigurationError
-from lols.theory import snakes
-from lols.theory.small_space_runs import train_lols
-from lols.theory.small_spaces import depth_space
-from lols.theory.snakes import (
+from lols.reproduction.theory import snakes
+from lols.reproduction.theory.small_space_runs import train_lols
+from lols.reproduction.theory.small_spaces import depth_space
+from lols.reproduction.theory.snakes import (
     LONGEST,
     STORED,
     all_snakes,

@@ -9,21 +9,21 @@ from hypothesis import strategies as st
 from span_twin import WITH_AUTOMATON, labels_of, legal_sequences, spans_of_legal
 
 import lols
-from lols.checks import check_space
+from lols.contract.checks import check_space
 from lols.engine.compile.kernel import kernel
-from lols.tasks.span_oracle import completions, span_step, span_step_cost
-from lols.tasks.spans import Automaton, automaton, convert, span_marks
+from lols.tasks.tagging.span_oracle import completions, span_step, span_step_cost
+from lols.tasks.tagging.spans import Automaton, automaton, convert, span_marks
 
 
 def check_completions(machine: Automaton, labels: list[str], gold: tuple[int, ...], loss: str) -> int:
-    """Walk through all legal sequences: what was paid plus `togo` is the least true loss of all that may still come.
+    """Walk through all legal sequences: paid plus `cost_to_go` is the least true loss of all that may come.
 
     Gives the number of legal sequences.
     """
     numbers, n, states = np.array(gold, np.int64), len(gold), len(machine.next)
     offsets = np.array([0, n])
-    togo = completions(numbers, offsets, machine, loss)
-    assert togo.shape == (n + 1, states + 1) and togo.dtype == np.float32
+    cost_to_go = completions(numbers, offsets, machine, loss)
+    assert cost_to_go.shape == (n + 1, states + 1) and cost_to_go.dtype == np.float32
     begins, ends = span_marks(numbers, offsets, machine)
     gold_spans = spans_of_legal([labels[a] for a in gold])
     seen = 0
@@ -50,7 +50,7 @@ def check_completions(machine: Automaton, labels: list[str], gold: tuple[int, ..
                     cost = span_step_cost(begins, ends, i, q, matching, a, machine.opens, machine.closes, machine.types)
                 assert cost >= 0 and (after > 0 or not bit)
                 best = min(best, walk((*prefix, a), after, bit, paid + cost))
-        assert paid + togo[i, states if matching else q] == best, (gold, prefix)
+        assert paid + cost_to_go[i, states if matching else q] == best, (gold, prefix)
         return best
 
     assert walk((), 0, 0, 0.0) == 0.0
@@ -94,14 +94,14 @@ def test_a_corpus_is_its_sentences(data: st.DataObject, scheme: str, loss: str) 
     sentences = data.draw(st.lists(st.lists(st.sampled_from(range(len(labels))), max_size=6), min_size=1, max_size=4))
     numbers = np.array([a for sentence in sentences for a in sentence], np.int64)
     offsets = np.cumsum([0, *map(len, sentences)])
-    togo = completions(numbers, offsets, machine, loss)
-    assert len(togo) == len(numbers) + len(sentences)
+    cost_to_go = completions(numbers, offsets, machine, loss)
+    assert len(cost_to_go) == len(numbers) + len(sentences)
     for k, sentence in enumerate(sentences):
         alone = np.array(sentence, np.int64)
         if loss == "spans":
             mended = convert([labels[a] for a in sentence], scheme, scheme)
             alone = np.array([labels.index(label) for label in mended], np.int64)
-        rows = togo[offsets[k] + k : offsets[k + 1] + k + 1]
+        rows = cost_to_go[offsets[k] + k : offsets[k + 1] + k + 1]
         assert np.array_equal(rows, completions(alone, np.array([0, len(alone)]), machine, loss))
 
 
@@ -147,14 +147,14 @@ def _span_space(machine: Automaton) -> tuple[lols.SearchSpace, lols.Reference]:
                 after, bit = span_step(y.begins, y.ends, i, q, matching, a, x.next, x.opens, x.types)
                 column = states if bit else after
                 cost = span_step_cost(y.begins, y.ends, i, q, matching, a, x.opens, x.closes, x.types)
-                out[a] = cost + y.togo[(i + 1) * (states + 1) + column]
+                out[a] = cost + y.cost_to_go[(i + 1) * (states + 1) + column]
 
     def encode(pair):
         words, gold = pair
         numbers, offsets = np.array(gold, np.int64), np.array([0, len(gold)])
         begins, ends = span_marks(numbers, offsets, machine)
-        togo = np.nan_to_num(completions(numbers, offsets, machine, "spans"), posinf=1e6).ravel()
-        return lols.Example({"words": words}, {"begins": begins, "ends": ends, "togo": togo})
+        cost_to_go = np.nan_to_num(completions(numbers, offsets, machine, "spans"), posinf=1e6).ravel()
+        return lols.Example({"words": words}, {"begins": begins, "ends": ends, "cost_to_go": cost_to_go})
 
     space = lols.SearchSpace(
         start=lambda x, s: None,

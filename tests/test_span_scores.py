@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
-from lols.tasks.span_scores import SpanCounts, SpanScores, f1_loss, span_scores
-from lols.tasks.spans import convert, make_labels
+from lols.tasks.tagging.span_scores import SpanCounts, SpanScores, f1_loss, span_scores
+from lols.tasks.tagging.spans import convert, make_labels
 
 SCHEMES = ("bio", "iob1", "bilou", "bioes")
 TYPES = ["B-LOC", "B-PER", "B-X-Y"]

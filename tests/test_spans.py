@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from span_twin import WITH_AUTOMATON, labels_of, legal_sequences, spans_of_legal
 
 from lols.errors import ConfigurationError
-from lols.tasks.span_oracle import completions
-from lols.tasks.spans import (
+from lols.tasks.tagging.span_oracle import completions
+from lols.tasks.tagging.spans import (
     automaton,
     convert,
     convert_columns,
@@ -180,8 +180,8 @@ def test_no_dead_ends(scheme: str | None) -> None:
 def test_unconstrained() -> None:
     machine = automaton(None, ["NN", "VB", "IN"])
     assert machine.next.tolist() == [[0, 0, 0]] and machine.can_end.tolist() == [True]
-    togo = completions(np.array([0, 2, 1]), np.array([0, 1, 3]), machine, "hamming")
-    assert togo.tolist() == [[0.0, np.inf]] * 5
+    cost_to_go = completions(np.array([0, 2, 1]), np.array([0, 1, 3]), machine, "hamming")
+    assert cost_to_go.tolist() == [[0.0, np.inf]] * 5
 
 
 # --- conversions ------------------------------------------------------------------------------------------------------

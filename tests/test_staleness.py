@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from lols.digest import digest_functions
+from lols.contract.digest import digest_functions
 
 # --- a task in files, run by other processes --------------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ def test_a_compiled_helper_counts_as_the_function_it_was_made_from() -> None:
 
 
 def test_a_digest_does_not_depend_on_the_process() -> None:
-    program = "from lols.digest import digest_functions\nA = (1, 2.5)\ndef g(s): return A[0]\n"
+    program = "from lols.contract.digest import digest_functions\nA = (1, 2.5)\ndef g(s): return A[0]\n"
     program += "def f(s): return g(s) if s[0] in (1, 2) else 0\nprint(digest_functions({'f': f}))"
     outputs = {
         subprocess.run(

@@ -14,10 +14,10 @@ from tagger_data import TAGS, sentences, spans, weights
 
 import lols
 from lols import Tagger
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError, LolsError
-from lols.stream import Stream
-from lols.trainer import Trainer
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.training.stream import Stream
+from lols.training.trainer import Trainer
 
 CLASSES = sorted(set(TAGS.values()))
 WORDS, GOLD = sentences(35, noise=0.2)

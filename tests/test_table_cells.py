@@ -18,8 +18,8 @@ from table_kinds import KINDS, is_text, number
 
 from lols import CostSensitiveClassifier
 from lols.errors import LolsError
-from lols.estimators.classifier_input import table_of
-from lols.tasks.table_cells import MISSING, Cells, NoNumber, as_texts, cells_of_array, cells_of_batch, numbers_of
+from lols.tasks.tables.cells import MISSING, Cells, NoNumber, as_texts, cells_of_array, cells_of_batch, numbers_of
+from lols.tasks.tables.input import table_of
 
 NUMBERS = st.one_of(st.none(), st.integers(-9, 9), st.floats(-1e6, 1e6, width=32), st.just(math.inf))
 TEXTS = st.one_of(st.none(), st.sampled_from(["a", "b", "NA", "", "7", "grün"]))

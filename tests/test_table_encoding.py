@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_table_scan import scanned, untyped
 
+from lols.contract.hashing import mix
 from lols.errors import ConfigurationError, LolsError
-from lols.hashing import mix
-from lols.tasks.sparse_encoding import SparseEncoder
-from lols.tasks.table_cells import MISSING, Cells, NoNumber
-from lols.tasks.table_encoding import ColumnCode, Rows, TableEncoder, items_of, joined
+from lols.tasks.tables.cells import MISSING, Cells, NoNumber
+from lols.tasks.tables.encoding import ColumnCode, Rows, TableEncoder, items_of, joined
+from lols.tasks.tables.sparse_encoding import SparseEncoder
 
 Column = list[Any]  # texts, numbers, or None
 Made = tuple[list[int], list[tuple[int, float]]]

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lols.tasks import table_scan
-from lols.tasks.table_cells import MISSING, Cells, NoNumber, numbers_of
-from lols.tasks.table_scan import CATEGORIES, FEW, POINTS, ColumnScan, quantiles
+from lols.tasks.tables import scan as table_scan
+from lols.tasks.tables.cells import MISSING, Cells, NoNumber, numbers_of
+from lols.tasks.tables.scan import CATEGORIES, FEW, POINTS, ColumnScan, quantiles
 
 
 def untyped(texts: Sequence[str]) -> Cells:

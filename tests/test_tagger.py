@@ -15,7 +15,7 @@ from tagger_data import TAGS, sentences, spans, weights
 import lols
 from lols import Tagger
 from lols.errors import ConfigurationError, LolsError
-from lols.tasks.spans import convert, legal
+from lols.tasks.tagging.spans import convert, legal
 
 QUIET: dict[str, Any] = {"passes": 2, "progress": False}
 WORDS, GOLD = sentences(30)
@@ -441,7 +441,7 @@ def test_clusters_tell_of_words_never_seen(tmp_path: Path) -> None:
 
 
 def test_a_file_of_clusters(tmp_path: Path) -> None:
-    from lols.estimators.tagger_clusters import read_clusters
+    from lols.tasks.tagging.clusters import read_clusters
 
     path = tmp_path / "paths"
     path.write_bytes(b"0010\tdog\t12\r\ncat\tpet\n\n")

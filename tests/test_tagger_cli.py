@@ -19,10 +19,10 @@ import pytest
 from tagger_data import columns, conllu, sentences, spans, weights
 
 import lols
-from lols import trainer
 from lols.cli import main
-from lols.estimators import tagger_files
 from lols.io.model_file import read_tensors, write_tensors
+from lols.tasks.tagging.space import files as tagger_files
+from lols.training import trainer
 
 WORDS, GOLD = sentences(40)
 UNSEEN, UNSEEN_GOLD = sentences(15, seed=1)
@@ -417,7 +417,7 @@ def test_resuming_with_other_options_is_a_mistake(folder: Path, tmp_path: Path, 
 
 PROGRAM = """
 import sys
-from lols import trainer
+from lols.training import trainer
 trainer.Trainer.fit.__kwdefaults__["checkpoint_every"] = 0.0
 from lols.cli import main
 main()

@@ -16,9 +16,9 @@ from tagger_data import sentences, spans, weights
 import lols
 from lols import Tagger
 from lols.errors import ModelFileError
-from lols.estimators.tagger_files import FileColumns
 from lols.io.model_file import read_tensors, write_tensors
-from lols.tasks.spans import convert
+from lols.tasks.tagging.files import FileColumns
+from lols.tasks.tagging.spans import convert
 
 WORDS, GOLD = sentences(25)
 UNSEEN, UNSEEN_GOLD = sentences(25, seed=1)
@@ -156,7 +156,7 @@ def test_an_edited_byte_anywhere_is_found(saved: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_of_another_kind_is_told_apart(tmp_path: Path, saved: Path) -> None:
-    from lols.worlds import tagging_data, tagging_references, tagging_space
+    from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 
     model = lols.train(tagging_space(labels=3), tagging_data(5, labels=3), tagging_references()["optimal"], passes=1)
     model.save(tmp_path / "own.lols")

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from span_twin import legal_sequences, spans_of_legal
 
 from lols import Tagger
-from lols.checks import check_space
+from lols.contract.checks import check_space
+from lols.contract.examples import Examples
 from lols.engine.compile.dual import bind
 from lols.errors import ConfigurationError, LolsError
-from lols.examples import Examples
-from lols.tasks.corpus import corpus_of
-from lols.tasks.spans import automaton, legal, make_labels
-from lols.tasks.tagging_task import TaggingTask
-from lols.trainer import TRICKS, Trainer
+from lols.tasks.tagging.spans import automaton, legal, make_labels
+from lols.tasks.tagging.task import TaggingTask
+from lols.tasks.tokens.corpus import corpus_of
+from lols.training.trainer import TRICKS, Trainer
 
 TEACHERS = ["optimal", "suboptimal", "bad"]
 DIRECTIONS = ["forward", "backward"]

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import lols
-from lols.digest import digest_functions
+from lols.contract.digest import digest_functions
+from lols.contract.task import as_space, as_teacher
+from lols.datasets.worlds import tagging_data, tagging_space
 from lols.errors import ConfigurationError, SpaceError
-from lols.task import as_space, as_teacher
-from lols.worlds import tagging_data, tagging_space
 
 
 class Tagging(lols.Task):

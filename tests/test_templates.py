@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols.errors import ConfigurationError
-from lols.tasks.attributes import attribute
-from lols.tasks.encoding import Layout
-from lols.tasks.tagging_task import default_templates
-from lols.tasks.templates import Atom, parse_templates
+from lols.tasks.tagging.task import default_templates
+from lols.tasks.tokens.attributes import attribute
+from lols.tasks.tokens.encoding import TemplateLayout
+from lols.tasks.tokens.templates import Atom, parse_templates
 
 COLUMNS = ("word", "pos", "cluster")
 
@@ -66,7 +66,7 @@ def test_tags_are_kept_apart_nearest_first(line: str, tags: tuple[int, ...], cou
 def test_bias_looks_at_nothing() -> None:
     (made,) = parse_templates(["bias"])
     assert made.tags == () and [a.attribute for a in made.atoms] == [None]
-    assert Layout.of([made]).bias
+    assert TemplateLayout.of([made]).bias
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def test_no_templates_at_all_is_a_mistake(lines: str | list[str]) -> None:
 def test_templates_are_sorted_by_what_they_look_at() -> None:
     lines = ["bias", "word", "suffix2", "suffix1 & shape", "word[-1]", "pos", "pos & word", "word[-1] & word"]
     lines += ["tag[-1]", "tag[-3] & word[+1]", "bias & tag[-1]", "bias & pos"]
-    layout = Layout.of(parse_templates(lines, COLUMNS))
+    layout = TemplateLayout.of(parse_templates(lines, COLUMNS))
     views = {place: [t.text for t in made] for place, made in layout.views.items()}
     assert views == {
         (0, "word"): ["word", "suffix2", "suffix1 & shape"],

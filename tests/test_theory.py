@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from rich.console import Console
 from theorem3_twin import SpaceTwin
 
-from lols import plots_theory
 from lols.errors import ConfigurationError
-from lols.reproduce import theory
-from lols.theory.bandit_regret import left_side, right_side
-from lols.theory.bandit_worlds import BanditWorld
-from lols.theory.gap import space_gaps, space_stay, world_gap, world_stay
-from lols.theory.small_space_runs import train_lols
-from lols.theory.small_spaces import SmallSpace, best_actions, depth_space, of_bandit_world, random_space
-from lols.theory.small_worlds import BLIND, WORLDS, out_reference
-from lols.theory.theorem3 import run_lols, sides, staying
+from lols.reproduction import plots_theory
+from lols.reproduction import theory_part as theory
+from lols.reproduction.theory.bandit_regret import left_side, right_side
+from lols.reproduction.theory.bandit_worlds import BanditWorld
+from lols.reproduction.theory.gap import space_gaps, space_stay, world_gap, world_stay
+from lols.reproduction.theory.small_space_runs import train_lols
+from lols.reproduction.theory.small_spaces import SmallSpace, best_actions, depth_space, of_bandit_world, random_space
+from lols.reproduction.theory.small_worlds import BLIND, WORLDS, out_reference
+from lols.reproduction.theory.theorem3 import run_lols, sides, staying
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 
@@ -193,7 +193,7 @@ def test_the_leader_is_the_policy_of_least_costs_so_far(seed: int, steps: int, l
 
 
 def test_sampled_costs_have_the_expected_ones_as_their_mean() -> None:
-    from lols.theory.theorem3 import _Class, _one_example
+    from lols.reproduction.theory.theorem3 import _Class, _one_example
 
     space, beta, rng = made_space(7, 3, 2, 1.0, True), 0.3, np.random.default_rng(0)
     exact, rules = space.exact(space.policies), space.exact(space.reference[np.newaxis])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols.errors import ConfigurationError
-from lols.tasks.tree_of_labels import NOTHING, LabelTree, by_frequency, by_similarity, flat, halves, nested
+from lols.tasks.tables.tree_of_labels import NOTHING, LabelTree, by_frequency, by_similarity, flat, halves, nested
 
 pytestmark = pytest.mark.uncompiled
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from lols.errors import ConfigurationError
 from lols.io import conll
 from lols.io.strings import Texts, intern
-from lols.tasks.tree_scores import CONTENT_RELATIONS, RelationCounts, TreeScores, tree_scores
-from lols.tasks.trees import check_trees, read_heads
+from lols.tasks.parsing.scores import CONTENT_RELATIONS, RelationCounts, TreeScores, tree_scores
+from lols.tasks.parsing.trees import check_trees, read_heads
 
 # content and function words, with and without subtypes, and names that the scorer does not know
 NAMES = ["root", "nsubj", "nsubj:pass", "obl:tmod:x", "obl", "case", "det", "det:poss", "punct", "cc", "odd", "odd:ly"]

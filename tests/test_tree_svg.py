@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols import Parser
-from lols.estimators.parser_explain import explain_parse
-from lols.estimators.tree_svg import _width, parse_page, tree_svg
+from lols.tasks.parsing.explain import explain_parse
+from lols.tasks.parsing.tree_svg import _width, parse_page, tree_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 STRANGE = ["<b>&amp;", "A&B", '"quoted"', "日本語", "café", "--></style>"]

@@ -14,12 +14,12 @@ from test_parser import GOLD, WORDS, parser
 
 from lols import Parser
 from lols.errors import ConfigurationError, LolsError
-from lols.estimators.parser_input import checked_trees, punctuation
 from lols.io import conll
-from lols.tasks.corpus import corpus_of
-from lols.tasks.projective import crossing
-from lols.tasks.treebank import Relations, Trees, prepare
-from lols.tasks.trees import check_trees, single_root
+from lols.tasks.parsing.input import checked_trees, punctuation
+from lols.tasks.parsing.projective import crossing
+from lols.tasks.parsing.treebank import Relations, Trees, prepare
+from lols.tasks.parsing.trees import check_trees, single_root
+from lols.tasks.tokens.corpus import corpus_of
 
 NAMES = ["a", "b", "b:sub", "root"]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lols.errors import ConfigurationError, LolsError
 from lols.io import conll
-from lols.tasks.trees import check_heads, check_trees, read_heads, require_trees, single_root
+from lols.tasks.parsing.trees import check_heads, check_trees, read_heads, require_trees, single_root
 
 
 def columns(sentences: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:

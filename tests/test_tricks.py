@@ -16,10 +16,10 @@ from random_space import ACTIONS, VARIANTS, Variant, data_sets, in_parts, random
 import lols
 import lols.engine.memory
 import lols.engine.policy
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.drivers.fused import FusedDriver
 from lols.learners.learner import Learner
-from lols.trainer import TRICKS
-from lols.worlds import tagging_data, tagging_references, tagging_space
+from lols.training.trainer import TRICKS
 
 ROLL_OUTS = ["mixture", "learned", "reference"]
 

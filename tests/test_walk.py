@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 import lols
-from lols.bandit.desk import Desk
+from lols.bandit.decider import Decider
 from lols.bandit.estimates import estimate
-from lols.bandit.walk import EXPLOIT, EXPLORATIONS, EXPLORE, RANDOMISED, REFERENCE, Way
+from lols.bandit.walk import EXPLOIT, EXPLORATIONS, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
+from lols.contract.examples import Examples
+from lols.contract.hashing import mix
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError, SpaceError
-from lols.examples import Examples
-from lols.hashing import mix
-from lols.worlds import tagging_data, tagging_references, tagging_space
 
 LABELS = 3
 SPACE = tagging_space(labels=LABELS)
@@ -35,8 +35,8 @@ def trained(compiled: bool) -> lols.Model:
     )
 
 
-def way(mode: int, stream: int = 0, beta: float = 0.5, epsilon: float = 0.4, exploration: str = "uniform") -> Way:
-    return Way(mode, mix(stream, 77), beta, epsilon, EXPLORATIONS[exploration], 0.3)
+def way(mode: int, stream: int = 0, beta: float = 0.5, epsilon: float = 0.4, exploration: str = "uniform") -> WalkPlan:
+    return WalkPlan(mode, mix(stream, 77), beta, epsilon, EXPLORATIONS[exploration], 0.3)
 
 
 def loss_of(tags: list[int]) -> float:
@@ -62,8 +62,8 @@ def completed(model: lols.Model, prefix: list[int], by_reference: bool) -> list[
 
 def predicted(model: lols.Model, x: Any, s: np.ndarray) -> np.ndarray:
     """Predicted costs from the model's weights, feature by feature."""
+    from lols.contract.features import feature_buffer
     from lols.engine.table import lookup
-    from lols.features import feature_buffer
 
     out = feature_buffer(SPACE.sizes.features)
     SPACE.features(x, s, out)
@@ -79,9 +79,9 @@ def predicted(model: lols.Model, x: Any, s: np.ndarray) -> np.ndarray:
 @pytest.mark.uncompiled
 def test_without_exploration_policy_and_rules_are_followed(compiled: bool) -> None:
     model = trained(compiled)
-    desk = Desk(SPACE, RULES, LABELS, compiled=compiled)
-    assert desk.walk({"words": WORDS}, model.policy, way(EXPLOIT)).output == completed(model, [], False)
-    shown = desk.walk({"words": WORDS}, model.policy, way(REFERENCE))
+    decider = Decider(SPACE, RULES, LABELS, compiled=compiled)
+    assert decider.walk({"words": WORDS}, model.policy, way(EXPLOIT)).output == completed(model, [], False)
+    shown = decider.walk({"words": WORDS}, model.policy, way(REFERENCE))
     assert shown.output == completed(model, [], True) == [0, 1, 1]
     assert shown.features.ids.size == 0 and shown.step == -1 and shown.trail.tolist() == [0, 1, 1]
 
@@ -90,7 +90,7 @@ def test_without_exploration_policy_and_rules_are_followed(compiled: bool) -> No
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
 def test_one_loss_is_right_on_average(compiled: bool, beta: float) -> None:
     model = trained(compiled)
-    desk = Desk(SPACE, RULES, LABELS, compiled=compiled)
+    decider = Decider(SPACE, RULES, LABELS, compiled=compiled)
     own = completed(model, [], False)
     exact = np.array(
         [
@@ -106,7 +106,7 @@ def test_one_loss_is_right_on_average(compiled: bool, beta: float) -> None:
     visits, rounds = np.zeros(3), 3000 if compiled else 500
     guess = np.array([0.3, 0.6, 0.1])
     for stream in range(rounds):
-        walk = desk.walk({"words": WORDS}, model.policy, way(EXPLORE, stream, beta))
+        walk = decider.walk({"words": WORDS}, model.policy, way(EXPLORE, stream, beta))
         assert walk.chance_step == 1 / 3 and walk.chance_action == pytest.approx(1 / LABELS)
         assert walk.trail.tolist()[: walk.step] == own[: walk.step] and walk.trail[walk.step] == walk.action
         assert walk.output == completed(model, [*own[: walk.step], walk.action], walk.by_reference)
@@ -124,10 +124,10 @@ def test_one_loss_is_right_on_average(compiled: bool, beta: float) -> None:
 @pytest.mark.parametrize("exploration", list(EXPLORATIONS))
 def test_the_chances_of_randomised_walks_add_up(compiled: bool, exploration: str) -> None:
     model = trained(compiled)
-    desk = Desk(SPACE, RULES, LABELS, compiled=compiled)
+    decider = Decider(SPACE, RULES, LABELS, compiled=compiled)
     rounds, seen, chance = 3000 if compiled else 400, {}, {}
     for stream in range(rounds):
-        walk = desk.walk({"words": WORDS}, model.policy, way(RANDOMISED, stream, exploration=exploration))
+        walk = decider.walk({"words": WORDS}, model.policy, way(RANDOMISED, stream, exploration=exploration))
         key = tuple(walk.output)
         seen[key] = seen.get(key, 0) + 1
         assert walk.propensity == pytest.approx(float(np.prod(walk.chances)))
@@ -142,10 +142,10 @@ def test_the_chances_of_randomised_walks_add_up(compiled: bool, exploration: str
 @pytest.mark.uncompiled
 def test_compiled_and_plain_walks_are_the_same() -> None:
     model = trained(False)
-    desks = [Desk(SPACE, RULES, LABELS, compiled=c) for c in (True, False)]
+    desks = [Decider(SPACE, RULES, LABELS, compiled=c) for c in (True, False)]
     for stream in range(60):
         for mode in (EXPLOIT, REFERENCE, EXPLORE, RANDOMISED):
-            one, other = (desk.walk({"words": WORDS}, model.policy, way(mode, stream)) for desk in desks)
+            one, other = (decider.walk({"words": WORDS}, model.policy, way(mode, stream)) for decider in desks)
             assert one.output == other.output and one[3:8] == other[3:8]
             assert one.propensity == pytest.approx(other.propensity, nan_ok=True)
             assert all(np.array_equal(a, b) for a, b in zip(one.features, other.features, strict=True))
@@ -160,27 +160,27 @@ def test_votes_are_the_chances_of_a_deviation() -> None:
         assert features.ids.size and legal.all()
         return np.array([0.0, 0.25, 0.75])
 
-    desk = Desk(SPACE, RULES, LABELS, votes=votes)
+    decider = Decider(SPACE, RULES, LABELS, votes=votes)
     for stream in range(2000):
-        walk = desk.walk({"words": WORDS}, model.policy, way(EXPLORE, stream))
+        walk = decider.walk({"words": WORDS}, model.policy, way(EXPLORE, stream))
         assert walk.chance_action == [0.0, 0.25, 0.75][walk.action]
         seen[walk.action] += 1
     assert seen[0] == 0 and abs(seen[1] / 2000 - 0.25) < 0.05
 
 
 def test_larger_objects_after_smaller_ones() -> None:
-    model, desk = trained(True), Desk(SPACE, RULES, LABELS)
+    model, decider = trained(True), Decider(SPACE, RULES, LABELS)
     for words in ([1], [1, 2, 3, 4, 5, 6, 7, 8], [2, 3]):
-        shown = desk.walk({"words": words}, model.policy, way(REFERENCE))
+        shown = decider.walk({"words": words}, model.policy, way(REFERENCE))
         assert shown.output == [w % 2 for w in words]
 
 
 @pytest.mark.uncompiled
 def test_mistakes_of_the_rules_are_named(compiled: bool) -> None:
     wrong = lols.Reference(action=lambda x, y, s: 17, needs_truth=False)
-    desk = Desk(SPACE, wrong, LABELS, compiled=compiled)
+    decider = Decider(SPACE, wrong, LABELS, compiled=compiled)
     with pytest.raises(SpaceError, match="the reference takes action 17, which `actions` does not allow"):
-        desk.walk({"words": WORDS}, trained(compiled).policy, way(REFERENCE))
+        decider.walk({"words": WORDS}, trained(compiled).policy, way(REFERENCE))
 
 
 @pytest.mark.uncompiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from lols.theory.small_spaces import SmallSpace
+from lols.reproduction.theory.small_spaces import SmallSpace
 
 Table = list[int]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.structures import Batch, Lessons, Policy, Slots
+from lols.contract.space import Example, Reference, SearchSpace
+from lols.engine.structures import Batch, FrozenPolicy, Lessons, Slots
 from lols.engine.table import fill, growing_table
-from lols.space import Example, Reference, SearchSpace
 from lols.specification import Choices, Features, Lesson, SlowPolicy, SlowSearch
 
 # --- learners ---------------------------------------------------------------------------------------------------------
@@ -367,7 +367,7 @@ def _blend(components: list[tuple[float, SlowPolicy]], learner: TwinLearner) -> 
 # --- between the twin's objects and the engine's arrays ---------------------------------------------------------------
 
 
-def in_arrays(policy: SlowPolicy, actions: int) -> Policy:
+def in_arrays(policy: SlowPolicy, actions: int) -> FrozenPolicy:
     """The same policy as the engine takes it."""
     width = policy.code.shape[0] * policy.thresholds if policy.thresholds else actions
     tables, stacks = [], []
@@ -383,7 +383,9 @@ def in_arrays(policy: SlowPolicy, actions: int) -> Policy:
         stacks.append(stack)
     chances = np.cumsum(policy.chances)
     chances[-1] = 1.0
-    return Policy(tables[0], stacks[0], tables[1], stacks[1][:, :, 0].copy(), chances, policy.code, policy.thresholds)
+    return FrozenPolicy(
+        tables[0], stacks[0], tables[1], stacks[1][:, :, 0].copy(), chances, policy.code, policy.thresholds
+    )
 
 
 def lessons_of(rounds: Sequence[Sequence[Lesson]], actions: int) -> Lessons:
@@ -442,7 +444,7 @@ def collected(batch: Batch, b: int) -> list[Lesson]:
     return made
 
 
-def weights_by_feature(policy: Policy, component: int = 0) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
+def weights_by_feature(policy: FrozenPolicy, component: int = 0) -> tuple[dict[int, np.ndarray], dict[int, np.ndarray]]:
     """The weights of a policy over growing tables, shared and single, by feature; rows of zeros are left out."""
     made = []
     for table, stack in ((policy.shared, policy.stack), (policy.single, policy.single_stack[:, :, np.newaxis])):

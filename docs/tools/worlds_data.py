@@ -1,4 +1,4 @@
-"""The figures behind the pictures of docs/concepts.md, by `lols.theory`: `python docs/tools/worlds_data.py`."""
+"""The figures behind the pictures of docs/concepts.md: `python docs/tools/worlds_data.py`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from lols.theory.small_spaces import depth_space
-from lols.theory.small_worlds import BLIND, IN_REFERENCE, REPRESENTATION, ROLL_INS, ROLL_OUTS, World, out_reference
-from lols.theory.snakes import hamming_losses
+from lols.reproduction.theory.small_spaces import depth_space
+from lols.reproduction.theory.small_worlds import (
+    BLIND,
+    IN_REFERENCE,
+    REPRESENTATION,
+    ROLL_INS,
+    ROLL_OUTS,
+    SmallWorld,
+    out_reference,
+)
+from lols.reproduction.theory.snakes import hamming_losses
 
 FILE = Path(__file__).parents[1] / "assets" / "worlds-data.js"
 WORLDS = {"a": IN_REFERENCE, "b": REPRESENTATION, "c": out_reference(), "d": BLIND}
@@ -23,7 +31,7 @@ def number(value: Any) -> float | int:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def world_data(world: World) -> dict[str, Any]:
+def world_data(world: SmallWorld) -> dict[str, Any]:
     """One world: what it looks like, its policies, and what each strategy shows each of them."""
     policies = world.policies()
     return {

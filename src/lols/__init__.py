@@ -11,41 +11,42 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOME = {
-    "Algorithm": "algorithms",
-    "Columns": "columns",
-    "Example": "space",
-    "Examples": "examples",
-    "Labels": "texts",
+    "Algorithm": "training.algorithms",
+    "Columns": "contract.columns",
+    "Example": "contract.space",
+    "Examples": "contract.examples",
+    "Labels": "contract.texts",
     "LearnerSettings": "learners.settings",
     "LolsError": "errors",
-    "Model": "model",
-    "CostSensitiveClassifier": "estimators.classifier",
-    "Parser": "estimators.parser",
-    "Pipeline": "estimators.pipeline",
-    "Program": "imperative.program",
-    "Reference": "space",
-    "SearchSpace": "space",
-    "Sizes": "space",
+    "Model": "training.model",
+    "CostSensitiveClassifier": "tasks.tables.estimator",
+    "Parser": "tasks.parsing.estimator",
+    "Pipeline": "tasks.pipeline.estimator",
+    "Program": "programs.program",
+    "Reference": "contract.space",
+    "SearchSpace": "contract.space",
+    "Sizes": "contract.space",
     "SpaceError": "errors",
     "StructuredBandit": "bandit.bandit",
-    "Tagger": "estimators.tagger",
-    "Task": "task",
-    "Trainer": "trainer",
-    "algorithm": "algorithms",
+    "Tagger": "tasks.tagging.estimator",
+    "Task": "contract.task",
+    "Trainer": "training.trainer",
+    "algorithm": "training.algorithms",
     "certify": "certificates.certify",
-    "checks": "",
-    "emit": "features",
-    "explain": "algorithms",
-    "feature": "features",
-    "load": "model",
-    "look": "features",
-    "mix": "hashing",
-    "objects": "frames",
-    "policies": "",
-    "text": "texts",
-    "train": "trainer",
-    "uniform": "features",
+    "emit": "contract.features",
+    "explain": "training.algorithms",
+    "feature": "contract.features",
+    "load": "front",
+    "look": "contract.features",
+    "mix": "contract.hashing",
+    "objects": "contract.frames",
+    "text": "contract.texts",
+    "train": "front",
+    "uniform": "contract.features",
 }
+
+# Modules that belong to the public interface.
+_MODULES = {"checks": "contract.checks", "policies": "policies"}
 
 __all__ = [
     "Algorithm",
@@ -86,35 +87,38 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    import lols.checks as checks
+    import lols.contract.checks as checks
     import lols.policies as policies
-    from lols.algorithms import Algorithm, algorithm, explain
     from lols.bandit.bandit import StructuredBandit
     from lols.certificates.certify import certify
-    from lols.columns import Columns
+    from lols.contract.columns import Columns
+    from lols.contract.examples import Examples
+    from lols.contract.features import emit, feature, look, uniform
+    from lols.contract.frames import objects
+    from lols.contract.hashing import mix
+    from lols.contract.space import Example, Reference, SearchSpace, Sizes
+    from lols.contract.task import Task
+    from lols.contract.texts import Labels, text
     from lols.errors import LolsError, SpaceError
-    from lols.estimators.classifier import CostSensitiveClassifier
-    from lols.estimators.parser import Parser
-    from lols.estimators.pipeline import Pipeline
-    from lols.estimators.tagger import Tagger
-    from lols.examples import Examples
-    from lols.features import emit, feature, look, uniform
-    from lols.frames import objects
-    from lols.hashing import mix
-    from lols.imperative.program import Program
+    from lols.front import load, train
     from lols.learners.settings import LearnerSettings
-    from lols.model import Model, load
-    from lols.space import Example, Reference, SearchSpace, Sizes
-    from lols.task import Task
-    from lols.texts import Labels, text
-    from lols.trainer import Trainer, train
+    from lols.programs.program import Program
+    from lols.tasks.parsing.estimator import Parser
+    from lols.tasks.pipeline.estimator import Pipeline
+    from lols.tasks.tables.estimator import CostSensitiveClassifier
+    from lols.tasks.tagging.estimator import Tagger
+    from lols.training.algorithms import Algorithm, algorithm, explain
+    from lols.training.model import Model
+    from lols.training.trainer import Trainer
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"lols.{_HOME[name]}"), name)
+    elif name in _MODULES:
+        value = importlib.import_module(f"lols.{_MODULES[name]}")
+    else:
         raise AttributeError(f"module 'lols' has no attribute '{name}'")
-    home = _HOME[name]
-    value = getattr(importlib.import_module(f"lols.{home}"), name) if home else importlib.import_module(f"lols.{name}")
     globals()[name] = value
     return value
 

@@ -5,7 +5,7 @@ known in closed form. The compiled engine must make the very same lessons of an 
 compare. To read it, begin with `learn_to_search` (Algorithm 1) and `SlowSearch.lessons` (its lines 3 to 13).
 
 Random numbers are hashes of where they are used, so that the engine's coins can be tossed again here. With `mix` and
-`unit` of `lols.hashing`, and purposes (in capitals) numbered in `lols.engine.structures`:
+`unit` of `lols.contract.hashing`, and purposes (in capitals) numbered in `lols.engine.structures`:
 
     round       mix(mix(seed, 0x1015), round)
     roll-in     stream = mix(mix(round, ROLL_IN), t); its coin: COIN, teacher: TEACHER, component: COMPONENT, ties: TIE
@@ -28,6 +28,9 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.features import feature_buffer, item_buffer
+from lols.contract.hashing import mix, unit
+from lols.contract.space import Example, Reference, SearchSpace
 from lols.engine.structures import (
     COIN,
     COMPARE,
@@ -38,9 +41,6 @@ from lols.engine.structures import (
     TEACHER,
     TIE,
 )
-from lols.features import feature_buffer, item_buffer
-from lols.hashing import mix, unit
-from lols.space import Example, Reference, SearchSpace
 
 __all__ = ["Choices", "Lesson", "SlowPolicy", "SlowSearch", "learn_to_search"]
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from lols.contract.features import emit, feature
+from lols.contract.space import Reference, SearchSpace
 from lols.errors import ConfigurationError
-from lols.features import emit, feature
 from lols.learners.learner import Learner
-from lols.space import Reference, SearchSpace
 
 __all__ = ["ADVICE", "follow_advice", "with_advice"]
 
@@ -21,7 +21,7 @@ def with_advice(space: SearchSpace, reference: Reference) -> SearchSpace:
     """The same space, in which the action that the reference would take has a feature of its own.
 
     >>> import lols
-    >>> from lols.worlds import tagging_space
+    >>> from lols.datasets.worlds import tagging_space
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
     >>> with_advice(tagging_space(labels=3), rules).sizes.action_features
     1

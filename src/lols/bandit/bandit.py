@@ -8,22 +8,22 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lols.bandit.advice import with_advice
-from lols.bandit.desk import Desk, Walk
+from lols.bandit.decider import Decider, DecisionWalk
 from lols.bandit.entries import Decision, Loss
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
 from lols.bandit.log import Log, MemoryLog, SqliteLog
 from lols.bandit.settings import BAG, STEPS, BanditSettings
 from lols.bandit.sqlite_log import Durability
-from lols.bandit.student import Student
-from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED, REFERENCE, Way
-from lols.digest import digest_functions
-from lols.engine.structures import Policy
+from lols.bandit.student import BanditStudent
+from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
+from lols.contract.digest import digest_functions
+from lols.contract.hashing import mix, unit
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import Task, as_space, as_teacher
+from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
-from lols.hashing import mix, unit
 from lols.learners.settings import LearnerSettings
-from lols.space import Reference, SearchSpace
-from lols.task import Task, as_space, as_teacher
 
 __all__ = ["Shown", "StructuredBandit"]
 
@@ -100,7 +100,7 @@ class StructuredBandit:
     --------
     >>> import lols
     >>> from lols.bandit import StructuredBandit
-    >>> from lols.worlds import tagging_space
+    >>> from lols.datasets.worlds import tagging_space
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
     >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=0.5, seed=1)
     >>> shown = bandit.decide({"words": [4, 5]})
@@ -172,9 +172,11 @@ class StructuredBandit:
         settings, compiled = self.settings, self._compiled
         if self.guard is not None:  # one of its own: another bandit may have been given the same
             self.guard = Guard(self.guard.confidence, self.guard.memory)
-        self._student = Student(settings, self.space, compiled=compiled)
+        self._student = BanditStudent(settings, self.space, compiled=compiled)
         votes = self._student.votes if settings.exploration == BAG else None
-        self._desk = Desk(self.space, self.reference, self._student.learner.columns, votes=votes, compiled=compiled)
+        self._decider = Decider(
+            self.space, self.reference, self._student.learner.columns, votes=votes, compiled=compiled
+        )
         # what waits for its loss: decisions that explored; of others, whether the reference was shown
         self._pending: dict[int, Decision | bool] = {}
         self._counts = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
@@ -282,9 +284,11 @@ class StructuredBandit:
         with self._one_at_a_time:
             return self._walk(obj, self._student.final(), EXPLOIT, 0, 0.0).output
 
-    def _walk(self, obj: Any, policy: Policy, mode: int, stream: int, epsilon: float) -> Walk:
+    def _walk(self, obj: Any, policy: FrozenPolicy, mode: int, stream: int, epsilon: float) -> DecisionWalk:
         settings = self.settings
-        return self._desk.walk(obj, policy, Way(mode, stream, settings.beta, epsilon, settings.drawing, settings.width))
+        return self._decider.walk(
+            obj, policy, WalkPlan(mode, stream, settings.beta, epsilon, settings.drawing, settings.width)
+        )
 
     # --- learning ---
 
@@ -339,7 +343,7 @@ class StructuredBandit:
             made = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
             return made if self.guard is None else {**made, "trusted": self.guard.trusted}
 
-    def policy(self) -> Policy:
+    def policy(self) -> FrozenPolicy:
         """The policy that acts when nothing is explored, as a copy; of drawn ones, the last."""
         with self._one_at_a_time:
             return self._student.acting()

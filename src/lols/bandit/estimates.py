@@ -8,12 +8,12 @@ import numpy as np
 
 from lols.errors import ConfigurationError
 
-__all__ = ["ESTIMATORS", "Estimate", "check_estimator_name", "estimate"]
+__all__ = ["ESTIMATORS", "CostEstimate", "check_estimator_name", "estimate"]
 
 ESTIMATORS = ("ips", "direct", "dr", "mtr")
 
 
-class Estimate(NamedTuple):
+class CostEstimate(NamedTuple):
     """Costs of the actions, infinite for those that nothing is said of; and how much the example counts."""
 
     costs: np.ndarray
@@ -30,7 +30,7 @@ def check_estimator_name(name: str, reduction: str) -> None:
 
 def estimate(
     name: str, legal: np.ndarray, action: int, chance: float, loss: float, guess: np.ndarray | None = None
-) -> Estimate:
+) -> CostEstimate:
     """The costs of the legal actions at a state, where only the loss after one of them was seen.
 
     Parameters
@@ -70,4 +70,4 @@ def estimate(
         costs[legal] = guess[legal]
         if name == "dr":
             costs[action] += (loss - guess[action]) / chance
-    return Estimate(costs, weight)
+    return CostEstimate(costs, weight)

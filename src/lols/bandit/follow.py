@@ -8,6 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.bandit.stored import actions_of, share_of, smooth
+from lols.contract.examples import Examples
+from lols.contract.hashing import mix
+from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.dual import bind, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
@@ -16,16 +19,13 @@ from lols.engine.lessons import write_features
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to
-from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TEACHER, Data, Lessons, Plan, Policy, following
+from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TEACHER, Data, FrozenPolicy, Lessons, Plan, following
 from lols.engine.teacher import teacher_action
 from lols.errors import ConfigurationError, LolsError
-from lols.examples import Examples
-from lols.hashing import mix
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
-from lols.space import Reference, SearchSpace
 
-__all__ = ["Followed", "Follower"]
+__all__ = ["Followed", "LogFollower"]
 
 MISFIT = 101  # what can be wrong besides the engine's codes: the trail is not one of this object
 
@@ -42,7 +42,7 @@ class Followed(NamedTuple):
 class Target(Struct):
     """What is followed: a policy, or the reference, with a share of random actions."""
 
-    policy: Policy
+    policy: FrozenPolicy
     plan: Plan
     by_reference: bool
     epsilon: float
@@ -96,7 +96,7 @@ def follow(space, reference, data, target, scratch, made, trail):
 follow_kernel = Kernel(follow)
 
 
-class Follower:
+class LogFollower:
     """Takes a target policy, or rules, along the trails of a log.
 
     Parameters
@@ -113,7 +113,9 @@ class Follower:
 
     """
 
-    def __init__(self, space: SearchSpace, target: Policy | Reference, epsilon: float = 0.0, *, compiled: bool = True):
+    def __init__(
+        self, space: SearchSpace, target: FrozenPolicy | Reference, epsilon: float = 0.0, *, compiled: bool = True
+    ):
         self.space, self.epsilon, self.compiled = space, epsilon, compiled
         self.reference = target if isinstance(target, Reference) else None
         if self.reference is not None and (self.reference.needs_truth or self.reference.random):

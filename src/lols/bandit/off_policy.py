@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from lols.bandit.follow import Followed, Follower
+from lols.bandit.follow import Followed, LogFollower
 from lols.bandit.log import Decision, Log
 from lols.bandit.off_policy_estimates import Estimated, Evaluated, summarised
 from lols.bandit.off_policy_rounds import Regression, Rounds, stacked
 from lols.bandit.stored import actions_of, target_in
-from lols.engine.structures import Policy
+from lols.contract.space import Reference, SearchSpace
+from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
-from lols.model import Model
-from lols.space import Reference, SearchSpace
+from lols.training.model import Model
 
 __all__ = ["Estimated", "Evaluated", "deviations", "evaluate_policy"]
 
@@ -26,7 +26,7 @@ Chooser = Callable[[Decision], int | Sequence[float] | np.ndarray]
 
 def deviations(
     log: Log,
-    policy: Policy | Model | Chooser,
+    policy: FrozenPolicy | Model | Chooser,
     *,
     epsilon: float = 0.0,
     since: int = 0,
@@ -65,7 +65,7 @@ def deviations(
     --------
     >>> import lols
     >>> from lols.bandit import StructuredBandit
-    >>> from lols.worlds import tagging_space
+    >>> from lols.datasets.worlds import tagging_space
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
     >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=1.0, beta=1.0, exploration="uniform", seed=1)
     >>> for k in range(400):
@@ -80,7 +80,7 @@ def deviations(
     rounds = Rounds(log, lambda d: d.explored and d.step >= 0 and d.legal.size > 0, since)
     if isinstance(policy, Model):
         policy = policy.policy
-    if not isinstance(policy, Policy) and not callable(policy):
+    if not isinstance(policy, FrozenPolicy) and not callable(policy):
         raise ConfigurationError(f"policy is a {type(policy).__name__}: give a policy, a Model, or a function")
 
     def pieces() -> Iterator[Piece]:
@@ -88,7 +88,7 @@ def deviations(
         for decisions, losses in rounds.chunks():
             like = decisions[0] if like is None else like
             lessons, legal, taken, chances = stacked(decisions, like)
-            if isinstance(policy, Policy):
+            if isinstance(policy, FrozenPolicy):
                 if actions_of(policy) != legal.shape[1]:
                     raise ConfigurationError(
                         f"the policy knows {actions_of(policy)} actions and the log has {legal.shape[1]}: give a "
@@ -110,7 +110,7 @@ def deviations(
 
 def evaluate_policy(
     log: Log,
-    policy: Policy | Model | Reference,
+    policy: FrozenPolicy | Model | Reference,
     objects: Mapping[int, Any] | Sequence[Any],
     space: SearchSpace,
     *,
@@ -158,7 +158,7 @@ def evaluate_policy(
     --------
     >>> import lols
     >>> from lols.bandit import StructuredBandit
-    >>> from lols.worlds import tagging_space
+    >>> from lols.datasets.worlds import tagging_space
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
     >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=1.0, randomise="steps", seed=1)
     >>> objects = [{"words": [k % 4, 5]} for k in range(400)]
@@ -173,9 +173,9 @@ def evaluate_policy(
     rounds = Rounds(log, lambda d: d.chances.size > 0 and not d.guarded, since)
     if isinstance(policy, Model):
         policy = policy.policy
-    if not isinstance(policy, Policy | Reference):
+    if not isinstance(policy, FrozenPolicy | Reference):
         raise ConfigurationError(f"policy is a {type(policy).__name__}: give a policy, a Model, or a Reference")
-    follower = Follower(space, policy, epsilon, compiled=compiled)
+    follower = LogFollower(space, policy, epsilon, compiled=compiled)
 
     def pieces() -> Iterator[Piece]:
         for decisions, losses in rounds.chunks():

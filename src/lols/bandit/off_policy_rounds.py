@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from lols.bandit.desk import Features
+from lols.bandit.decider import Features
 from lols.bandit.follow import Followed
 from lols.bandit.log import Decision, Log, check_loss
 from lols.bandit.stored import costs_in

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lols.examples import Examples, Items, Ragged, Scalar, view
-from lols.records import record_class
-from lols.space import SearchSpace
+from lols.contract.examples import Examples, Items, Ragged, Scalar, view
+from lols.contract.records import record_class
+from lols.contract.space import SearchSpace
 
 __all__ = ["OneByOne"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import Kernel
 from lols.engine.policy import cheapest, score_lesson
-from lols.engine.structures import Lessons, Policy
+from lols.engine.structures import FrozenPolicy, Lessons
 
 __all__ = ["actions_of", "costs_in", "target_in"]
 
@@ -53,14 +53,14 @@ look_kernel = Kernel(look)
 choose_kernel = Kernel(choose)
 
 
-class Costs(NamedTuple):
+class StoredCosts(NamedTuple):
     """Predicted costs, and the same memory as integers."""
 
     values: np.ndarray
     bits: np.ndarray
 
 
-def costs_in(lessons: Lessons, policy: Policy, *, compiled: bool = True) -> np.ndarray:
+def costs_in(lessons: Lessons, policy: FrozenPolicy, *, compiled: bool = True) -> np.ndarray:
     """What actions cost as a regression predicts it, from the features in the slots."""
     columns, rows = np.zeros(policy.stack.shape[2], np.float32), np.zeros(lessons.widest, np.int64)
     out = np.zeros(lessons.slots.costs.shape, np.float32)
@@ -69,7 +69,7 @@ def costs_in(lessons: Lessons, policy: Policy, *, compiled: bool = True) -> np.n
 
 
 def target_in(
-    lessons: Lessons, policy: Policy, legal: np.ndarray, epsilon: float = 0.0, *, compiled: bool = True
+    lessons: Lessons, policy: FrozenPolicy, legal: np.ndarray, epsilon: float = 0.0, *, compiled: bool = True
 ) -> np.ndarray:
     """What a policy would do, from the features in the slots.
 
@@ -77,11 +77,11 @@ def target_in(
     """
     columns, rows = np.zeros(policy.stack.shape[2], np.float32), np.zeros(lessons.widest, np.int64)
     values, target = np.zeros(legal.shape[1], np.float32), np.zeros(legal.shape)
-    costs = Costs(values, values.view(np.int32))
+    costs = StoredCosts(values, values.view(np.int32))
     choose_kernel(compiled, lessons, policy, epsilon, legal, rows, columns, costs, target)
     return target
 
 
-def actions_of(policy: Policy) -> int:
+def actions_of(policy: FrozenPolicy) -> int:
     """How many actions a policy knows."""
     return int(policy.code.shape[1] if policy.code.size else policy.stack.shape[2])

@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 
 from lols.bandit.advice import follow_advice
-from lols.bandit.desk import Features
+from lols.bandit.decider import Features
 from lols.bandit.entries import Decision
 from lols.bandit.estimates import estimate
 from lols.bandit.settings import BAG, BanditSettings
 from lols.bandit.stored import costs_in
+from lols.contract.hashing import mix, unit
+from lols.contract.space import SearchSpace
 from lols.engine.lessons import lessons_of, slots_of
-from lols.engine.structures import Lessons, Policy
-from lols.hashing import mix, unit
+from lols.engine.structures import FrozenPolicy, Lessons
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
-from lols.space import SearchSpace
 
-__all__ = ["Student"]
+__all__ = ["BanditStudent"]
 
 DRAWING, KEEPING, BAGGING = 22, 23, 25  # purposes of draws
 STALE = 1.05  # an averaged policy is made anew when it has learned this much more
 MOST = 12  # of copies of one example in a member of a bag
 
 
-class Student:
+class BanditStudent:
     """Learns from explored decisions, one after the other.
 
     Parameters
@@ -54,8 +54,8 @@ class Student:
                 follow_advice(learner, settings.advice)
         self.versions = 1
         self.current = self.learner.policy()
-        self.kept: list[Policy] = [self.snapshot()]
-        self._average: Policy | None = None
+        self.kept: list[FrozenPolicy] = [self.snapshot()]
+        self._average: FrozenPolicy | None = None
         self._refresh = 1  # the version at which the average is made anew
         self._zero, self._one = np.zeros(1, np.int64), np.ones(1, np.int64)
 
@@ -65,14 +65,14 @@ class Student:
 
     # --- policies ---
 
-    def exploiting(self, stream: int) -> tuple[Policy, int]:
+    def exploiting(self, stream: int) -> tuple[FrozenPolicy, int]:
         """The policy that acts when nothing is explored, and which of the kept ones it is (-1: the current one)."""
         if self.settings.exploit == "drawn":
             which = min(int(unit(mix(stream, DRAWING)) * len(self.kept)), len(self.kept) - 1)
             return self.kept[which], which
         return self.final(), -1
 
-    def snapshot(self) -> Policy:
+    def snapshot(self) -> FrozenPolicy:
         """The current policy as a copy, without the room that is kept for features to come."""
         policy, rows = (
             self.learner.policy(),
@@ -80,11 +80,11 @@ class Student:
         )
         return frozen(policy._replace(stack=policy.stack[:, : rows[0]], single_stack=policy.single_stack[:, : rows[1]]))
 
-    def final(self) -> Policy:
+    def final(self) -> FrozenPolicy:
         """The policy that acts when nothing is explored; of drawn ones, the last."""
         return self.current if self._average is None else self._average
 
-    def acting(self) -> Policy:
+    def acting(self) -> FrozenPolicy:
         """The final policy as a copy."""
         return self.snapshot() if self._average is None else frozen(self._average)
 

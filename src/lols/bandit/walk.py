@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.hashing import mix, unit
 from lols.engine.compile.dual import dual, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
@@ -12,7 +13,6 @@ from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, instance, turn_to
 from lols.engine.structures import AT_STEP, CODE, NO_ACTIONS, TEACHER, TIE, TOO_MANY_STEPS, Plan, following
 from lols.engine.teacher import teacher_action
-from lols.hashing import mix, unit
 
 __all__ = [
     "EXPLOIT",
@@ -20,8 +20,8 @@ __all__ = [
     "EXPLORE",
     "RANDOMISED",
     "REFERENCE",
+    "WalkPlan",
     "Walked",
-    "Way",
     "deviate_kernel",
     "walk_kernel",
 ]
@@ -37,7 +37,7 @@ WHEN, WHICH, WHO, DRAW = 11, 12, 13, 14  # purposes of draws
 FOLLOWING = following(0, False)
 
 
-class Way(Struct):
+class WalkPlan(Struct):
     """How to walk: everything that is drawn is drawn from the stream."""
 
     mode: int

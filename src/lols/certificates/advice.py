@@ -59,7 +59,7 @@ def advise(
     `retrained` is how much of them goes away with policies that are fitted on the costs of training, `teacher` the
     teacher's loss, and `fitted` how many examples the policies of the same class were fitted on.
 
-    >>> from lols.algorithms import LOLS
+    >>> from lols.training.algorithms import LOLS
     >>> from lols.learners.settings import LearnerSettings
     >>> how = Training(LOLS, 0.5, 0.0, LearnerSettings("hinge", "adagrad"), True, 5)
     >>> much, none = Estimate(0.5, 0.4, 0.6), Estimate(0.0, 0.0, 0.0)

@@ -16,15 +16,15 @@ from lols.certificates.fitting import crossed
 from lols.certificates.intervals import RESAMPLES, estimates
 from lols.certificates.places import Naming, by_decision, by_step
 from lols.certificates.training import Training, training_of
+from lols.contract.examples import Examples
+from lols.contract.frames import as_objects
+from lols.contract.space import Reference
+from lols.contract.task import as_teacher
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.structures import Policy, following
+from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
-from lols.examples import Examples
-from lols.frames import as_objects
-from lols.model import Model
-from lols.progress import Progress
-from lols.space import Reference
-from lols.task import as_teacher
+from lols.training.model import Model
+from lols.training.progress import Progress
 
 __all__ = ["LIMIT", "Case", "certify", "certify_case"]
 
@@ -87,7 +87,7 @@ def certify(
     since the teacher would spoil it.
 
     >>> import lols
-    >>> from lols.theory.small_worlds import out_reference, world_reference, world_space
+    >>> from lols.reproduction.theory.small_worlds import out_reference, world_reference, world_space
     >>> world = out_reference()
     >>> model = lols.train(world_space(), [world] * 20, world_reference(), roll_out="reference", compiled=False)
     >>> made = lols.certify(model, [world] * 20, world_reference(), names=["first", "second"])
@@ -220,7 +220,7 @@ def certify_case(
 
 
 def _check(case: Case, resamples: int) -> None:
-    if not isinstance(case.model.policy, Policy):
+    if not isinstance(case.model.policy, FrozenPolicy):
         raise ConfigurationError("a certificate is of a linear policy, not of one of your own: train without policy")
     policies = case.model.policy.chances.size
     if policies > 1:

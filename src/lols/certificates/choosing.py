@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.examples import NO_BOUNDS, Examples, Items, Ragged, Scalar, Shared
-from lols.hashing import mix
+from lols.contract.examples import NO_BOUNDS, Examples, Items, Ragged, Scalar, Shared
+from lols.contract.hashing import mix
 
 __all__ = ["Draw", "drawn", "offsets_within", "runs", "some"]
 
@@ -66,7 +66,7 @@ def offsets_within(lengths: np.ndarray) -> np.ndarray:
 def some(examples: Examples, chosen: np.ndarray) -> Examples:
     """A part of a data set, in columns of its own; what is known of types of items is shared.
 
-    >>> from lols.worlds import tagging_data, tagging_space
+    >>> from lols.datasets.worlds import tagging_data, tagging_space
     >>> every = Examples(tagging_space(labels=12), tagging_data(5))
     >>> part = some(every, np.array([3, 1]))
     >>> [part.example(k)[0].words.tolist() == every.example(n)[0].words.tolist() for k, n in enumerate([3, 1])]

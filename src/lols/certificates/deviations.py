@@ -10,18 +10,18 @@ from functools import cached_property
 
 import numpy as np
 
-from lols.algorithms import Algorithm
 from lols.certificates.choosing import offsets_within, runs
+from lols.contract.space import Reference
 from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.policy import score_lesson
-from lols.engine.structures import Batch, Lessons, Plan, Policy, Slots
+from lols.engine.structures import Batch, FrozenPolicy, Lessons, Plan, Slots
 from lols.errors import LolsError
-from lols.model import Model
-from lols.progress import Progress
-from lols.space import Reference
-from lols.trainer import Trainer
+from lols.training.algorithms import Algorithm
+from lols.training.model import Model
+from lols.training.progress import Progress
+from lols.training.trainer import Trainer
 
 __all__ = ["Deviations", "collect_deviations"]
 
@@ -85,7 +85,7 @@ class Deviations:
         """The states of some examples, one after the other."""
         return runs(self.first, chosen)[0]
 
-    def choices(self, policy: Policy, states: np.ndarray | None = None, *, best: bool = False) -> np.ndarray:
+    def choices(self, policy: FrozenPolicy, states: np.ndarray | None = None, *, best: bool = False) -> np.ndarray:
         """What a policy does at each of some states, or at all; or which of the `best` actions there it likes most."""
         at = np.arange(self.first[-1]) if states is None else states
         made = np.zeros(at.size, np.int64)

@@ -16,14 +16,14 @@ from lols.certificates.tasks import (
     tagger_examples,
 )
 from lols.errors import LolsError
-from lols.tasks.table_encoding import Rows, joined
+from lols.tasks.tables.encoding import Rows, joined
 
 __all__ = ["table_case", "tagged_case", "treebank_case"]
 
 
 def tagged_case(tagger: Any, file: str, columns: Any, reference: str | None, limit: int | None, seed: int) -> Case:
     """A tagger and a file of sentences."""
-    from lols.estimators.tagger_files import read_files, tagged
+    from lols.tasks.tagging.files import read_files, tagged
 
     sentences, columns = read_files([file], columns)
     columns.check(sentences[0])
@@ -42,7 +42,7 @@ def tagged_case(tagger: Any, file: str, columns: Any, reference: str | None, lim
 
 def treebank_case(parser: Any, file: str, columns: Any, reference: str | None, limit: int | None, seed: int) -> Case:
     """A parser and a treebank."""
-    from lols.estimators.parser_files import read_treebank, treebank
+    from lols.tasks.parsing.files import read_treebank, treebank
 
     data = treebank(read_treebank([file], columns), columns)
     examples, notes = parser_examples(parser, data.corpus, *data.trees)
@@ -52,8 +52,8 @@ def treebank_case(parser: Any, file: str, columns: Any, reference: str | None, l
 
 def table_case(classifier: Any, source: Any, label: str, reference: str | None, limit: int | None, seed: int) -> Case:
     """A classifier and a table, of which no more than the rows that may be drawn are held."""
-    from lols.estimators.classifier_files import LabelNumbers, Piece, check_columns, encoded, table_encoder
-    from lols.tasks.table_cells import cells_of_batch
+    from lols.tasks.tables.cells import cells_of_batch
+    from lols.tasks.tables.files import LabelNumbers, TablePiece, check_columns, encoded, table_encoder
 
     encoder, task = table_encoder(classifier), classifier.task_
     names = [column.name for column in encoder.columns]
@@ -65,7 +65,7 @@ def table_case(classifier: Any, source: Any, label: str, reference: str | None, 
     for batch in source.batches():
         cells = cells_of_batch(batch, [*names, label], source.typed)
         true = numbers.number(cells.pop(label), draw.count, source)
-        rows = encoded(encoder, Piece(draw.count, batch.num_rows, cells, None), source)
+        rows = encoded(encoder, TablePiece(draw.count, batch.num_rows, cells, None), source)
         kept = draw.more(batch.num_rows)
         parts.append(_rows(rows, kept))
         labels.append(true[kept])

@@ -14,12 +14,12 @@ import numpy as np
 
 from lols.certificates.deviations import Deviations
 from lols.certificates.training import Training
-from lols.engine.structures import Policy
+from lols.contract.hashing import mix
+from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, is_fixed
-from lols.hashing import mix
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
-from lols.training_run import shuffled
+from lols.training.run import shuffled
 
 __all__ = ["ITSELF", "Crossed", "Fit", "crossed", "fit_policy", "ways"]
 
@@ -38,7 +38,7 @@ class Crossed(NamedTuple):
     """Two policies, each fitted on one half of the examples, with the other half; None stands for the policy itself."""
 
     judged: tuple[np.ndarray, np.ndarray]
-    policies: tuple[Policy | None, Policy | None]
+    policies: tuple[FrozenPolicy | None, FrozenPolicy | None]
     fits: tuple[str, str]
 
     def actions(self, deviations: Deviations, taken: np.ndarray) -> np.ndarray:
@@ -67,7 +67,7 @@ def ways(settings: LearnerSettings) -> list[Fit]:
     return [way for way in made if not way.onward or settings.update != "ridge"]  # whose matrices no policy keeps
 
 
-def crossed(deviations: Deviations, taken: np.ndarray, policy: Policy, training: Training, seed: int) -> Crossed:
+def crossed(deviations: Deviations, taken: np.ndarray, policy: FrozenPolicy, training: Training, seed: int) -> Crossed:
     """Fit on either half, to be judged on the other; the halves depend on the seed only."""
     order = shuffled(len(deviations), mix(seed, 0x4A1F))
     halves = order[: order.size // 2], order[order.size // 2 :]
@@ -78,8 +78,8 @@ def crossed(deviations: Deviations, taken: np.ndarray, policy: Policy, training:
 
 
 def _best(
-    deviations: Deviations, taken: np.ndarray, chosen: np.ndarray, policy: Policy, training: Training, seed: int
-) -> tuple[str, Policy | None]:
+    deviations: Deviations, taken: np.ndarray, chosen: np.ndarray, policy: FrozenPolicy, training: Training, seed: int
+) -> tuple[str, FrozenPolicy | None]:
     """The best way to fit, by a third of the examples that it did not see, done again on all of them."""
     seen, unseen = chosen[: 2 * chosen.size // 3], chosen[2 * chosen.size // 3 :]
     there = deviations.states_of(unseen)
@@ -95,8 +95,8 @@ def _best(
 
 
 def fit_policy(
-    deviations: Deviations, chosen: np.ndarray, training: Training, seed: int, policy: Policy, way: Fit
-) -> Policy:
+    deviations: Deviations, chosen: np.ndarray, training: Training, seed: int, policy: FrozenPolicy, way: Fit
+) -> FrozenPolicy:
     """Learn from the deviations of some examples, anew or from where the policy stands."""
     by_action = deviations.slots.action_start.size > 0
     averaged, compiled = training.averaged, deviations.compiled
@@ -110,7 +110,7 @@ def fit_policy(
     return learner.policy(averaged=True) if learner.averaged else frozen(learner.policy())
 
 
-def _state(learner: Learner, policy: Policy, features: np.ndarray) -> dict[str, np.ndarray]:
+def _state(learner: Learner, policy: FrozenPolicy, features: np.ndarray) -> dict[str, np.ndarray]:
     """A learner's state that stands where a policy does, as far as some features, in order, say.
 
     How often each weight was changed is not known. AdaGrad's weight is at 2 · rate · √(sum of squares) after changes

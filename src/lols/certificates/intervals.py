@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.hashing import mix
+from lols.contract.hashing import mix
 
 __all__ = ["RESAMPLES", "Estimate", "estimates"]
 

@@ -11,20 +11,20 @@ from lols.certificates.certify import Case
 from lols.certificates.choosing import drawn, some
 from lols.certificates.deviations import Deviations
 from lols.certificates.places import Naming
+from lols.contract.examples import Examples
 from lols.errors import ConfigurationError, LolsError
-from lols.examples import Examples
-from lols.tasks.corpus import Corpus
+from lols.tasks.tokens.corpus import Corpus
 
 __all__ = ["case_of", "classifier_case", "parser_case", "tagger_case"]
 
 
 def case_of(estimator: Any, data: Any, reference: str | None, *, limit: int | None, seed: int) -> Case:
     """The case of an estimator and a pair of inputs and truths, as for `fit`."""
-    from lols.estimators.classifier import CostSensitiveClassifier
-    from lols.estimators.parser import Parser
-    from lols.estimators.parser_input import checked_trees
-    from lols.estimators.tagger import Tagger
-    from lols.estimators.tagger_input import check_lengths, checked_labels, numbered
+    from lols.tasks.parsing.estimator import Parser
+    from lols.tasks.parsing.input import checked_trees
+    from lols.tasks.tables.estimator import CostSensitiveClassifier
+    from lols.tasks.tagging.estimator import Tagger
+    from lols.tasks.tagging.input import check_lengths, checked_labels, numbered
 
     if not isinstance(estimator, Tagger | Parser | CostSensitiveClassifier):
         raise refused(type(estimator).__name__)
@@ -59,7 +59,7 @@ def refused(what: str) -> ConfigurationError:
 
 def known_targets(classifier: Any) -> Any:
     """What a classifier knows of classes and costs."""
-    from lols.estimators.classifier_input import Targets
+    from lols.tasks.tables.input import Targets
 
     return Targets(classifier.task_.classes, None, classifier.task_.matrix, None)
 
@@ -80,7 +80,7 @@ def _teacher(estimator: Any, name: str | None) -> tuple[Any, str]:
 
 def tagger_examples(tagger: Any, corpus: Corpus, numbers: np.ndarray, names: Sequence[str]) -> Examples:
     """Sentences with their true labels, all of them known to the tagger."""
-    from lols.estimators.tagger_clusters import with_clusters
+    from lols.tasks.tagging.clusters import with_clusters
 
     task = tagger.task_
     return task.examples(with_clusters(corpus, tagger.clusters), task.number(names)[numbers])
@@ -104,10 +104,10 @@ def parser_examples(
     parser: Any, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str]
 ) -> tuple[Examples, list[str]]:
     """Sentences with their trees as the parser would be taught them, and what was changed for that."""
-    from lols.estimators.parser_input import punctuation
-    from lols.tasks.projective import lift
-    from lols.tasks.treebank import ARROW, UNLABELLED, Trees
-    from lols.tasks.trees import single_root
+    from lols.tasks.parsing.input import punctuation
+    from lols.tasks.parsing.projective import lift
+    from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Trees
+    from lols.tasks.parsing.trees import single_root
 
     task, notes = parser.task_, []
     missing = [name for name in task.columns if name not in corpus.columns]
@@ -142,7 +142,7 @@ def parser_examples(
 
 def parser_case(parser: Any, examples: Examples, of: int, reference: str | None, notes: Sequence[str] = ()) -> Case:
     """A parser: decisions are called by their transitions."""
-    from lols.estimators.parser_inspect import action_name
+    from lols.tasks.parsing.inspect import action_name
 
     task = parser.task_
     teacher, name = _teacher(parser, reference)
@@ -156,7 +156,7 @@ def parser_case(parser: Any, examples: Examples, of: int, reference: str | None,
 
 def classifier_case(classifier: Any, examples: Examples, of: int, reference: str | None) -> Case:
     """A classifier: decisions are called by the classes below, at each node of the tree."""
-    from lols.estimators.classifier_inspect import child_name
+    from lols.tasks.tables.inspect import child_name
 
     task = classifier.task_
     teacher, named = _teacher(classifier, reference)

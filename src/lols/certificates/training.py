@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lols.algorithms import LOLS, Algorithm, schedules
 from lols.errors import LolsError
 from lols.learners.settings import LearnerSettings
-from lols.model import Model
+from lols.training.algorithms import LOLS, Algorithm, schedules
+from lols.training.model import Model
 
 __all__ = ["Training", "training_of"]
 
@@ -61,7 +61,7 @@ def training_of(model: Model) -> Training:
     """How a model was trained, as far as it says so; else by LOLS with the default learner.
 
     >>> from lols import train
-    >>> from lols.worlds import tagging_data, tagging_references, tagging_space
+    >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
     >>> teacher = tagging_references()["optimal"]
     >>> model = train(tagging_space(12), tagging_data(2), teacher, beta=0.2, passes=3, compiled=False)
     >>> found = training_of(model)

@@ -220,9 +220,9 @@ def simulate(
     options = {name: value for name, value in given.items() if value is not None}
     more: dict[str, Any] = {"algorithm2": algorithm2, "delay": delay, "lost": lost}
     began = time.perf_counter()
-    from lols.bandit.outcome import summarise
-    from lols.bandit.simulate import Place, simulate_seeds
-    from lols.progress import Progress
+    from lols.bandit.worlds.outcome import summarise
+    from lols.bandit.worlds.simulate import WorldPlace, simulate_seeds
+    from lols.training.progress import Progress
 
     total = max(rounds, 1) * seeds
     with Progress(False if as_json else None, total, world, "rounds") as progress:
@@ -233,7 +233,7 @@ def simulate(
                 progress.say("comparing ...")
 
         outcomes = simulate_seeds(
-            Place(world, _data(world, data), clicks, held_out),
+            WorldPlace(world, _data(world, data), clicks, held_out),
             options,
             rounds,
             range(seed, seed + seeds),

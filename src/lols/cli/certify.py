@@ -84,7 +84,7 @@ def certify(
     result = {"model": model, "file": file, **made.as_dict(), "seconds_compiling": compile_seconds() - compiling}
     result["seconds_total"] = time.perf_counter() - began
     if plot is not None:
-        from lols.plots_certify import regret_plot
+        from lols.plots.certificates import regret_plot
 
         regret_plot(result, plot)
         result["plot"] = plot
@@ -106,9 +106,9 @@ def _case(
     """The case of a model file and a labelled file, and what kind of model it is."""
     from lols.certificates.files import table_case, tagged_case, treebank_case
     from lols.certificates.tasks import refused
-    from lols.estimators.parser import Parser
-    from lols.estimators.tagger import Tagger
-    from lols.model import load
+    from lols.front import load
+    from lols.tasks.parsing.estimator import Parser
+    from lols.tasks.tagging.estimator import Tagger
 
     estimator = load(model)
     if not isinstance(estimator, Tagger | Parser) and estimator.READS != "tables":

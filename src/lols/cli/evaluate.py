@@ -61,9 +61,9 @@ def evaluate(
     """
     from lols.cli.evaluate_parser import evaluate_parser
     from lols.cli.prepare import prepare_classifying
-    from lols.estimators.tagger import Tagger
-    from lols.estimators.tagger_files import read_files, tagged
-    from lols.model import load
+    from lols.front import load
+    from lols.tasks.tagging.estimator import Tagger
+    from lols.tasks.tagging.files import read_files, tagged
 
     if unseen not in ("error", "wrong"):
         raise LolsError(f"--unseen is '{unseen}': choose error or wrong")

@@ -30,7 +30,7 @@ def evaluate_classifier(
     as_json: bool,
 ) -> None:
     """Classify a labelled table, and say what the mistakes cost."""
-    from lols.estimators.classifier_files import evaluate_files
+    from lols.tasks.tables.files import evaluate_files
 
     if plot is not None:
         from lols.plots import check_plot

@@ -17,8 +17,8 @@ def evaluate_parser(
     parser: Any, model: str, file: str, columns: Any, punctuation: bool, clock: Clock, as_json: bool
 ) -> None:
     """Parse a treebank, with the tags that it has or with a pipeline's, and say how much of it came out right."""
-    from lols.estimators.parser_files import read_treebank, treebank
-    from lols.estimators.pipeline import PipelineScores
+    from lols.tasks.parsing.files import read_treebank, treebank
+    from lols.tasks.pipeline.estimator import PipelineScores
 
     reader = Clock()
     sentences = read_treebank([file], columns)

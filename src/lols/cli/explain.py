@@ -17,8 +17,8 @@ from lols.cli.options import AnyHeader, Column, Files, Format, OneTable, Separat
 from lols.errors import ConfigurationError, LolsError
 
 if TYPE_CHECKING:  # these need Numba, and explaining an algorithm does not
-    from lols.estimators.parser_explain import Parse
-    from lols.estimators.tagger_explain import Decision, Explanation, Sentence
+    from lols.tasks.parsing.explain import Parse
+    from lols.tasks.tagging.explain import Explanation, FileSentence, WordDecision
 
 MODEL = "A sentence or row of a model"
 
@@ -106,8 +106,8 @@ def explain(
     action with its stack and buffer. `lols explain MODEL FILE --row 3` shows how a classifier walks down its tree of
     classes with a row of a table, and which of the row's values led it there.
     """
-    from lols.algorithms import PRESETS
-    from lols.algorithms import explain as in_words
+    from lols.training.algorithms import PRESETS
+    from lols.training.algorithms import explain as in_words
 
     options = {"roll_in": roll_in, "roll_out": roll_out, "beta": beta, "mix": mix, "ties": ties, "returned": returned}
     given = {"--sentence": sentence, "--top": top, "--html": html, "--column": column, "--word": word, "--use": use}
@@ -119,7 +119,7 @@ def explain(
             raise ConfigurationError(
                 f"{algorithm}: a model explains a sentence or a row; name a file of sentences or rows after it"
             )
-        from lols.model import load
+        from lols.front import load
 
         estimator = load(str(algorithm))
         if estimator.READS == "tables":
@@ -134,7 +134,7 @@ def explain(
             explain_classifier(estimator, str(algorithm), file, 1 if row is None else row, at, shown, as_json)
             return
         _refuse(tables, "the model is no classifier")
-        asked = Asked(str(algorithm), file, 1 if sentence is None else sentence, html, as_json)
+        asked = ExplainRequest(str(algorithm), file, 1 if sentence is None else sentence, html, as_json)
         places = (word, column, use, file_format, header)
         _explain_model(estimator, asked, places, top, reference, {"roll_out": roll_out, "beta": beta})
         return
@@ -152,7 +152,7 @@ def _refuse(given: dict[str, Any], why: str) -> None:
 
 
 def _list_presets() -> None:
-    from lols.algorithms import PRESETS
+    from lols.training.algorithms import PRESETS
 
     table = Table(box=None, pad_edge=False)
     for heading in ("algorithm", "roll in", "roll out", "from"):
@@ -167,7 +167,7 @@ def _list_presets() -> None:
 # --- a sentence of a model --------------------------------------------------------------------------------------------
 
 
-class Asked(NamedTuple):
+class ExplainRequest(NamedTuple):
     """Which sentence, and how the answer is wanted."""
 
     model: str
@@ -193,7 +193,7 @@ class Asked(NamedTuple):
 
 def _explain_model(
     estimator: Any,
-    asked: Asked,
+    asked: ExplainRequest,
     places: tuple[Any, ...],
     top: int | None,
     reference: str | None,
@@ -201,8 +201,8 @@ def _explain_model(
 ) -> None:
     from lols.cli.explain_parser import explain_parser
     from lols.cli.predict import file_columns
-    from lols.estimators.parser import Parser
-    from lols.estimators.tagger import Tagger
+    from lols.tasks.parsing.estimator import Parser
+    from lols.tasks.tagging.estimator import Tagger
 
     if top is not None and top < 1:
         raise ConfigurationError(f"--top is {top}: give at least 1")
@@ -218,9 +218,9 @@ def _explain_model(
         _explain_tagger(estimator, columns, asked, top or 5, options)
 
 
-def _explain_tagger(tagger: Any, columns: Any, asked: Asked, top: int, options: dict[str, Any]) -> None:
-    from lols.estimators.explain_html import page
-    from lols.estimators.tagger_explain import explain_sentence, read_sentence
+def _explain_tagger(tagger: Any, columns: Any, asked: ExplainRequest, top: int, options: dict[str, Any]) -> None:
+    from lols.tasks.tagging.explain import explain_sentence, read_sentence
+    from lols.tasks.tokens.explain_html import page
 
     found = read_sentence(tagger, asked.file, asked.number, columns)
     made = explain_sentence(tagger, found.corpus, found.labels, **options)
@@ -257,8 +257,8 @@ def completed(made: Explanation | Parse, what: str) -> list[str]:
     return [f"Deviations are completed {who[made.roll_out]}."] if made.roll_out is not None else []
 
 
-def _show(made: Explanation, found: Sentence, heading: str, about: list[str], top: int) -> None:
-    from lols.estimators.explain_html import number
+def _show(made: Explanation, found: FileSentence, heading: str, about: list[str], top: int) -> None:
+    from lols.tasks.tokens.explain_html import number
 
     for line in [heading, *about, made.note]:
         if line:
@@ -293,7 +293,7 @@ def _show(made: Explanation, found: Sentence, heading: str, about: list[str], to
         say.print("cost: how much more than with the best label here")
 
 
-def _word(decision: Decision) -> str:
+def _word(decision: WordDecision) -> str:
     legal = decision.true is None or any(d.true for d in decision.deviations)
     wrong = " ✗" if decision.wrong else ""
     return decision.word + wrong + ("" if legal else f" (true: {decision.true}, not legal here)")

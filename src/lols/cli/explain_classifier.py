@@ -13,7 +13,7 @@ from lols.cli.predict_classifier import open_table_file
 from lols.errors import ConfigurationError
 
 if TYPE_CHECKING:  # this needs Numba
-    from lols.estimators.classifier_explain import Turn, Walk
+    from lols.tasks.tables.explain import TreeWalk, Turn
 
 __all__ = ["explain_classifier"]
 
@@ -31,7 +31,7 @@ def explain_classifier(
     as_json: bool,
 ) -> None:
     """Show how a classifier decides about one row of a table, counted from 1."""
-    from lols.estimators.classifier_explain import explain_row, read_row
+    from lols.tasks.tables.explain import explain_row, read_row
 
     if row < 1:
         raise ConfigurationError(f"--row is {row}: rows are counted from 1")
@@ -54,7 +54,7 @@ def explain_classifier(
         say.print("because: + made the way taken seem cheaper than the others, - dearer")
 
 
-def _verdict(made: Walk) -> str:
+def _verdict(made: TreeWalk) -> str:
     if made.true is None:
         return f"predicted {made.predicted}"
     if made.predicted == made.true:
@@ -62,7 +62,7 @@ def _verdict(made: Walk) -> str:
     return f"predicted {made.predicted}, true {made.true}: a cost of {made.cost:g}"
 
 
-def _show(turn: Turn, made: Walk) -> None:
+def _show(turn: Turn, made: TreeWalk) -> None:
     say.print(f"\nnode {turn.node}")
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("", no_wrap=True)

@@ -9,10 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from lols.cli.console import say
-from lols.cli.explain import Asked, completed
+from lols.cli.explain import ExplainRequest, completed
 
 if TYPE_CHECKING:  # this needs Numba
-    from lols.estimators.parser_explain import Move, Parse, Step
+    from lols.tasks.parsing.explain import Move, Parse, Step
 
 __all__ = ["explain_parser"]
 
@@ -20,10 +20,10 @@ STACK, BUFFER = 26, 18  # how many characters of them are shown
 WIDE = 100
 
 
-def explain_parser(parser: Any, columns: Any, asked: Asked, top: int, options: dict[str, Any]) -> None:
+def explain_parser(parser: Any, columns: Any, asked: ExplainRequest, top: int, options: dict[str, Any]) -> None:
     """Show how a parser searches a sentence."""
-    from lols.estimators.parser_explain import explain_parse, read_tree
-    from lols.estimators.tree_svg import parse_page
+    from lols.tasks.parsing.explain import explain_parse, read_tree
+    from lols.tasks.parsing.tree_svg import parse_page
 
     found = read_tree(parser, asked.file, asked.number, columns)
     made = explain_parse(parser, found.corpus, found.tree, **options)
@@ -136,7 +136,7 @@ def _move(step: Step, move: Move) -> list[str]:
 
 
 def _numbers(move: Move) -> list[str]:
-    from lols.estimators.explain_html import number
+    from lols.tasks.tokens.explain_html import number
 
     known = [number(v, signed=signed) for v, signed in ((move.loss, False), (move.cost, True)) if v is not None]
     return [f"{move.predicted:.2f}", *known]

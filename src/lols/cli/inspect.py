@@ -56,7 +56,7 @@ def inspect(
     actions in place of labels; those that most was learned of are shown. A classifier decides at each node of a tree
     to which child to go; its features are columns' values.
     """
-    from lols.estimators.parser_inspect import inspect_any
+    from lols.tasks.parsing.inspect import inspect_any
 
     found = inspect_any(model, top=top, labels=label, against=against, part=part, node=node)
     if as_json:

@@ -38,7 +38,7 @@ def new_task(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, template in made.items():
-            _write(path, files("lols.data").joinpath(template).read_text("utf-8"), name, task)
+            _write(path, files("lols.cli").joinpath("templates", template).read_text("utf-8"), name, task)
     except OSError as error:
         raise ConfigurationError(f"{folder}: cannot write there ({error.strerror or error})") from None
     file, tests = (str(path) for path in made)

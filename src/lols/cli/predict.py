@@ -63,7 +63,7 @@ def predict(
     format, and gets a column of its own for the classes if it has none of labels.
     """
     from lols.cli.prepare import prepare_classifying, settle
-    from lols.model import load
+    from lols.front import load
 
     if as_json and output == "-":
         raise ConfigurationError("--json and the predictions cannot both go to standard output: name a file with -o")

@@ -21,7 +21,7 @@ def open_table_file(
     classifier: Any, file: str, label: str | None, header: bool | None, separator: str | None
 ) -> tuple[Any, str | None]:
     """A table that is laid out as in training unless said otherwise, and what its column of labels is called."""
-    from lols.estimators.classifier_files import open_like_training
+    from lols.tasks.tables.files import open_like_training
 
     if file == "-":
         raise ConfigurationError("a classifier reads tables from files, not from standard input: name a file")
@@ -42,7 +42,7 @@ def predict_classifier(
     as_json: bool,
 ) -> None:
     """Classify the rows of a table, and write them."""
-    from lols.estimators.classifier_files import check_columns, predict_batches, table_encoder
+    from lols.tasks.tables.files import check_columns, predict_batches, table_encoder
 
     source, label = open_table_file(classifier, file, *places)
     check_columns(source, [column.name for column in table_encoder(classifier).columns], None)
@@ -134,7 +134,7 @@ class _Csv:
         return pa.array(made, pa.string())
 
     def write(self, batches: Iterator[Any], out: Any, threads: int) -> None:
-        from lols.estimators.pieces import in_order
+        from lols.tasks.pieces import in_order
 
         if self.head:
             cells = [self.quoted([name], False)[0].as_py() for name in self.head]

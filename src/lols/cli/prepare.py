@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
-from lols.estimators.base import unfitted
 from lols.io import conll
 from lols.io.strings import Texts, intern
-from lols.tasks.corpus import WORD, Corpus
+from lols.tasks.base import unfitted
+from lols.tasks.tokens.corpus import WORD, Corpus
 
 __all__ = [
     "prepare_classifier",
@@ -34,7 +34,7 @@ def settle() -> None:
 
 def prepare_prediction(estimator: Any) -> None:
     """Predict something for a few words, and write it; or for a row."""
-    from lols.estimators.tagger import Tagger
+    from lols.tasks.tagging.estimator import Tagger
 
     if estimator.READS == "tables":
         prepare_classifying(estimator)
@@ -62,7 +62,7 @@ TREES = b"1\ta\t_\tX\t_\t_\t2\tx\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n3\tc\t_
 
 def prepare_parser(parser: Any) -> None:
     """Train the same kind of parser on three words; whatever is wrong will show up again."""
-    from lols.estimators.parser_files import ParserColumns, treebank
+    from lols.tasks.parsing.files import ParserColumns, treebank
 
     columns = ParserColumns(use={"upos": "upos"})
     data = treebank([conll.parse(TREES, ["form", "head", "deprel", "id", "upos"], format="conllu")], columns)
@@ -80,7 +80,7 @@ def prepare_parser(parser: Any) -> None:
 
 def prepare_parsing(parser: Any) -> None:
     """Parse three words, and write them."""
-    from lols.estimators.parser_files import ParserColumns, write_trees
+    from lols.tasks.parsing.files import ParserColumns, write_trees
 
     sentences = conll.parse(TREES, ["form", "head", "deprel"], format="conllu")
     words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
@@ -113,9 +113,9 @@ def prepare_classifier(classifier: Any) -> None:
 
 def prepare_classifying(classifier: Any) -> None:
     """Classify a row of a CSV file."""
-    from lols.estimators.classifier_files import predict_batches
     from lols.io.tables import open_table
-    from lols.tasks.table_encoding import TableEncoder
+    from lols.tasks.tables.encoding import TableEncoder
+    from lols.tasks.tables.files import predict_batches
 
     encoder = classifier.task_.encoder
     if not isinstance(encoder, TableEncoder):

@@ -65,9 +65,9 @@ def reproduce(
 
     `lols reproduce table3 --quick`
     """
-    from lols.reproduce.run import check_file, check_folder
-    from lols.reproduce.run import reproduce as run
-    from lols.reproduce.show import show_result
+    from lols.reproduction.run import check_file, check_folder
+    from lols.reproduction.run import reproduce as run
+    from lols.reproduction.show import show_result
 
     if html is not None:
         check_file(html)
@@ -101,7 +101,7 @@ def reproduce(
     if json_file is not None:
         say.print(f"Figures: {json_file}", markup=False)
     if html is not None:
-        from lols.reproduce.report import write_report
+        from lols.reproduction.report import write_report
 
         write_report(result, html)
         say.print(f"Report: {html}", markup=False)

@@ -119,9 +119,9 @@ def tagger(
     `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
     """
     from lols.cli.prepare import settle
-    from lols.estimators.tagger import Tagger
-    from lols.estimators.tagger_clusters import read_clusters
-    from lols.estimators.tagger_files import FileColumns, read_files, tagged
+    from lols.tasks.tagging.clusters import read_clusters
+    from lols.tasks.tagging.estimator import Tagger
+    from lols.tasks.tagging.files import FileColumns, read_files, tagged
 
     check_output(output)
     check_patience(patience, dev)
@@ -182,8 +182,8 @@ def tagger(
 
 
 def _templates(path: str | None, more: list[str] | None, names: list[str], clustered: bool) -> list[str] | None:
-    from lols.tasks.tagging_task import default_templates
-    from lols.tasks.templates import parse_templates
+    from lols.tasks.tagging.task import default_templates
+    from lols.tasks.tokens.templates import parse_templates
 
     columns = [*names, *(["cluster"] if clustered else [])]
     return read_templates(path, more, columns, default_templates, parse_templates)

@@ -168,10 +168,10 @@ def classifier(
     `lols train classifier kdd.csv --label-map kdd99 --cost-matrix kdd99 -o kdd.lols`
     """
     from lols.cli.prepare import prepare_classifier, settle
-    from lols.estimators.classifier import CostSensitiveClassifier
-    from lols.estimators.classifier_files import TableFiles, fit_files, open_files
     from lols.io.costs import read_cost_matrix, read_label_map
-    from lols.tasks.tree_of_labels import TREES
+    from lols.tasks.tables.estimator import CostSensitiveClassifier
+    from lols.tasks.tables.files import TableFiles, fit_files, open_files
+    from lols.tasks.tables.tree_of_labels import TREES
 
     check_output(output)
     check_patience(patience, dev)

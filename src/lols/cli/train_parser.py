@@ -108,10 +108,10 @@ def parser(
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
     from lols.cli.prepare import settle
-    from lols.estimators.parser import Parser
-    from lols.estimators.parser_files import ParserColumns, read_treebank, treebank
-    from lols.tasks.parsing_defaults import default_parsing_templates
-    from lols.tasks.parsing_templates import parse_parsing_templates
+    from lols.tasks.parsing.defaults import default_parsing_templates
+    from lols.tasks.parsing.estimator import Parser
+    from lols.tasks.parsing.files import ParserColumns, read_treebank, treebank
+    from lols.tasks.parsing.templates import parse_parsing_templates
 
     check_output(output)
     check_patience(patience, dev)

@@ -87,10 +87,10 @@ def pipeline(
     `lols train pipeline en-train.conllu --dev en-dev.conllu -o en.lols`
     """
     from lols.cli.prepare import prepare_parser, settle
-    from lols.estimators.parser import Parser
-    from lols.estimators.parser_files import ParserColumns, read_treebank, treebank
-    from lols.estimators.pipeline import Pipeline
-    from lols.estimators.tagger import Tagger
+    from lols.tasks.parsing.estimator import Parser
+    from lols.tasks.parsing.files import ParserColumns, read_treebank, treebank
+    from lols.tasks.pipeline.estimator import Pipeline
+    from lols.tasks.tagging.estimator import Tagger
 
     check_output(output)
     if any(":" in name for name in (tags or "").split(",")):

@@ -58,10 +58,10 @@ def _warmup_steps(everything: bool) -> Iterator[str]:
     """Give the name of each step, then do it when asked for the next one."""
     yield "loading the engine"
     from lols.cli.prepare import prepare_classifier, prepare_prediction
-    from lols.estimators.classifier import CostSensitiveClassifier
-    from lols.estimators.parser import Parser
-    from lols.estimators.tagger import Tagger
-    from lols.worlds import tagging_data
+    from lols.datasets.worlds import tagging_data
+    from lols.tasks.parsing.estimator import Parser
+    from lols.tasks.tables.estimator import CostSensitiveClassifier
+    from lols.tasks.tagging.estimator import Tagger
 
     data = tagging_data(SENTENCES)
     words = [[f"w{n}" for n in sentence["words"]] for sentence in data]

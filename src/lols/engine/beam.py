@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lols.contract.examples import Examples
 from lols.engine.compile.dual import dual, has, key, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
@@ -13,12 +14,11 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.memory import state_type
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to
-from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TOO_MANY_STEPS, Plan, Policy, Scratch
+from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TOO_MANY_STEPS, FrozenPolicy, Plan, Scratch
 from lols.errors import ConfigurationError, LolsError
-from lols.examples import Examples
 
 if TYPE_CHECKING:
-    from lols.model import Model
+    from lols.training.model import Model
 
 __all__ = ["Beams", "beam_search"]
 
@@ -36,7 +36,7 @@ class Beam(Struct):
     recombine: bool
 
 
-class Paths(Struct):
+class BeamPaths(Struct):
     """One thread's beam, best path first: states and scores, candidates for the next step, and the way back."""
 
     states: np.ndarray  # [before or after the step, path, cell]
@@ -265,7 +265,7 @@ class BeamDriver(FusedDriver):
     """The fused driver with one more stage."""
 
     def search(
-        self, policy: Policy, plan: Plan, width: int, best: int, scored: int, temperature: float, recombine: bool
+        self, policy: FrozenPolicy, plan: Plan, width: int, best: int, scored: int, temperature: float, recombine: bool
     ) -> Beams:
         """Search all examples."""
         made = Beams(self.examples, best, self.compiled)
@@ -284,11 +284,11 @@ class BeamDriver(FusedDriver):
         self._run(beam_kernel, work, failed)
         return made
 
-    def _paths(self, width: int) -> Paths:
+    def _paths(self, width: int) -> BeamPaths:
         """Memory for the beam of one thread."""
         states, steps = int(self.examples.states.max(initial=1)), int(self.examples.steps.max(initial=1))
         actions = self.space.sizes.actions
-        return Paths(
+        return BeamPaths(
             states=np.zeros((2, width, states), state_type(self.compiled)),
             scores=np.zeros(width),
             live=np.zeros(width, np.bool_),
@@ -344,7 +344,7 @@ def beam_search(
     Examples
     --------
     >>> import lols
-    >>> from lols.worlds import tagging_data, tagging_references, tagging_space
+    >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
     >>> space = tagging_space(labels=3)
     >>> model = lols.train(space, tagging_data(20, labels=3), tagging_references()["optimal"], passes=1, compiled=False)
     >>> found = beam_search(model, lols.Examples(space, [{"words": [4, 5]}]), width=4, best=2)

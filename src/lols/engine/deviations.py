@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lols.contract.hashing import mix, unit
 from lols.engine.compile.dual import apart, cost, dual, has
 from lols.engine.margins import passed_over
 from lols.engine.merging import repeats
@@ -35,7 +36,6 @@ from lols.engine.structures import (
     TEACHER_POLICY,
 )
 from lols.engine.teacher import free_actions, teacher_action, teacher_costs
-from lols.hashing import mix, unit
 
 __all__ = [
     "Completion",

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numba import njit, typeof, types
 
-from lols.blame import is_users
-from lols.digest import plain, reached_helpers
+from lols.contract.digest import plain, reached_helpers
+from lols.contract.examples import Examples
+from lols.contract.features import feature_buffer, item_buffer
+from lols.contract.user_frames import is_users
 from lols.engine.compile.backend import register_twins
-from lols.examples import Examples
-from lols.features import feature_buffer, item_buffer
 
 __all__ = ["diagnose"]
 

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lols.contract.space import Sizes
 from lols.engine.compile.dual import apart, dual, has, needs
 from lols.engine.policy import gather_action, in_role, types_of
 from lols.engine.structures import Lessons, Slots
-from lols.space import Sizes
 
 __all__ = ["NO_FEATURES", "FeatureRuns", "lessons_of", "make_slots", "slots_of", "write_features"]
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.examples import Examples
+from lols.contract.features import feature_buffer, item_buffer
 from lols.engine.lessons import lessons_of, make_slots
 from lols.engine.structures import (
     LOSSES,
@@ -18,8 +20,6 @@ from lols.engine.structures import (
     TeacherView,
     Trail,
 )
-from lols.examples import Examples
-from lols.features import feature_buffer, item_buffer
 
 __all__ = ["make_batch", "make_scratch", "state_type"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from lols.contract.hashing import mix
 from lols.engine.compile.dual import dual, needs
 from lols.engine.structures import DRAWN_POLICY, LEARNED, REFERENCE, TEACHER_POLICY
-from lols.hashing import mix
 
 __all__ = ["forget", "merges", "recall", "remember", "repeats"]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.hashing import mix, unit
 from lols.engine.compile.dual import action_features, apart, dual, features_of, has, items, needs
 from lols.engine.structures import AT_ACTION, CODE, NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
-from lols.hashing import mix, unit
 
 __all__ = [
     "add_features",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.hashing import mix
 from lols.engine.compile.dual import dual, has, loss, needs, row, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
@@ -21,7 +22,6 @@ from lols.engine.structures import (
     TOO_MANY_STEPS,
 )
 from lols.engine.teacher import teacher_action
-from lols.hashing import mix
 
 __all__ = ["Ends", "follow_teacher_kernel", "losses_kernel", "predict_kernel", "state_stream"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.hashing import mix, unit
 from lols.engine.compile.dual import apart, cost, dual, has, key, loss, step
 from lols.engine.merging import remember, repeats
 from lols.engine.policy import cheapest, draw_component, gather, score
@@ -25,7 +26,6 @@ from lols.engine.structures import (
     TOO_MANY_STEPS,
 )
 from lols.engine.teacher import free_actions, teacher_action
-from lols.hashing import mix, unit
 
 __all__ = ["asks_policy", "choose", "go_on", "roll_in", "teacher_rolls_in", "value_trail"]
 

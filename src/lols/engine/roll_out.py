@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.hashing import mix, unit
 from lols.engine.compile.dual import apart, by_kind, cost, dual, has, key, loss, step
 from lols.engine.merging import merges, recall, remember
 from lols.engine.policy import cheapest, draw_component, gather, score
@@ -18,11 +19,10 @@ from lols.engine.structures import (
     TEACHER_POLICY,
     TIE,
     TOO_MANY_STEPS,
+    FrozenPolicy,
     PendingRollouts,
-    Policy,
 )
 from lols.engine.teacher import teacher_action
-from lols.hashing import mix, unit
 
 __all__ = ["complete", "copy_state", "deferred", "roll_out", "teacher_rolls_out"]
 
@@ -122,5 +122,5 @@ def asking(search):
 
 
 # The cost of a deviation: rolled out at once, or elsewhere, many deviations together.
-complete = by_kind("complete", "policy", {Policy: roll_out, PendingRollouts: ask})
-deferred = by_kind("deferred", "policy", {Policy: never, PendingRollouts: asking})
+complete = by_kind("complete", "policy", {FrozenPolicy: roll_out, PendingRollouts: ask})
+deferred = by_kind("deferred", "policy", {FrozenPolicy: never, PendingRollouts: asking})

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from lols.contract.hashing import mix
 from lols.engine.compile.dual import actions, dual, row, start, take
 from lols.engine.structures import AT_ACTION, AT_EXAMPLE, AT_STEP
-from lols.hashing import mix
 
 __all__ = ["Deviation", "Instance", "Search", "begin", "find_legal", "instance", "take_example", "turn_to"]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.features import FeatureBuffer, ItemBuffer
 from lols.engine.compile.layout import Struct
-from lols.features import FeatureBuffer, ItemBuffer
 
 REFERENCE, LEARNED, MIXTURE, NONE = 0, 1, 2, 3
 ROLLS = {"reference": REFERENCE, "learned": LEARNED, "mixture": MIXTURE, "none": NONE}
@@ -50,7 +50,7 @@ class Table(Struct):
         return self.entries[:, 1]
 
 
-class Policy(Struct):
+class FrozenPolicy(Struct):
     """A frozen policy: one or several weight tables, drawn from with given chances, over one feature map."""
 
     shared: Table

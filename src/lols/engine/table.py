@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.hashing import spread
 from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import Table
-from lols.hashing import spread
 
 __all__ = ["copied", "features_by_row", "fill", "fixed_table", "growing_table", "is_fixed"]
 

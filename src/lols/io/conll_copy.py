@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from lols.engine.compile.kernel import kernel
+from lols.engine.compile.words import copy
 
 __all__ = ["fill", "mark_used", "measure"]
-
-
-def copy(out, target, source, begin, end):
-    """Copy a part of one array of bytes into another one."""
-    out[target : target + end - begin] = source[begin:end]
 
 
 @kernel

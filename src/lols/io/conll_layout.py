@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from lols.errors import LolsError
 
-__all__ = ["FORMATS", "Layout", "find_layout", "has_keys", "resolve"]
+__all__ = ["FORMATS", "FileLayout", "find_layout", "has_keys", "resolve"]
 
 FORMATS = ("conllu", "conllx", "columns", "tsv")  # in the order of the kernels' modes
 TITLES = {"conllu": "CoNLL-U", "conllx": "CoNLL-X", "columns": "plain columns", "tsv": "TSV"}
@@ -20,7 +20,7 @@ MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 ID = re.compile(rb"[0-9]+([-.][0-9]+)?")
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """What holds for all lines of a file."""
 
     path: str
@@ -36,7 +36,7 @@ class Layout(NamedTuple):
 
 def find_layout(
     data: bytes, path: str, columns: Sequence[str], format: str | None, header: bool | None, line: int, final: bool
-) -> Layout | None:
+) -> FileLayout | None:
     """Read as many lines as it takes; None where these bytes do not say and more are to come (not `final`).
 
     >>> layout = find_layout(b"The DT B-NP\\ncat NN I-NP\\n", "a.txt", ["1"], None, None, 1, True)
@@ -52,7 +52,7 @@ def find_layout(
         return None
     if header and found != "tsv":
         raise LolsError(f"{path}: {TITLES[found]} has no header; leave it out, or use format='tsv'")
-    layout = Layout(path, found, known is None, len(NAMES), line, at, line, (), 1)
+    layout = FileLayout(path, found, known is None, len(NAMES), line, at, line, (), 1)
     if found in ("conllu", "conllx"):
         return layout
     for begin, end, number in _lines(data, at, line):
@@ -111,7 +111,7 @@ def _named(columns: Sequence[str]) -> list[str]:
     return [column for column in columns if not column.isdecimal() and column != "last"]
 
 
-def resolve(column: str, layout: Layout, optional: bool = False) -> tuple[int, bytes]:
+def resolve(column: str, layout: FileLayout, optional: bool = False) -> tuple[int, bytes]:
     """The 0-based number of a column (-1 if an optional one is missing), and the key inside it, if any.
 
     >>> layout = Layout("a.conllu", "conllu", False, 10, 1, 0, 1, (), 1)
@@ -145,7 +145,7 @@ def has_keys(column: str, format: str) -> bool:
     return bool(colon) and base.lower() in KEYED and format in ("conllu", "conllx")
 
 
-def _by_name(column: str, layout: Layout) -> int | None:
+def _by_name(column: str, layout: FileLayout) -> int | None:
     low = column.lower()
     if layout.format in ("conllu", "conllx"):
         if layout.format == "conllx":
@@ -162,7 +162,7 @@ def _by_name(column: str, layout: Layout) -> int | None:
     return layout.width - 1 if column == "last" else None
 
 
-def _offer(layout: Layout) -> str:
+def _offer(layout: FileLayout) -> str:
     """The columns there are, for error messages."""
     numbers = f"a number from 1 to {layout.width}, or 'last'"
     if layout.format in ("conllu", "conllx"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from lols.errors import LolsError
 from lols.io import conll_scan as kernels
-from lols.io.conll_layout import FORMATS, TITLES, Layout, find_layout, resolve
+from lols.io.conll_layout import FORMATS, TITLES, FileLayout, find_layout, resolve
 
 __all__ = ["Reader", "Sentences", "parse", "places"]
 
@@ -82,7 +82,7 @@ class Reader:
         self.format = format
         self.header = header
         self.optional = frozenset(map(str, [optional] if isinstance(optional, str) else optional))
-        self.layout: Layout | None = None  # known from the first token on
+        self.layout: FileLayout | None = None  # known from the first token on
         if extra := sorted(self.optional.difference(self.columns)):
             raise LolsError(f"{path}: optional column {extra[0]!r} is not asked for; put it among the columns, too")
 
@@ -122,7 +122,7 @@ class Reader:
         return Sentences(self.path, self.layout.format, buffer, *found, self.columns)
 
 
-def places(buffer: np.ndarray, layout: Layout, picks: Sequence[int]) -> tuple[str, Places]:
+def places(buffer: np.ndarray, layout: FileLayout, picks: Sequence[int]) -> tuple[str, Places]:
     """Scan bytes for tokens and for columns given by their 0-based numbers; the format is what it turns out to be."""
     room = int(kernels.newlines(buffer)) + 1
     marks = np.empty(min(WINDOW, buffer.size + 1), np.int64)
@@ -169,7 +169,7 @@ def _fitted(array: np.ndarray, rows: int, size: int) -> np.ndarray:
     return array.reshape(rows, size)
 
 
-def _explain(buffer: np.ndarray, layout: Layout, report: np.ndarray) -> str:
+def _explain(buffer: np.ndarray, layout: FileLayout, report: np.ndarray) -> str:
     """The sentence for what a kernel reports."""
     code, line, found, place = report[: kernels.PLACE + 1].tolist()
     where = f"{layout.path}, line {line}:"

@@ -10,7 +10,7 @@ import numpy as np
 
 from lols.errors import LolsError
 from lols.io import conll_copy as kernels
-from lols.io.conll_layout import MARK, TITLES, Layout, find_layout, has_keys, resolve
+from lols.io.conll_layout import MARK, TITLES, FileLayout, find_layout, has_keys, resolve
 from lols.io.conll_scan import TAB
 from lols.io.conll_tokens import Sentences, places
 
@@ -145,7 +145,7 @@ def _find(sentences: Sentences, column: str) -> _Found:
     return _Found(found.begin[0, -tokens:], found.end[0, -tokens:], b"", False, False, -1)
 
 
-def _layout(sentences: Sentences, header: bool = False) -> Layout:
+def _layout(sentences: Sentences, header: bool = False) -> FileLayout:
     """The layout once more, of sentences that are known to be fine."""
     fixed = sentences.format in ("conllu", "conllx")  # so that only the byte order mark matters
     data = sentences.buffer[: len(MARK) if fixed else None].tobytes()

@@ -111,7 +111,7 @@ def bare(label: str) -> str:
 def _rows(path: str | os.PathLike[str], what: str) -> list[tuple[int, list[str]]]:
     """The lines of a small CSV file that hold something, with their numbers."""
     if str(path) in KNOWN:
-        text = resources.files("lols.data").joinpath(f"{path}-{what}.csv").read_text(encoding="utf-8")
+        text = resources.files("lols.datasets").joinpath(f"{path}-{what}.csv").read_text(encoding="utf-8")
     else:
         try:
             text = Path(path).read_text(encoding="utf-8-sig")

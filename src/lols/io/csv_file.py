@@ -20,7 +20,7 @@ from lols.errors import LolsError
 from lols.io import csv_scan as kernels
 from lols.io.conll_scan import check, newlines
 from lols.io.csv_head import LONGEST, Head
-from lols.io.csv_quoted import BYTE, LEAST, TEXT, Mark, Piece, complaint, quoted
+from lols.io.csv_quoted import BYTE, LEAST, TEXT, LinePiece, Mark, complaint, quoted
 from lols.io.opening import opened, reading
 
 __all__ = ["read_batches"]
@@ -49,7 +49,7 @@ def read_batches(
         if hasattr(stream, "fileobj"):  # unpack the next piece while this one is scanned
             pieces = _ahead(pieces, stack.enter_context(ThreadPoolExecutor(1)))
         scanner = _Scanner(head, order, names)
-        waiting: deque[tuple[Piece, Future[Scanned]]] = deque()
+        waiting: deque[tuple[LinePiece, Future[Scanned]]] = deque()
         row, line = 0, head.line
         while True:
             for part in itertools.islice(pieces, max(threads + 1 - len(waiting), 0) if threads > 1 else 1):
@@ -78,7 +78,7 @@ def _done(made: Scanned) -> Future[Scanned]:
     return future
 
 
-def _ahead(pieces: Iterator[Piece], pool: ThreadPoolExecutor) -> Iterator[Piece]:
+def _ahead(pieces: Iterator[LinePiece], pool: ThreadPoolExecutor) -> Iterator[LinePiece]:
     """The same pieces, the next one fetched by another thread."""
     future = pool.submit(next, pieces, None)
     while (piece := future.result()) is not None:
@@ -86,7 +86,7 @@ def _ahead(pieces: Iterator[Piece], pool: ThreadPoolExecutor) -> Iterator[Piece]
         yield piece
 
 
-def _pieces(stream: Any, head: Head, size: int, spare: list[bytearray]) -> Iterator[Piece]:
+def _pieces(stream: Any, head: Head, size: int, spare: list[bytearray]) -> Iterator[LinePiece]:
     """Whole lines of about `size` bytes, in memory taken from `spare` where there is some."""
     size = min(max(size, 1), LONGEST)
     rest, wanted, more = b"", size, True
@@ -121,7 +121,7 @@ def _pieces(stream: Any, head: Head, size: int, spare: list[bytearray]) -> Itera
                 continue
             wanted = size
             if end > 0:
-                yield Piece(memory, end, plain)
+                yield LinePiece(memory, end, plain)
 
 
 class _Scanner:
@@ -133,7 +133,7 @@ class _Scanner:
         self.arenas: list[np.ndarray] = []
         self.shifts = np.full(head.columns, kernels.FIRST, np.int64)  # tables begin as large as the last ones became
 
-    def __call__(self, piece: Piece) -> Scanned:
+    def __call__(self, piece: LinePiece) -> Scanned:
         if not piece.plain:
             return Scanned(None, kernels.ODD, 0, 0, 0)
         count, buffer, content = self.head.columns, np.frombuffer(piece.memory, np.uint8), piece.content()

@@ -16,7 +16,7 @@ from lols.io.conll_scan import check, newlines
 from lols.io.csv_head import LONGEST, Head, records
 from lols.io.opening import opened, reading, reason
 
-__all__ = ["BYTE", "LEAST", "TEXT", "Mark", "Piece", "complaint", "line_of", "quoted"]
+__all__ = ["BYTE", "LEAST", "TEXT", "LinePiece", "Mark", "complaint", "line_of", "quoted"]
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
 BYTE = 4  # what a scan may end with besides the kernel's codes: a byte that is zero or not UTF-8
@@ -31,7 +31,7 @@ class Mark(NamedTuple):
     plain: bool
 
 
-class Piece(NamedTuple):
+class LinePiece(NamedTuple):
     """Whole lines; behind them is room for what the kernels look at in vain."""
 
     memory: bytearray
@@ -85,7 +85,7 @@ def _wrong_count(head: Head, line: int, found: int, text: str) -> LolsError:
 class _Lines(io.RawIOBase):
     """Pieces as a file for Arrow to read, each byte checked."""
 
-    def __init__(self, head: Head, pieces: Iterator[Piece], line: int):
+    def __init__(self, head: Head, pieces: Iterator[LinePiece], line: int):
         self.head, self.pieces, self.line = head, pieces, line
         self.view = memoryview(b"")
 
@@ -121,7 +121,7 @@ def quoted(
     order: list[int],
     names: list[str],
     block: int,
-    pieces: Iterator[Piece],
+    pieces: Iterator[LinePiece],
     row: int,
     line: int,
     note: Callable[[Mark], None],

@@ -11,7 +11,7 @@ import numpy as np
 
 from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import kernel
-from lols.io.csv_bits import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
+from lols.engine.compile.words import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
 
 __all__ = ["PADDING", "fill", "prepare", "scan"]
 

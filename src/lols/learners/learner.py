@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lols.engine.compile.kernel import Kernel
-from lols.engine.structures import Lessons, Policy
+from lols.engine.structures import FrozenPolicy, Lessons
 from lols.engine.table import copied, features_by_row, fill, fixed_table, growing_table, is_fixed, rehash_kernel
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
@@ -179,14 +179,14 @@ class Learner:
 
     # --- policies ---
 
-    def policy(self, *, averaged: bool = False) -> Policy:
+    def policy(self, *, averaged: bool = False) -> FrozenPolicy:
         """The current policy, or the average over rounds; the current one shares memory with the learner."""
         shared, single = (
             (self._average(self.shared), self._average(self.single))
             if averaged and self.averaged
             else (self.shared.weights, self.single.weights)
         )
-        return Policy(
+        return FrozenPolicy(
             self.shared.table,
             shared[np.newaxis],
             self.single.table,
@@ -279,7 +279,7 @@ class Learner:
         return asdict(self.settings) | {"actions": self.actions, "by_action": self.by_action, "averaged": self.averaged}
 
 
-def frozen(policy: Policy) -> Policy:
+def frozen(policy: FrozenPolicy) -> FrozenPolicy:
     """A copy that later learning does not touch."""
     tables = [copied(t) for t in (policy.shared, policy.single)]
     return policy._replace(

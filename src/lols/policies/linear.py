@@ -6,6 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from lols.contract.examples import Examples
+from lols.contract.space import SearchSpace
+from lols.contract.task import Task, as_space
 from lols.engine import structures
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
@@ -17,11 +20,8 @@ from lols.engine.search import Search, instance
 from lols.engine.states import States
 from lols.engine.structures import CODE, Data, Scratch, following
 from lols.errors import ConfigurationError
-from lols.examples import Examples
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
-from lols.space import SearchSpace
-from lols.task import Task, as_space
 
 __all__ = ["LinearPolicy"]
 
@@ -44,7 +44,7 @@ class LinearPolicy:
     Examples
     --------
     >>> import lols
-    >>> from lols.worlds import tagging_data, tagging_references, tagging_space
+    >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
     >>> space, data, teacher = tagging_space(labels=3), tagging_data(8, labels=3, words=20), tagging_references()
     >>> plain = lols.train(space, data, teacher["optimal"], passes=2, compiled=False)
     >>> policy = LinearPolicy(space, compiled=False)
@@ -91,7 +91,7 @@ class LinearPolicy:
         new_policy(scratch.seen)
         examples, made = states.examples, np.zeros((len(states), states.actions), np.float32)
         data = Data(examples.x, (), examples.items, examples.states, examples.steps)
-        asked = Asked(states.example, states.vectors, states.legal, states.draws, made)
+        asked = AskedStates(states.example, states.vectors, states.legal, states.draws, made)
         score_kernel(self.compiled, self._bound, data, weights, FOLLOWING, scratch, asked)
         if scratch.report[CODE]:
             len(states.start)  # gathers features again, and says what is wrong with them
@@ -136,7 +136,7 @@ class LinearPolicy:
 FOLLOWING = following(0, False)
 
 
-class Asked(Struct):
+class AskedStates(Struct):
     """States whose actions' costs are asked for."""
 
     example: np.ndarray

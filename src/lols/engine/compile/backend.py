@@ -19,8 +19,8 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, lower_getattr_generic, models, overload, register_model
 from numba.np import arrayobj, numpy_support
 
-from lols import features as feature_functions
-from lols import hashing
+from lols.contract import features as feature_functions
+from lols.contract import hashing
 from lols.engine.compile import bits, dual
 from lols.engine.compile.layout import ArrayLayout, Fields, FunctionsLayout, NumberLayout
 from lols.errors import SpaceError
@@ -416,7 +416,7 @@ def _spread(key, shift):
 def _feature(template, *values):
     count = len(values[0] if len(values) == 1 and isinstance(values[0], types.BaseTuple) else values)
     if count > 6:
-        raise SpaceError("feature() takes at most six values: hash some of them together with lols.hashing.mix")
+        raise SpaceError("feature() takes at most six values: hash some of them together with lols.mix")
 
     def chain(template, *values):
         return _chain(hashing.mix(np.int64(template), count), values)

@@ -1,4 +1,4 @@
-"""What a processor can do with many bytes at once: the second life of the functions of `lols.io` that say it in words.
+"""What a processor can do with many bytes at once: what Numba makes of the functions in `words`.
 
 Imported only when something has to be compiled.
 """
@@ -14,8 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from lols.io.conll_copy import copy
-from lols.io.csv_bits import BLOCK, equal_bits, lowest_bit, rare_bits, word_at
+from lols.engine.compile.words import BLOCK, copy, equal_bits, lowest_bit, rare_bits, word_at
 
 __all__ = ["register"]
 

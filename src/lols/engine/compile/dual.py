@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lols import features
-from lols.digest import digest_functions, plain, reached_helpers
+from lols.contract import features
+from lols.contract.digest import digest_functions, plain, reached_helpers
+from lols.contract.examples import view
 from lols.engine.compile.layout import FunctionsLayout, functions_layout
-from lols.examples import view
 
 __all__ = [
     "APART",

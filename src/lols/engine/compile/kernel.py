@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.digest import digest_functions
+from lols.contract.digest import digest_functions
 from lols.engine.compile import store
 from lols.engine.compile.ahead import COMPILING, wait_for
 from lols.engine.compile.dual import TWINS

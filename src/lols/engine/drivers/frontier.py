@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.examples import Examples, Ragged
 from lols.engine.compile.layout import Struct
 from lols.engine.memory import state_type
 from lols.engine.structures import Batch, PendingRollouts, Trail
-from lols.examples import Examples, Ragged
 
 __all__ = [
     "Group",
     "Level",
-    "Paths",
     "RollIns",
     "RollOuts",
     "RolloutCache",
+    "RolloutPaths",
     "Walks",
     "make_cache",
     "make_paths",
@@ -38,7 +38,7 @@ class Walks(Struct):
     waiting: np.ndarray  # [1]: how many rows
 
 
-class Paths(Struct):
+class RolloutPaths(Struct):
     """The roll-outs of some walks."""
 
     cost: np.ndarray  # [walk, step]
@@ -90,7 +90,7 @@ class RollOuts(Struct):
 
     pending: PendingRollouts
     first: int
-    paths: Paths
+    paths: RolloutPaths
     cache: RolloutCache
 
 
@@ -109,9 +109,9 @@ def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
     )
 
 
-def make_paths(rows: int, steps: int) -> Paths:
+def make_paths(rows: int, steps: int) -> RolloutPaths:
     """Memory for so many roll-outs."""
-    return Paths(
+    return RolloutPaths(
         np.zeros((rows, steps + 1)),
         np.zeros((rows, steps + 1), np.int64),
         np.zeros(rows, np.int64),

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.examples import Examples, Shared
+from lols.contract.records import record_class
+from lols.contract.space import Reference, SearchSpace
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
@@ -16,11 +19,8 @@ from lols.engine.drivers.predictions import Predictions
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import new_policy
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
-from lols.engine.structures import AT_EXAMPLE, CODE, Batch, Data, Plan, Policy, Scratch, Slots
+from lols.engine.structures import AT_EXAMPLE, CODE, Batch, Data, FrozenPolicy, Plan, Scratch, Slots
 from lols.errors import LolsError, SpaceError
-from lols.examples import Examples, Shared
-from lols.records import record_class
-from lols.space import Reference, SearchSpace
 
 __all__ = ["FusedDriver"]
 
@@ -91,7 +91,7 @@ class FusedDriver:
         self,
         indices: np.ndarray,
         rounds: np.ndarray,
-        policy: Policy,
+        policy: FrozenPolicy,
         plan: Plan,
         beta: np.ndarray,
         beta_in: np.ndarray,
@@ -115,7 +115,7 @@ class FusedDriver:
         self._run(algorithm1_kernel, [(*arguments, *w) for w in work], failed)
         return batch
 
-    def predict(self, policy: Policy, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
+    def predict(self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
         """Follow the learned policy on all examples; it may be known to be the `same` as the last time."""
         made = Predictions(self.examples, self.compiled, self.space.sizes.actions if scores else 0)
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
@@ -136,7 +136,7 @@ class FusedDriver:
         self._run(predict_kernel, work, failed)
         return made
 
-    def follow_teacher(self, plan: Plan, policy: Policy) -> Predictions:
+    def follow_teacher(self, plan: Plan, policy: FrozenPolicy) -> Predictions:
         """Follow the teacher on all examples."""
         made = Predictions(self.examples, self.compiled)
         scratch = self._scratches(policy)[0]
@@ -150,7 +150,7 @@ class FusedDriver:
         self._run(follow_teacher_kernel, [(*head, scratch, 0, len(self.examples), made.ends)], failed)
         return made
 
-    def losses(self, predictions: Predictions, policy: Policy) -> np.ndarray:
+    def losses(self, predictions: Predictions, policy: FrozenPolicy) -> np.ndarray:
         """The loss of every prediction; the examples must have their truth."""
         if not self.examples.has_truth:
             raise SpaceError("these examples have no truth `y`, so their loss is unknown: give labelled examples")
@@ -169,7 +169,7 @@ class FusedDriver:
         self._run(losses_kernel, [(self.bound, self.data, scratch, predictions.ends, out)], failed)
         return out
 
-    def calls(self, policy: Policy, plan: Plan) -> list[tuple[Kernel, tuple[Any, ...]]]:
+    def calls(self, policy: FrozenPolicy, plan: Plan) -> list[tuple[Kernel, tuple[Any, ...]]]:
         """The kernels of training and prediction, with arguments as they get them."""
         none, scratch = np.zeros(0, np.int64), self._scratches(policy)[0]
         batch = make_batch(None, self.examples, none, none, np.zeros(0), np.zeros(0))
@@ -202,13 +202,13 @@ class FusedDriver:
                 raise SpaceError(not_compiled(self, error)) from None
             raise failed(error, scratch) from error
 
-    def _scratches(self, policy: Policy) -> list[Scratch]:
+    def _scratches(self, policy: FrozenPolicy) -> list[Scratch]:
         components, columns = policy.stack.shape[0], policy.stack.shape[2]
         if not self._scratch or self._scratch[0].seen.item_scores.shape[::3] != (components, columns):
             self._scratch = [self._fresh(policy) for _ in range(self.threads)]
         return self._scratch
 
-    def _fresh(self, policy: Policy) -> Scratch:
+    def _fresh(self, policy: FrozenPolicy) -> Scratch:
         return make_scratch(self.examples, policy.stack.shape[0], policy.stack.shape[2], self.compiled)
 
     def _renewed(self, old: Scratch) -> Scratch:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.hashing import mix
 from lols.engine.algorithm1 import search_around
 from lols.engine.compile.dual import cost, dual, has, key, loss, row, step
 from lols.engine.compile.kernel import Kernel
@@ -31,7 +32,6 @@ from lols.engine.structures import (
     TOO_MANY_STEPS,
 )
 from lols.engine.teacher import teacher_action
-from lols.hashing import mix
 
 __all__ = ["follow_kernel", "roll_in_kernel", "roll_out_kernel", "settle_kernel", "weigh_kernel"]
 

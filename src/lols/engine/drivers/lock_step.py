@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.examples import Examples
+from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.frontier import (
     Group,
     Level,
-    Paths,
     RollIns,
     RolloutCache,
+    RolloutPaths,
     RollOuts,
     Walks,
     make_cache,
@@ -30,8 +32,6 @@ from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.states import Replayed, Seen, States, look_at_kernel, replay_kernel
 from lols.engine.structures import AT_EXAMPLE, EXPECTED, NONE, Batch, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
-from lols.examples import Examples
-from lols.space import Reference, SearchSpace
 
 __all__ = ["LockStepDriver"]
 
@@ -72,7 +72,7 @@ class LockStepDriver(FusedDriver):
         walk += sizes.actions * (5 + 12 * sizes.action_features)
         self._most = max(1, min(MOST_WALKS, self._bytes // walk))
         self._walks: Walks | None = None
-        self._paths: Paths | None = None
+        self._paths: RolloutPaths | None = None
         self._cache: RolloutCache | None = None
         self._seen: Slots | None = None
         self._trails: Trail | None = None

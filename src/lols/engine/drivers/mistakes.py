@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.blame import place_of, said
+from lols.contract.user_frames import place_of, said
 from lols.engine.structures import (
     AT_ACTION,
     AT_STEP,

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.examples import Examples
 from lols.engine.memory import state_type
 from lols.engine.predict import Ends
-from lols.examples import Examples
 
 __all__ = ["Predictions"]
 

@@ -1,0 +1,1 @@
+"""Simulated worlds for the bandit: page layout, tagging and parsing, and the simulation itself."""

@@ -1,0 +1,341 @@
+"""Tagging as a world to try a bandit in: only the share of wrong tags in a sentence is seen.
+
+The rule that runs today gives each word its most frequent tag. Where a sentence arrives that the rule's lexicon was
+made from, the rule acts as if it had not been: on arrivals it is as good as on new text, neither better nor worse.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.bandit.worlds.facts import FACTS, LOWER, SHAPE, SUFFIX, WORD, WordTable, form_facts
+from lols.bandit.worlds.world import Objects, World
+from lols.contract.features import emit, feature
+from lols.contract.hashing import mix, unit
+from lols.contract.space import Example, Reference, SearchSpace, Sizes
+from lols.errors import ConfigurationError
+from lols.front import train as train_model
+from lols.learners.settings import LearnerSettings
+
+__all__ = ["TagLexicon", "tagging_loss", "tagging_rule", "tagging_space", "tagging_world"]
+
+VALUE, WHOLE = 0.02, 1.0  # of features, where losses of whole sentences are learned from
+# A wrong tag or head costs a sentence of usual length about 0.05. With a width no larger than that, only the rule's
+# own actions are plausible at first, until the policy has begun to doubt them.
+SUITED = {
+    "epsilon": 1.0,
+    "advice": 0.05,
+    "width": 0.05,
+    "estimator": "dr",
+    "learner": LearnerSettings("csoaa", "adagrad", rate=0.3),
+}
+SEEN = (1, 2, 4, 10)  # from which counts on words are told apart: never seen, once, two or three times, ...
+
+
+def tagging_world(train: Objects, held_out: Objects) -> World:
+    """Sentences with the share of wrong tags as their loss.
+
+    Parameters
+    ----------
+    train
+        Sentences that arrive, pass after pass, and that the rule's lexicon is made from: dictionaries with `forms` and
+        `tags`.
+    held_out
+        Sentences to compare policies on.
+
+    Examples
+    --------
+    >>> from lols.datasets.grammar import generate
+    >>> made = [{"forms": s.forms, "tags": s.upos} for s in generate(300)]
+    >>> world = tagging_world(made[:200], made[200:])
+    >>> world.loss(made[0], made[0]["tags"])
+    0.0
+
+    """
+    lexicon = TagLexicon.of(train)
+    space, informed = tagging_space(lexicon), tagging_space(lexicon, value=1.0, whole=0.0)
+    arriving = [{**obj, "lexicon": lexicon.without(obj)} for obj in train]
+
+    def full_information(sentences: Objects, seed: int) -> Callable[[Objects], list[Any]]:
+        once, passes = distinct(sentences)
+        return train_model(informed, once, _TRUTH, passes=passes, seed=seed, progress=False).predict
+
+    return World(
+        name="tagging",
+        space=space,
+        rules=tagging_rule(),
+        arrivals=lambda count, seed: in_passes(arriving, count, seed),
+        held_out=held_out,
+        loss=tagging_loss,
+        feedback=lambda obj, output, seed: tagging_loss(obj, output),
+        at_random=lambda obj, seed: _random_tags(lexicon.tags, obj, seed),
+        full_information=full_information,
+        options=SUITED,
+    )
+
+
+def in_passes(objects: Objects, count: int, seed: int) -> list[Any]:
+    """So many objects: all of them in some order, then all in another one, and so on."""
+    made: list[Any] = []
+    number = 0
+    while len(made) < count:
+        order = np.random.default_rng([abs(mix(seed, 2)), number]).permutation(len(objects))
+        made += [objects[k] for k in order[: count - len(made)].tolist()]
+        number += 1
+    return made
+
+
+def distinct(objects: Objects) -> tuple[list[Any], int]:
+    """Each object once, and how often one came on the average: for learners that go through data in passes."""
+    once = list({id(obj): obj for obj in objects}.values())
+    return once, max(round(len(objects) / max(len(once), 1)), 1)
+
+
+def tagging_loss(obj: Any, tags: Sequence[str]) -> float:
+    """The share of words with another tag than the true one."""
+    truth = obj["tags"]
+    return sum(one != other for one, other in zip(truth, tags, strict=True)) / len(truth)
+
+
+def _random_tags(tags: Sequence[str], obj: Any, seed: int) -> list[str]:
+    return [tags[int(unit(mix(mix(seed, 3), i)) * len(tags))] for i in range(len(obj["forms"]))]
+
+
+# --- the rule's lexicon -----------------------------------------------------------------------------------------------
+
+
+class Known(NamedTuple):
+    """What a lexicon says of the words of a sentence: the rule's tags, and how often each word was seen (in steps)."""
+
+    rule: np.ndarray
+    seen: np.ndarray
+
+
+class TagLexicon:
+    """How often each word had each tag.
+
+    >>> lexicon = Lexicon.of([{"forms": ["the", "melk"], "tags": ["DET", "NOUN"]}])
+    >>> [lexicon.tags[k] for k in lexicon.look_up(["melk", "the", "tarv"]).rule]
+    ['NOUN', 'DET', 'DET']
+    """
+
+    def __init__(self, tags: Sequence[str], counts: dict[str, Counter[int]]):
+        self.tags = list(tags)
+        self.numbers = {tag: k for k, tag in enumerate(self.tags)}
+        self.counts = counts
+        once = Counter(next(iter(c)) for c in counts.values() if c.total() == 1)
+        every = sum(counts.values(), Counter[int]())
+        self.unknown = _most(once or every)
+        self._table = WordTable(self._facts, 2)
+
+    @classmethod
+    def of(cls, objects: Objects) -> TagLexicon:
+        """The lexicon of tagged sentences."""
+        tags = sorted({tag for obj in objects for tag in obj["tags"]})
+        if not tags:
+            raise ConfigurationError("there is no tagged sentence to make a lexicon from: give at least one")
+        numbers = {tag: k for k, tag in enumerate(tags)}
+        counts: dict[str, Counter[int]] = {}
+        for obj in objects:
+            for form, tag in zip(obj["forms"], obj["tags"], strict=True):
+                counts.setdefault(form, Counter())[numbers[tag]] += 1
+        return cls(tags, counts)
+
+    def look_up(self, forms: Sequence[str]) -> Known:
+        """What is known of words."""
+        rows = self._table(forms)
+        return Known(rows[:, 0], rows[:, 1])
+
+    def without(self, obj: Any) -> Known:
+        """What would be known of a sentence's words if the lexicon had been made without it."""
+        own: dict[str, Counter[int]] = {}
+        for form, tag in zip(obj["forms"], obj["tags"], strict=True):
+            own.setdefault(form, Counter())[self.numbers[tag]] += 1
+        rows = np.array([self._said(self.counts[form] - own[form]) for form in obj["forms"]], np.int64).reshape(-1, 2)
+        return Known(rows[:, 0], rows[:, 1])
+
+    def _facts(self, form: str) -> list[int]:
+        return self._said(self.counts.get(form, Counter()))
+
+    def _said(self, counts: Counter[int]) -> list[int]:
+        total = counts.total()
+        return [_most(counts) if total else self.unknown, sum(total >= least for least in SEEN)]
+
+
+def _most(counts: Counter[int]) -> int:
+    """The commonest, of several the first."""
+    return min(counts, key=lambda k: (-counts[k], k))
+
+
+# --- the space --------------------------------------------------------------------------------------------------------
+
+
+def tagging_rule() -> Reference:
+    """The rule that runs today: the most frequent tag of each word.
+
+    >>> tagging_rule().needs_truth
+    False
+    """
+    return Reference(action=_rule, needs_truth=False, name="most frequent tag")
+
+
+def tagging_space(lexicon: TagLexicon, *, value: float = VALUE, whole: float = WHOLE) -> SearchSpace:
+    """The search space: tags from left to right; an action is the number of a tag.
+
+    Parameters
+    ----------
+    lexicon
+        What the rule knows; its tags are the actions.
+    value
+        The value of features. A wrong tag costs one word's share of a sentence, while AdaGrad's steps are as large
+        whatever is learned: small values keep what one loss changes in proportion.
+    whole
+        The value of features that all actions of a sentence share, 0 for none. They learn what a sentence costs anyhow:
+        otherwise each action would have to, and one that was seldom tried would look cheap whenever losses rise.
+
+    """
+    words = WordTable(form_facts, FACTS)
+    tags, numbers = lexicon.tags, lexicon.numbers
+
+    def encode(obj: Any) -> Example:
+        forms = obj["forms"]
+        if not forms:
+            raise ConfigurationError("a sentence has no words: leave it out")
+        known = obj.get("lexicon") or lexicon.look_up(forms)
+        x = {
+            "words": words(forms).ravel(),
+            "rule": known.rule,
+            "seen": known.seen,
+            "unknown": float((known.seen == 0).mean()),
+        }
+        if "tags" not in obj:
+            return Example(x)
+        if len(obj["tags"]) != len(forms):
+            raise ConfigurationError(
+                f"a sentence has {len(forms)} words and {len(obj['tags'])} tags: give one for each"
+            )
+        return Example(x, {"tags": np.array([numbers.get(tag, -1) for tag in obj["tags"]], np.int64)})
+
+    def output(x: Any, s: np.ndarray) -> list[str]:
+        return [tags[k] for k in s[HEADER:].tolist()]
+
+    return SearchSpace(
+        start=_start,
+        actions=_actions,
+        step=_step,
+        features=_features,
+        action_features=_level if whole else None,
+        loss=_loss,
+        cost=_cost,
+        key=_key,
+        output=output,
+        encode=encode,
+        sizes=Sizes(
+            state=lambda x: HEADER + len(x.rule),
+            live=HEADER,
+            actions=len(tags),
+            features=FEATURES,
+            action_features=2 if whole else 0,
+            steps=lambda x: len(x.rule),
+        ),
+        settings={"value": value, "whole": whole},
+        nonnegative=True,
+        name="lols.bandit.tagging_world",
+    )
+
+
+HEADER = 3  # the state: how many tags are given, the last one and the one before plus 1, then all of them
+FEATURES = 24
+
+
+def _start(x, s):
+    pass
+
+
+def _actions(x, s, legal):
+    if s[0] < len(x.rule):
+        legal[:] = True
+
+
+def _step(x, s, a):
+    s[HEADER + s[0]] = a
+    s[2] = s[1]
+    s[1] = a + 1
+    s[0] += 1
+
+
+def _rule_at(x, i):
+    """What the rule says of a word, plus 1; 0 beyond the sentence."""
+    return x.rule[i] + 1 if 0 <= i < len(x.rule) else 0
+
+
+def _fact(x, i, which):
+    return x.words[i * FACTS + which] if 0 <= i < len(x.rule) else 0
+
+
+def _features(x, s, out):
+    i, last, before = s[0], s[1], s[2]
+    rule, left, right = x.rule[i] + 1, _rule_at(x, i - 1), _rule_at(x, i + 1)
+    word, shape, seen = _fact(x, i, LOWER), _fact(x, i, SHAPE) * 2 + (i == 0), x.seen[i]
+    two, three = _fact(x, i, SUFFIX + 1), _fact(x, i, SUFFIX + 2)
+    value = x.value
+    emit(out, feature(0), value)
+    emit(out, feature(1, rule), value)
+    emit(out, feature(2, word), value)
+    emit(out, feature(3, _fact(x, i, WORD)), value)
+    emit(out, feature(4, _fact(x, i, SUFFIX)), value)
+    emit(out, feature(5, two), value)
+    emit(out, feature(6, three), value)
+    emit(out, feature(7, shape), value)
+    emit(out, feature(8, _fact(x, i - 1, LOWER)), value)
+    emit(out, feature(9, _fact(x, i + 1, LOWER)), value)
+    emit(out, feature(10, left), value)
+    emit(out, feature(11, right), value)
+    emit(out, feature(12, last), value)
+    emit(out, feature(13, last, before), value)
+    emit(out, feature(14, rule, last), value)
+    emit(out, feature(15, rule, right), value)
+    emit(out, feature(16, rule, last, right), value)
+    emit(out, feature(17, rule, three), value)
+    emit(out, feature(18, rule, seen, shape), value)
+    emit(out, feature(19, seen == 0, three), value)
+    emit(out, feature(20, seen == 0, two, shape), value)
+    emit(out, feature(21, word, last), value)
+    emit(out, feature(22, word, right), value)
+    emit(out, feature(23, last, right), value)
+
+
+def _level(x, s, a, out):
+    """What a sentence costs whatever is done here: the same for all actions."""
+    emit(out, feature(24), x.whole)
+    emit(out, feature(25), x.whole * x.unknown)
+
+
+def _cost(x, y, s, a):
+    return (1.0 if a != y.tags[s[0]] else 0.0) / len(x.rule)
+
+
+def _loss(x, y, s):
+    wrong = 0.0
+    for i in range(len(x.rule)):
+        wrong += 1.0 if s[HEADER + i] != y.tags[i] else 0.0
+    return wrong / len(x.rule)
+
+
+def _key(x, s):
+    return (s[0] * 4096 + s[1]) * 4096 + s[2]
+
+
+def _rule(x, y, s):
+    return x.rule[s[0]]
+
+
+def _right(x, y, s):
+    return y.tags[s[0]]
+
+
+_TRUTH = Reference(action=_right, name="truth")

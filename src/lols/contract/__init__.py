@@ -1,0 +1,1 @@
+"""The contract: what a search problem is, and what its functions, examples and features look like."""

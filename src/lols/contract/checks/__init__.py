@@ -1,0 +1,165 @@
+"""Is a search space what the contract asks for? Runs its functions as plain Python and says in words what is wrong.
+
+Compiled code does not look where it reads and writes, so a mistake in a space shows as a poor model or a crash, far
+from its cause. These checks walk through the space, look at the states on the way from all sides, and name the
+function, the example, the step and the fix. Of a large task they look at a sample, and say so. Nothing is compiled, and
+Numba is not imported.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from lols.contract.checks.budget import Budget, SpentError
+from lols.contract.checks.findings import Coverage, Finding, Findings, Report
+from lols.contract.checks.leaks import find_copied_truth
+from lols.contract.checks.plan import MOST_EXAMPLES, make_plan
+from lols.contract.checks.walk import SampleWalk
+from lols.contract.examples import Examples
+from lols.contract.frames import as_objects
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import Task, as_space
+from lols.errors import ConfigurationError, SpaceError
+
+__all__ = ["Coverage", "Finding", "Report", "assert_space", "check_space"]
+
+# Of how many objects the shortest and the longest are looked for, and in which part of the time these are encoded.
+MOST_ENCODED = 10_000
+ENCODING = 0.2
+
+
+def check_space(
+    space: SearchSpace | Task | type[Task],
+    examples: Examples | Iterable[Any],
+    reference: Reference | None = None,
+    *,
+    seed: int = 0,
+    rollouts: int = 20,
+    seconds: float = 5.0,
+    thorough: bool = False,
+) -> Report:
+    """Walk through a search space and report what breaks the contract; an empty list means that nothing was found.
+
+    The list has a `summary`, which says how many examples, walks and states were looked at, and the same in numbers as
+    its `coverage`. A small task is looked at completely. Of one that would take longer than `seconds`, a sample is:
+    fewer examples (always with the longest), fewer walks through them, and fewer states on a walk, spread evenly from
+    the first to the last. At the states in between, only what leads the way is asked: `actions`, `step`, `cost` and the
+    reference.
+
+    Parameters
+    ----------
+    space
+        The space to check: a `SearchSpace` or a `Task`.
+    examples
+        The user's objects, or examples made from them with this space. A few short ones do: of a larger set, 25 are
+        looked at, from the shortest to the longest. Without a truth, `loss` and `cost` go unchecked.
+    reference
+        The teacher to check, if there is one; by default the task's own.
+    seed
+        Where the walks get their random actions; the same seed gives the same findings.
+    rollouts
+        Walks through each example: the reference's way first, then ways with a deviation, at random, and mixed ones.
+    seconds
+        About how long it may take; most large tasks take half of it. What is sampled follows from counting what the
+        functions read and write, not from the clock, so that it is the same on every machine. Only where functions are
+        slow in other ways, or where encoding takes long, does the clock cut it short.
+    thorough
+        Whether to look at every state of all walks, however long it takes.
+
+    Examples
+    --------
+    >>> import lols
+    >>> from lols.datasets.worlds import tagging_space
+    >>> space, data = tagging_space(labels=3), [{"words": [4, 5, 4], "tags": [0, 2, 0]}]
+    >>> lols.checks.check_space(space, data)
+    []
+    >>> lols.checks.check_space(space, data).summary
+    'looked at 1 of 1 examples, on 20 of 20 walks, at 60 of 60 states'
+    >>> off_by_one = lols.Reference(action=lambda x, y, s: y.tags[s[0]] + 1)
+    >>> for finding in lols.checks.check_space(space, data, off_by_one):
+    ...     print(finding)
+    `Reference.action`, example 0, step 1: takes action 3, which does not exist: actions are numbered from 0 to
+    Sizes.actions - 1 = 2
+
+    """
+    if not seconds > 0:
+        raise ConfigurationError(f"seconds is {seconds}; it must be above 0")
+    budget = Budget(math.inf if thorough else seconds)
+    space, findings, coverage = as_space(space), Findings(), Coverage()
+    encoded = examples if isinstance(examples, Examples) else _encode(space, examples, findings, budget, coverage)
+    if encoded is None:
+        return Report(findings.found, coverage)
+    find_copied_truth(encoded, findings)
+    own = space.teacher
+    if reference is None and own is not None and (encoded.has_truth or not own.needs_truth):
+        reference = own
+    if reference is not None and reference.needs_truth and not encoded.has_truth:
+        findings.add("encode", "truth", "gives no truth `y`, which this reference needs: give labelled examples")
+        reference = None
+    coverage.examples_given = len(encoded)
+    coverage.walks_asked = rollouts * min(len(encoded), MOST_EXAMPLES)
+    plan = make_plan(space, reference, encoded, rollouts, seed, budget)
+    coverage.complete = not (plan.sampled or coverage.not_encoded)
+    try:
+        for place, index in enumerate(plan.examples):
+            walk = SampleWalk(space, reference, encoded, index, findings, seed, plan.pace(index, budget), coverage)
+            for turn in range(plan.walks):
+                if findings.full:
+                    return Report(findings.found, coverage)
+                # when late, walks are left out here and there, so that later examples have their turn
+                if budget.behind((place + turn / plan.walks) / len(plan.examples)):
+                    coverage.complete = False
+                else:
+                    walk.go()
+    except SpentError:
+        coverage.complete = False
+    return Report(findings.found, coverage)
+
+
+def assert_space(
+    space: SearchSpace | Task | type[Task],
+    examples: Examples | Iterable[Any],
+    reference: Reference | None = None,
+    *,
+    seed: int = 0,
+    rollouts: int = 20,
+    seconds: float = 5.0,
+    thorough: bool = False,
+) -> None:
+    """Raise a `SpaceError` that lists all findings of `check_space`, with the same options; for tests.
+
+    Examples
+    --------
+    >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
+    >>> assert_space(tagging_space(labels=3), tagging_data(2, labels=3), tagging_references()["bad"])
+
+    """
+    found = check_space(space, examples, reference, seed=seed, rollouts=rollouts, seconds=seconds, thorough=thorough)
+    if found:
+        lines = ["the search space breaks the contract:", *(f"- {finding}" for finding in found), f"({found.summary})"]
+        raise SpaceError("\n".join(lines))
+
+
+def _encode(
+    space: SearchSpace, objects: Iterable[Any], findings: Findings, budget: Budget, coverage: Coverage
+) -> Examples | None:
+    limited = budget.seconds < math.inf
+
+    def in_time() -> Iterator[Any]:
+        # objects are taken from the first on, for their numbers in error messages to be right
+        for number, obj in enumerate(as_objects(objects)):
+            if limited and number and (number >= MOST_ENCODED or budget.used > ENCODING):
+                coverage.not_encoded = True
+                return
+            yield obj
+
+    try:
+        return Examples(space, in_time())
+    except Exception as error:
+        reason = str(error)
+        if not isinstance(error, SpaceError):
+            reason = f"what it gives cannot be used, or not by the functions in Sizes: {type(error).__name__}: {error}"
+        findings.add("encode", "fails", reason)
+        return None

@@ -1,0 +1,143 @@
+"""What a check looks at: everything, or, where that is too much, fewer examples, walks and states, spread evenly."""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+
+import numpy as np
+
+from lols.contract.checks.budget import Budget, Pace, SpentError
+from lols.contract.checks.findings import Coverage, Findings
+from lols.contract.checks.probe import MOST_ACTIONS
+from lols.contract.checks.walk import SampleWalk
+from lols.contract.examples import Examples
+from lols.contract.space import Reference, SearchSpace
+
+__all__ = ["CheckPlan", "WalkCosts", "choose", "make_plan"]
+
+MOST_EXAMPLES = 25
+
+# The part of the work that a sample may be. Looking at everything may be more by the estimate, because it is less in
+# truth: many states are met again, and looked at once.
+SAMPLING = 0.5
+
+# How far examples, walks and states are cut: the first of these that fits, or else the last.
+FLOORS = ((4, 6, 32), (2, 3, 8), (1, 1, 2))
+
+# A scout looks at this many states, and may use this part of the work; of the time more, for the work to decide.
+SCOUTED = 16
+SCOUTING_WORK = 0.05
+SCOUTING_TIME = 0.25
+
+
+@dataclass(frozen=True)
+class WalkCosts:
+    """The work of a walk through the longest example: its steps, and what passing a state and looking at it takes."""
+
+    steps: int
+    passing: float
+    looking: float
+    choices: int = 1  # legal actions at a state, at most
+    has_key: bool = False
+    has_costs: bool = False
+
+    def walk(self, part: float, states: float, *, sampled: bool) -> float:
+        """The work of a walk through an example with this part of the steps."""
+        steps = self.steps * part
+        followed, looked = 1.0, min(states, steps)
+        if self.has_key:  # after some walks, a merged pair is followed to the end, from halfway on average
+            followed, looked = followed + 1.0, 1.25 * looked
+        if self.has_costs:  # actions are rolled out
+            followed += (min(self.choices, MOST_ACTIONS) if sampled else self.choices) / 2.0
+        return followed * steps * self.passing + looked * self.looking
+
+
+@dataclass(frozen=True)
+class CheckPlan:
+    """Which examples, how many walks through each, and how many states on the longest walk are looked at."""
+
+    examples: list[int]
+    walks: int
+    states: float
+    steps: np.ndarray  # of the walks through each example, about
+    sampled: bool
+
+    def pace(self, index: int, budget: Budget) -> Pace:
+        """How closely the walks through an example look."""
+        stride = max(1.0, float(self.steps[index]) / self.states) if self.sampled else 1.0
+        return Pace(budget, stride, self.sampled)
+
+
+def make_plan(
+    space: SearchSpace, reference: Reference | None, examples: Examples, walks: int, seed: int, budget: Budget
+) -> CheckPlan:
+    """Plan to look at everything if the budget is enough for it, and else at a sample."""
+    order = np.argsort(examples.steps, kind="stable")
+    count = min(len(order), MOST_EXAMPLES)
+    if budget.seconds == math.inf:
+        return CheckPlan(_spread(order, count), walks, math.inf, examples.steps, sampled=False)
+    costs = _scout(space, reference, examples, int(order[-1]), seed, budget)
+    longest = max(1, int(examples.steps[order[-1]]))
+    mean = float(examples.steps[_spread(order, count)].mean()) / longest
+    count, walks, states, sampled = choose(costs, budget.work, count, walks, mean)
+    return CheckPlan(_spread(order, count), walks, states, examples.steps * (costs.steps / longest), sampled)
+
+
+def choose(costs: WalkCosts, work: float, examples: int, walks: int, mean: float = 1.0) -> tuple[int, int, float, bool]:
+    """The numbers of examples, walks and states that fit into the work, and whether these are fewer than all.
+
+    `mean` is the mean length of the examples, where the longest has length 1.
+
+    >>> choose(Costs(steps=10, passing=50, looking=500), 5_000_000, examples=25, walks=20)
+    (25, 20, 10, False)
+    >>> choose(Costs(steps=225, passing=500, looking=5000), 5_000_000, examples=25, walks=20)
+    (3, 4, 13, True)
+    """
+
+    def fits(sampled: bool) -> bool:
+        longest, other = (costs.walk(part, counts[2], sampled=sampled) for part in (1.0, mean))
+        return counts[1] * (longest + (counts[0] - 1) * other) <= (SAMPLING * work if sampled else work)
+
+    counts = [examples, walks, costs.steps]
+    if fits(sampled=False):
+        return examples, walks, costs.steps, False
+    for floor in FLOORS:
+        while not fits(sampled=True):
+            # what is furthest above its floor has most to give
+            most = max(range(3), key=lambda i: counts[i] / floor[i])
+            if counts[most] <= floor[most]:
+                break
+            counts[most] = max(floor[most], 3 * counts[most] // 4)
+    return counts[0], counts[1], counts[2], True
+
+
+def _scout(
+    space: SearchSpace, reference: Reference | None, examples: Examples, index: int, seed: int, budget: Budget
+) -> WalkCosts:
+    """Walk through an example once, reporting nothing, to see what work that is."""
+    limit = max(1, int(examples.steps[index]))
+    own, coverage = Budget(budget.seconds * SCOUTING_TIME, budget.work * SCOUTING_WORK), Coverage()
+    pace = Pace(own, max(1.0, limit / SCOUTED), sampled=True)
+    walk = SampleWalk(space, reference, examples, index, Findings(), seed, pace, coverage)
+    with suppress(SpentError):
+        walk.go()
+    functions = walk.probe.functions
+    return WalkCosts(
+        steps=walk.length if walk.ended else limit,
+        passing=(own.work_done - walk.looking) / max(1, coverage.states_met),
+        looking=walk.looking / max(1, coverage.states),
+        choices=walk.most_choices,
+        has_key="key" in functions,
+        has_costs="Reference.costs" in functions,
+    )
+
+
+def _spread(order: np.ndarray, count: int) -> list[int]:
+    """Some examples from the shortest to the longest, because mistakes hide at both ends; one alone is the longest."""
+    if count == 1:
+        order = order[-1:]
+    elif count < len(order):
+        order = order[np.linspace(0, len(order) - 1, count).astype(np.int64)]
+    return sorted(order.tolist())

@@ -1,0 +1,247 @@
+"""Ask the functions of a space about a state of one example, and see that they answer as the contract says."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lols.contract.checks.budget import Pace
+from lols.contract.checks.findings import Findings
+from lols.contract.checks.guards import WORK, HiddenTruth, MistakeError, guard, guard_record, read_only_record
+from lols.contract.digest import plain
+from lols.contract.examples import Examples
+from lols.contract.features import FeatureBuffer, ItemBuffer
+from lols.contract.hashing import MASK
+from lols.contract.space import Reference, SearchSpace
+
+__all__ = ["BLIND", "FailedError", "Probe", "some_of"]
+
+# Functions that do not know the truth, and those that may write the state.
+BLIND = ("start", "actions", "step", "features", "items", "action_features", "key")
+WRITERS = ("start", "step")
+
+# Of how many actions `cost` and `action_features` are asked at a state, besides the one taken.
+MOST_ACTIONS = 5
+
+# A call takes as long as so many reads of a guarded array, and so many cells to copy as long as one more.
+WORK_OF_A_CALL = 30
+CELLS_PER_WORK = 500
+
+Seen = dict[str, np.ndarray | None]
+
+
+class FailedError(Exception):
+    """A function failed, which was reported: this state can be looked at no further."""
+
+
+class Probe:
+    """The functions of a space and a reference on one example.
+
+    Every answer is one array, so that any two can be compared byte by byte.
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        reference: Reference | None,
+        examples: Examples,
+        index: int,
+        findings: Findings,
+        pace: Pace,
+    ):
+        x, y = examples.example(index)
+        self.space, self.sizes, self.reference = space, space.sizes, reference
+        self.index, self.findings, self.pace = index, findings, pace
+        self.step = self.stream = 0
+        self.x, self.y, self.plain_x = guard_record("x", x), guard_record("y", y), read_only_record(x)
+        self.state_size, self.limit = int(examples.states[index]), int(examples.steps[index])
+        room = self.state_size + self.sizes.actions + self.sizes.features + self.sizes.action_features
+        self.work_of_a_call = WORK_OF_A_CALL + room // CELLS_PER_WORK
+        first = examples.items.first
+        self.item_count = int(first[index + 1] - first[index]) if first.size > 1 else 0
+        known = space.functions() if examples.has_truth else _without(space.functions(), ("loss", "cost"))
+        taught = reference.functions() if reference is not None else {}
+        self.functions = {name: plain(function) for name, function in known.items()}
+        self.functions |= {f"Reference.{name}": plain(function) for name, function in taught.items()}
+        self.random = reference is not None and reference.random
+        self.teaching = tuple(f"Reference.{name}" for name in taught)
+
+    def report(self, function: str, kind: str, message: str) -> None:
+        """Report a mistake at the current step."""
+        self.findings.add(function, kind, message, self.index, self.step)
+
+    # --- one function -------------------------------------------------------------------------------------------------
+
+    def ask(self, name: str, s: np.ndarray, a: int | None = None, *, y: Any = None, check: bool = False) -> np.ndarray:
+        """Call a function on a copy of a state; what it raises is raised, other mistakes are reported on demand."""
+        self.pace.budget.stop_if_spent()
+        WORK[0] += self.work_of_a_call
+        state = guard(s.copy(), "the state")
+        arguments = [self.x, state]
+        if name not in BLIND:
+            arguments.insert(1, self._truth(name) if y is None else y)
+        if a is not None:
+            arguments.append(a)
+        out = self._buffer(name)
+        arguments += [] if out is None else [out]
+        result = self.functions[name](*arguments)
+        after = np.asarray(state)
+        if check and name not in WRITERS and not np.array_equal(after, s):
+            cells = np.flatnonzero(after != s).tolist()
+            self.report(name, "modifies", f"changes cell {cells[0]} of the state: only `start` and `step` may write it")
+        if isinstance(out, FeatureBuffer | ItemBuffer):
+            return self._emitted(name, out, check)
+        if name in WRITERS:
+            return after
+        if name in ("actions", "Reference.free", "Reference.costs"):
+            return np.asarray(out)
+        if name in ("loss", "cost"):
+            return np.float64(result)  # type: ignore[return-value]  # a number is an array without dimensions
+        wrapped = ((int(result) & MASK) ^ (1 << 63)) - (1 << 63)
+        return np.int64(wrapped)  # type: ignore[return-value]
+
+    def answer(self, name: str, s: np.ndarray, a: int | None = None, *, twice: bool = True) -> np.ndarray:
+        """Ask a function, twice by default, and report all that is wrong with what it does and says."""
+        try:
+            said = self.ask(name, s, a, check=True)
+            again = self.ask(name, s, a) if twice else said
+        except Exception as error:
+            self._blame(name, error)
+            raise FailedError from error
+        if said.tobytes() != again.tobytes():
+            fix = "draw from the `rng` argument only" if name == "Reference.action" else "use no random numbers"
+            message = "gives another answer when asked again with the same arguments: "
+            self.report(name, "deterministic", f"{message}{fix}, and no global that changes")
+        if name in ("loss", "cost"):
+            self._number(name, float(said))
+        return said
+
+    def blurt(self, s: np.ndarray, a: int, y: Any) -> None:
+        """Show some truth to all functions that may know it, whatever they do with it."""
+        for name in ("loss", "cost", *self.teaching):
+            if name in self.functions and (name not in self.teaching or self._needs_truth()):
+                try:
+                    self.ask(name, s, a if name == "cost" else None, y=y)
+                except Exception:  # another example's truth need not fit
+                    continue
+
+    # --- all functions ------------------------------------------------------------------------------------------------
+
+    def observe(self, s: np.ndarray, legal: np.ndarray, a: int, *, check: bool = False) -> Seen:
+        """What every function says of a state that is no end state; None for a function that fails.
+
+        With `check`, `legal` is what `actions` answered a moment ago.
+        """
+        ask = self.answer if check else self.ask
+        some = some_of(np.flatnonzero(legal)).tolist()
+        seen: Seen = {"actions": legal}
+        for name in ("actions", "features", "items", "key", "step", "action_features", "cost", *self.teaching):
+            if name not in self.functions or (check and name == "actions"):
+                continue
+            try:
+                if name in ("action_features", "cost"):
+                    seen[name] = np.concatenate([np.atleast_1d(ask(name, s, b)) for b in some])
+                elif name == "step":
+                    seen[name] = ask(name, s, a)[: self.sizes.live]
+                else:
+                    seen[name] = ask(name, s)
+            except Exception:
+                seen[name] = None
+        return seen
+
+    def taught(self, s: np.ndarray) -> Seen:
+        """What the reference says of a state; None for a function that fails."""
+        seen: Seen = {}
+        for name in self.teaching:
+            seen[name] = None
+            with suppress(FailedError):
+                seen[name] = self.answer(name, s, twice=False)
+        return seen
+
+    # --- helpers ------------------------------------------------------------------------------------------------------
+
+    def _needs_truth(self) -> bool:
+        return self.reference is not None and self.reference.needs_truth
+
+    def _truth(self, name: str) -> Any:
+        return HiddenTruth() if name in self.teaching and not self._needs_truth() else self.y
+
+    def _buffer(self, name: str) -> Any:
+        """What a function writes its answer to; the random stream is the same whenever a state is asked about."""
+        sizes, label = self.sizes, "the item buffer" if name == "items" else "the feature buffer"
+        if name in ("features", "action_features"):
+            room = sizes.features if name == "features" else sizes.action_features
+            ids, values = np.zeros(room, np.int64), np.zeros(room, np.float32)
+            return FeatureBuffer(guard(ids, label), guard(values, label), np.zeros(1, np.int64))
+        if name == "items":
+            items, roles = np.zeros(sizes.items, np.int64), np.zeros(sizes.items, np.int64)
+            return ItemBuffer(guard(items, label), guard(roles, label), np.zeros(1, np.int64))
+        if name == "Reference.costs":
+            return guard(np.full(sizes.actions, np.nan), "out")
+        if name in ("actions", "Reference.free"):
+            return guard(np.zeros(sizes.actions, np.bool_), "legal" if name == "actions" else "out")
+        if name == "Reference.action" and self.random:
+            return np.array([self.stream])
+        return None
+
+    def _emitted(self, name: str, out: FeatureBuffer | ItemBuffer, check: bool) -> np.ndarray:
+        """The features or items in a buffer, as integers; those that break the sizes are reported."""
+        first, second = (np.asarray(part) for part in out[:2])
+        count, room = int(out.size[0]), first.size
+        first, second = first[:count], second[:count]
+        if check and count > room:
+            what = "looks at {} items" if name == "items" else "emits {} features"
+            self.report(name, "too many", f"{what.format(count)}, but Sizes.{name} is {room}: raise it")
+        if isinstance(out, FeatureBuffer):
+            if check and not np.isfinite(second).all():
+                value = second[~np.isfinite(second)][0]
+                self.report(name, "finite", f"emits the value {value}: keep values finite, and within 32-bit floats")
+            return np.concatenate([first, second.view(np.int32).astype(np.int64)])
+        for item, role in zip(first.tolist(), second.tolist(), strict=True) if check else ():
+            if not 0 <= item < self.item_count:
+                message = f"looks at item {item}, but `encode` gave the example {self.item_count} items: "
+                self.report(name, "item", f"{message}look at items that are there only")
+            if not 0 <= role < self.sizes.roles:
+                self.report(name, "role", f"uses role {role}, but Sizes.roles is {self.sizes.roles}: raise it")
+        return np.concatenate([first, second])
+
+    def _number(self, name: str, value: float) -> None:
+        if not np.isfinite(value):
+            where = (
+                "at an end state: let `actions` avoid this dead end, or" if name == "loss" else "for a legal action:"
+            )
+            self.report(name, "finite", f"is {value} {where} give it a finite {name}")
+        elif value < 0:
+            self.report(name, "negative", f"is negative ({value:g}): add a constant, so that the best costs 0")
+
+    def _blame(self, name: str, error: Exception) -> None:
+        """Report what a function raised, with the line in the user's code."""
+        here = Path(__file__).parent
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent != here]
+        place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+        if isinstance(error, MistakeError):
+            self.report(name, error.kind, f"{error}{place}")
+        elif isinstance(error, ValueError) and "read-only" in str(error):
+            self.report(name, "modifies", f"writes to x or y, which it may only read: keep results in the state{place}")
+        else:
+            where = " at an end state" if name == "loss" else ""
+            message = f"fails{where} with {type(error).__name__}: {error}{place}"
+            self.report(name, "fails", f"{message}: it must answer at every state it meets")
+
+
+def some_of(choices: np.ndarray) -> np.ndarray:
+    """A few of the legal actions, spread evenly.
+
+    >>> some_of(np.arange(12)).tolist()
+    [0, 3, 6, 9]
+    """
+    return choices[:: -(-choices.size // MOST_ACTIONS)]
+
+
+def _without(functions: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    return {name: function for name, function in functions.items() if name not in names}

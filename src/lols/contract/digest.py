@@ -1,0 +1,151 @@
+"""A digest of functions and of everything they reach, so that compiled code is never stale.
+
+This digest covers the byte code of functions, the helpers they call, the globals and closure cells they read, and the
+sources of the compile layer. The object file of a kernel is named by it.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import hashlib
+import sys
+import types
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+__all__ = ["digest_functions", "reached_helpers"]
+
+_COMPILE = ("backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words")
+# What kernels are made of, besides the file that each of them is in.
+SOURCES = (
+    *(f"contract/{name}" for name in ("digest", "examples", "features", "hashing", "records")),
+    *(
+        f"engine/compile/{name}"
+        for name in ["backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words"]
+    ),
+)
+# Changing these means installing another version, which the version in the digest tells.
+TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})
+
+
+def digest_functions(functions: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits that change whenever a function, or anything it reaches, changes.
+
+    >>> digest_functions({"f": lambda s: s + 1}) == digest_functions({"f": lambda s: s + 1})
+    True
+    >>> digest_functions({"f": lambda s: s + 1}) == digest_functions({"f": lambda s: s + 2})
+    False
+    """
+    digest = hashlib.sha256(_library_digest())
+    seen: dict[int, int] = {}
+    for name in sorted(functions):
+        digest.update(f"\0{name}=".encode())
+        for part in _describe(functions[name], seen):
+            digest.update(part)
+    return digest.hexdigest()[:16]
+
+
+def reached_helpers(function: Any) -> Iterator[types.FunctionType]:
+    """All plain Python functions that a function calls, directly or not: they are compiled with it."""
+    seen: set[int] = set()
+    queue = [plain(function)]
+    while queue:
+        current = queue.pop()
+        for value in _reached(current).values():
+            if isinstance(value, types.FunctionType) and id(value) not in seen and not _trusted(value):
+                seen.add(id(value))
+                queue.append(value)
+                yield value
+
+
+def plain(function: Any) -> Any:
+    """The Python function behind a Numba dispatcher, or the function itself."""
+    return getattr(function, "py_func", function)
+
+
+@functools.cache
+def _library_digest() -> bytes:
+    digest = hashlib.sha256(f"{sys.version}{np.__version__}".encode())
+    for name in SOURCES:
+        digest.update((Path(__file__).parent.parent / f"{name}.py").read_bytes())
+    return digest.digest()
+
+
+def _trusted(value: Any) -> bool:
+    """Whether a function is covered by a version or by the library's own digest, and compiles without our help."""
+    module = getattr(value, "__module__", None) or ""
+    return module.partition(".")[0] in TRUSTED or module in ("lols.contract.features", "lols.contract.hashing")
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _reached(function: types.FunctionType) -> dict[str, Any]:
+    """Globals, closure cells and attributes of modules that a function's code names."""
+    names = {name for code in _codes(function.__code__) for name in code.co_names}
+    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            continue
+    pending = list(found.items())
+    while pending:
+        path, module = pending.pop()
+        if (
+            isinstance(module, types.ModuleType)
+            and module.__name__.partition(".")[0] not in TRUSTED
+            and path.count(".") < 8
+        ):
+            inner = {f"{path}.{n}": getattr(module, n) for n in names if hasattr(module, n)}
+            pending += [(name, value) for name, value in inner.items() if name not in found]
+            found |= inner
+    return {name: plain(value) for name, value in found.items()}
+
+
+def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
+    value = plain(value)
+    if isinstance(value, types.FunctionType):
+        if _trusted(value):
+            yield f"{value.__module__}.{value.__qualname__}".encode()
+        elif id(value) in seen:
+            yield f"function {seen[id(value)]} again".encode()
+        else:
+            seen[id(value)] = len(seen)
+            # Cached kernels look their module up by name.
+            yield str(value.__module__).encode()
+            for code in _codes(value.__code__):
+                constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
+                yield repr((code.co_code, constants, code.co_names, code.co_varnames)).encode()
+            marks = sorted(getattr(value, "compiled_as", {}).items())
+            yield repr((value.__defaults__, value.__kwdefaults__, marks)).encode()
+            reached = _reached(value)
+            for name in sorted(reached):
+                yield f"\0{name}=".encode()
+                yield from _describe(reached[name], seen)
+    elif isinstance(value, np.ndarray):
+        yield f"{value.dtype}{value.shape}".encode() + value.tobytes()
+    elif isinstance(value, types.ModuleType):
+        yield f"module {value.__name__} {getattr(value, '__version__', '')}".encode()
+    elif isinstance(value, enum.EnumMeta):
+        yield repr({name: value[name].value for name in value.__members__}).encode()
+    elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
+        fields = getattr(value, "_fields", ""), getattr(value, "_field_defaults", "")
+        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}{fields}".encode()
+    elif isinstance(value, tuple | dict):
+        yield f"{type(value).__name__}{getattr(value, '_fields', '')} of {len(value)}".encode()
+        for part in value if isinstance(value, tuple) else chain.from_iterable(value.items()):
+            yield b","
+            yield from _describe(part, seen)
+    else:
+        shown = repr(value)  # of what compiled code cannot read, too; but not if it would be another in each process
+        yield f"{type(value).__name__} {'' if ' at 0x' in shown else shown}".encode()

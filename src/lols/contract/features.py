@@ -1,0 +1,100 @@
+"""What the functions of a search space call: `feature`, `emit`, `look` and `uniform`.
+
+Each is an ordinary Python function with a compiled twin of the same name (`lols.engine.compile`), so that a space
+written with them runs both ways.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.contract.hashing import mix, unit
+
+__all__ = ["FeatureBuffer", "ItemBuffer", "emit", "feature", "look", "uniform"]
+
+
+class FeatureBuffer(NamedTuple):
+    """Where `features` and `action_features` write: hashed ids, their values, and how many there are."""
+
+    ids: np.ndarray
+    values: np.ndarray
+    size: np.ndarray
+
+
+class ItemBuffer(NamedTuple):
+    """Where `items` writes: the input items a state looks at, the role of each, and how many there are."""
+
+    items: np.ndarray
+    roles: np.ndarray
+    size: np.ndarray
+
+
+def feature_buffer(capacity: int) -> FeatureBuffer:
+    """Make an empty buffer for `capacity` features."""
+    return FeatureBuffer(np.zeros(capacity, np.int64), np.zeros(capacity, np.float32), np.zeros(1, np.int64))
+
+
+def item_buffer(capacity: int) -> ItemBuffer:
+    """Make an empty buffer for `capacity` items."""
+    return ItemBuffer(np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(1, np.int64))
+
+
+_mix_once = cache(mix)
+
+
+def feature(template: int, *values: int) -> int:
+    """Hash a template number and up to six integers into the id of a feature.
+
+    >>> feature(0, 17) != feature(1, 17)
+    True
+    >>> feature(2, 3, 4) != feature(2, 4, 3)
+    True
+    """
+    identity = _mix_once(template, len(values))
+    for value in values:
+        identity = mix(identity, value)
+    return identity
+
+
+def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
+    """Append one feature; more than the space's `Sizes.features` are counted, and reported as an error.
+
+    >>> out = feature_buffer(4)
+    >>> emit(out, feature(0, 17)); emit(out, feature(1, 3), 0.5)
+    >>> int(out.size[0]), out.values[:2].tolist()
+    (2, [1.0, 0.5])
+    """
+    n = out.size[0]
+    if n < out.ids.size:
+        out.ids[n] = identity
+        out.values[n] = value
+    out.size[0] = n + 1
+
+
+def look(out: ItemBuffer, item: int, role: int = 0) -> None:
+    """Say that the state looks at input item `item` in role `role` (this word, the stack's top, ...).
+
+    >>> out = item_buffer(2)
+    >>> look(out, 5); look(out, 6, 1)
+    >>> out.items.tolist(), out.roles.tolist()
+    ([5, 6], [0, 1])
+    """
+    n = out.size[0]
+    if n < out.items.size:
+        out.items[n] = item
+        out.roles[n] = role
+    out.size[0] = n + 1
+
+
+def uniform(rng: np.ndarray) -> float:
+    """Draw a number in [0, 1) from the stream that a reference's `action` is given.
+
+    >>> rng = np.array([7]); first = uniform(rng)
+    >>> first != uniform(rng)
+    True
+    """
+    rng[0] = mix(int(rng[0]), 1)
+    return unit(int(rng[0]))

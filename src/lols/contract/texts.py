@@ -1,0 +1,165 @@
+"""Strings as numbers: `text` hashes them, for features; `Labels` numbers them, for actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, overload
+
+import numpy as np
+
+from lols.contract.hashing import mix
+from lols.errors import SpaceError
+
+__all__ = ["Labels", "text"]
+
+SALT = 0x7A66
+KEPT = 1 << 18  # distinct strings whose hash is remembered
+SHOWN = 6
+
+
+@overload
+def text(string: str) -> int: ...  # type: ignore[overload-overlap]
+@overload
+def text(string: Iterable[str]) -> np.ndarray: ...
+def text(string: str | Iterable[str]) -> int | np.ndarray:
+    """Hash a string to a 64-bit integer, or each string of a list; the same in every process and version.
+
+    Compiled functions know numbers only, so words, names and categories are hashed in `encode`, where no vocabulary is
+    needed: a word never seen before simply has weights of zero.
+
+    >>> text("cat") == text("cat"), text("cat") == text("Cat")
+    (True, False)
+    >>> text(["the", "cat"]).tolist() == [text("the"), text("cat")]
+    True
+    """
+    if isinstance(string, str):
+        return _hash(str(string))
+    if isinstance(string, bytes) or not isinstance(string, Iterable):
+        raise SpaceError(f"lols.text takes a string or a list of strings, not {type(string).__name__}")
+    strings = list(string)
+    for k, one in enumerate(strings):
+        if not isinstance(one, str):
+            raise SpaceError(f"lols.text takes strings; entry {k} is {type(one).__name__} ({one!r}): use str() on it")
+    return np.array([_hash(str(one)) for one in strings], np.int64)
+
+
+@lru_cache(KEPT)
+def _hash(string: str) -> int:
+    value = mix(SALT, len(string))
+    for character in string:
+        value = mix(value, ord(character))
+    return value if value not in (0, 1) else 2  # which mean "nothing" and "outside" where words are looked at
+
+
+class Labels:
+    """Names of labels, numbered from 0 in the order given: what a policy chooses among.
+
+    Examples
+    --------
+    >>> tags = Labels("noun", "verb", "other")
+    >>> tags.numbers(["verb", "noun"]).tolist(), tags.names([1, 0]), len(tags)
+    ([1, 0], ['verb', 'noun'], 3)
+    >>> Labels.of([{"tags": ["verb", "noun"]}, {"tags": ["verb"]}], "tags")
+    Labels('noun', 'verb')
+
+    """
+
+    def __init__(self, *names: Any):
+        alone = len(names) == 1 and isinstance(names[0], Iterable) and not isinstance(names[0], str | bytes)
+        given: list[Any] = list(names[0]) if alone else list(names)
+        if alone and isinstance(names[0], set | frozenset):
+            given = _sorted(given)  # the order of a set is another one in every process
+        self._names = tuple(one.item() if isinstance(one, np.generic) else one for one in given)
+        try:
+            self._numbers = {name: number for number, name in enumerate(self._names)}
+        except TypeError as error:
+            raise SpaceError(f"labels are strings, numbers or tuples of those ({error})") from None
+        if len(self._numbers) < len(self._names):
+            twice = next(name for k, name in enumerate(self._names) if name in self._names[:k])
+            raise SpaceError(f"label {twice!r} is there twice: leave one out")
+
+    @classmethod
+    def of(cls, data: Any, column: str) -> Labels:
+        """All labels that occur in a column of the data (objects, columns or a frame), sorted; a gap is no label."""
+        from lols.contract.frames import column_of
+
+        found: set[Any] = set()
+        for value in column_of(data, column):
+            found.update(one for one in (value if _is_list(value) else [value]) if not _is_missing(one))
+        if not found:
+            raise SpaceError(f"column '{column}' has no labels: give data with the truth")
+        return cls(_sorted(found))
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Any:
+        return iter(self._names)
+
+    def __repr__(self) -> str:
+        return f"Labels({', '.join(map(repr, self._names))})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Labels) and self._names == other._names
+
+    def __hash__(self) -> int:
+        return hash(self._names)
+
+    def number(self, name: Any) -> int:
+        """The number of a label."""
+        try:
+            return self._numbers[name]
+        except (KeyError, TypeError):
+            more = ", ..." if len(self) > SHOWN else ""
+            known = ", ".join(map(repr, self._names[:SHOWN]))
+            raise SpaceError(f"{name!r} is not one of the {len(self)} labels ({known}{more})") from None
+
+    def numbers(self, names: Iterable[Any]) -> np.ndarray:
+        """The numbers of several labels."""
+        return np.array([self.number(name) for name in names], np.int64)
+
+    def name(self, number: int) -> Any:
+        """The label of a number."""
+        return self.names((number,))[0]
+
+    def names(self, numbers: Iterable[int]) -> list[Any]:
+        """The labels of several numbers, for `output`."""
+        known, count = self._names, len(self._names)
+        made = []
+        for number in numbers:
+            if not 0 <= number < count:
+                raise SpaceError(f"{number} is not the number of a label: they are numbered from 0 to {count - 1}")
+            made.append(known[int(number)])
+        return made
+
+
+def _sorted(names: Iterable[Any]) -> list[Any]:
+    try:
+        return sorted(names, key=lambda name: (isinstance(name, str), name))
+    except TypeError as error:
+        raise SpaceError(f"these labels have no order ({error}): give them as a list, Labels([...])") from None
+
+
+def _is_missing(name: Any) -> bool:
+    return name is None or (isinstance(name, float | np.floating) and bool(np.isnan(name)))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence | np.ndarray | Labels | set | frozenset) and not isinstance(value, str | bytes)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a string, or a list of strings."""
+    if isinstance(value, str):
+        return True
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind == "U" or (value.dtype.kind == "O" and value.size > 0 and isinstance(value[0], str))
+    return isinstance(value, Sequence) and not isinstance(value, bytes) and bool(value) and isinstance(value[0], str)
+
+
+def numbered(value: Any, labels: Labels) -> Any:
+    """A label or a list of labels as numbers."""
+    if isinstance(value, Mapping):
+        raise SpaceError(f"labels are expected, not {type(value).__name__}")
+    return labels.numbers(value) if _is_list(value) else labels.number(value)

@@ -1,0 +1,52 @@
+"""A treebank without a download: sentences from a small probabilistic grammar, ambiguous where English is.
+
+Words serve as noun and verb, adjective and noun, name and noun; `that` is a determiner, a conjunction or a pronoun,
+`to` an infinitive's mark or a preposition, `'s` a case or a verb. Mostly the context tells, not always. Phrases attach
+to a verb or a noun as their words like it, with some chance. Trees are projective and have one root; tags and
+relations are named as in Universal Dependencies.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from lols.datasets.grammar_rules import Sentence, SentenceWriter
+from lols.errors import ConfigurationError, LolsError
+
+__all__ = ["Sentence", "generate", "write_conllu"]
+
+
+def generate(count: int, seed: int = 0) -> list[Sentence]:
+    """Make so many sentences; the same seed always gives the same ones, and more of them begin with those.
+
+    >>> sentence = generate(1, seed=3)[0]
+    >>> len(sentence.forms) == len(sentence.heads), sentence.heads.count(0)
+    (True, 1)
+    >>> generate(2, seed=3)[0] == sentence
+    True
+    """
+    if count < 0:
+        raise ConfigurationError(f"{count} sentences cannot be made: give at least 0")
+    writer = SentenceWriter(seed)
+    return [writer.sentence() for _ in range(count)]
+
+
+def write_conllu(path: str | os.PathLike[str], sentences: Iterable[Sentence]) -> None:
+    """Write sentences as a CoNLL-U file, which `lols train tagger` and `lols train parser` read.
+
+    >>> import tempfile; path = tempfile.mkdtemp() + "/two.conllu"
+    >>> write_conllu(path, generate(2))
+    >>> open(path, encoding="utf-8").readline().split("\\t")[0]
+    '1'
+    """
+    lines: list[str] = []
+    for sentence in sentences:
+        for number, (form, tag, head, relation) in enumerate(zip(*sentence, strict=True), 1):
+            lines.append(f"{number}\t{form}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_\n")
+        lines.append("\n")
+    try:
+        Path(path).write_bytes("".join(lines).encode())
+    except OSError as error:
+        raise LolsError(f"{os.fspath(path)}: cannot be written ({error.strerror}); name another file") from None

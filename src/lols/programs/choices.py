@@ -1,0 +1,151 @@
+"""What a program says at a decision: the legal actions, and what the reference thinks; read once, compared cheaply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lols.errors import ConfigurationError, SpaceError
+
+__all__ = ["ActionChoices", "Legal", "Teacher", "takes"]
+
+MOST = 1 << 16  # sets of legal actions that are kept
+SETS = (list, tuple, set, frozenset, range, np.ndarray)
+
+
+class Legal:
+    """A set of legal actions; two that are equal are the same object."""
+
+    __slots__ = ("actions", "mask", "members", "ones")
+
+    def __init__(self, members: frozenset[int], count: int):
+        self.members = members
+        self.actions = sorted(members)
+        self.mask = np.zeros(count, np.bool_)
+        self.mask[self.actions] = True
+        self.ones = np.where(self.mask, 1.0, np.inf)  # the costs where every legal action costs 1
+
+
+class Teacher:
+    """What the reference says at one decision."""
+
+    __slots__ = ("costs", "first", "free")
+
+    def __init__(self, first: int, free: list[int] | None, costs: list[float] | None):
+        self.first, self.free, self.costs = first, free, costs
+
+
+class ActionChoices:
+    """Reads `legal`, `reference` and `costs` as a program gives them, for numbered or named actions.
+
+    >>> choices = Choices(3, ["noun", "verb", "other"])
+    >>> choices.legal(["verb", "noun"]) is choices.legal({"noun", "verb"}), choices.legal(None).actions
+    (True, [0, 1, 2])
+    >>> choices.reference("verb"), choices.reference(["verb", "noun"])
+    ((1, None), (0, [0, 1]))
+    """
+
+    def __init__(self, actions: int, labels: Sequence[Any] | None = None):
+        self.count = actions
+        self.names: list[Any] = list(range(actions)) if labels is None else list(labels)
+        self.labelled = labels is not None
+        try:
+            self.numbers = {name: number for number, name in enumerate(self.names)}
+        except TypeError:
+            raise ConfigurationError("labels must be hashable: strings, numbers or tuples of those") from None
+        if len(self.numbers) < actions:
+            raise ConfigurationError("labels has the same label twice")
+        self.all = Legal(frozenset(range(actions)), actions)
+        self.named = [Teacher(a, None, None) for a in range(actions)]  # a reference that names one action
+        self._sets: dict[frozenset[int], Legal] = {self.all.members: self.all}
+        self._known: dict[Any, Legal] = {None: self.all}
+
+    def legal(self, given: Any) -> Legal:
+        """The set that a program means by `legal`: any iterable of actions, None for all."""
+        kind = given.__class__
+        if kind is not range and kind is not tuple and given is not None:
+            try:
+                given = tuple(given)
+            except TypeError:
+                raise SpaceError(f"`legal` is {given!r}: give a list of actions, or None for all") from None
+        try:
+            return self._known[given]
+        except KeyError:
+            return self._new(given)
+        except TypeError:
+            raise SpaceError(f"`legal` has something that is not an action: {self._expected()}") from None
+
+    def _new(self, given: Iterable[Any]) -> Legal:
+        members = frozenset(self.number(name, "`legal` has") for name in given)
+        if not members:
+            raise SpaceError("`legal` is empty: where nothing is left to decide, do not call predict")
+        if len(self._known) >= MOST:
+            self._known.clear()
+            self._known[None] = self.all
+            self._sets = {self.all.members: self.all}
+        made = self._sets.setdefault(members, Legal(members, self.count))
+        self._known[given] = made
+        return made
+
+    def numbered(self, actions: Sequence[int]) -> Legal:
+        """The set of these action numbers."""
+        members = frozenset(actions)
+        return self._sets.setdefault(members, Legal(members, self.count))
+
+    def number(self, name: Any, where: str) -> int:
+        """The number of an action."""
+        try:
+            return self.numbers[name]
+        except (KeyError, TypeError):
+            raise SpaceError(f"{where} {name!r}: {self._expected()}") from None
+
+    def _expected(self) -> str:
+        return "it is none of the labels" if self.labelled else f"actions are numbers from 0 to {self.count - 1}"
+
+    def reference(self, given: Any) -> tuple[int, list[int] | None]:
+        """The reference's first action, and all equally good ones in order where it names several."""
+        if not isinstance(given, SETS) or (self.labelled and isinstance(given, tuple) and given in self.numbers):
+            return self.number(given, "the reference is"), None
+        free = sorted({self.number(name, "the reference has") for name in given})
+        if not free:
+            raise SpaceError("the reference has no action")
+        return free[0], free if len(free) > 1 else None
+
+    def costs(self, given: Any, legal: Legal) -> list[float]:
+        """Closed-form costs by action: from a sequence as long as there are actions, or a mapping from actions."""
+        try:
+            made = self._costs(given)
+        except SpaceError:
+            raise
+        except (TypeError, ValueError):
+            raise SpaceError(f"`costs` is {given!r}: give a number for each action, or a dict") from None
+        for a in legal.actions:
+            if not -np.inf < made[a] < np.inf:
+                raise SpaceError(f"`costs` has {made[a]} for action {self.names[a]!r}, which is legal there")
+        return made
+
+    def _costs(self, given: Any) -> list[float]:
+        made = [float("nan")] * self.count
+        if hasattr(given, "items"):
+            for name, cost in given.items():
+                made[self.number(name, "`costs` has")] = float(cost)
+        else:
+            made = [float(cost) for cost in given]
+            if len(made) != self.count:
+                raise SpaceError(f"`costs` has {len(made)} numbers for {self.count} actions: give one each, or a dict")
+        return made
+
+
+def takes(function: Any) -> int:
+    """How many arguments a reference that is a function needs.
+
+    >>> takes(lambda: 1), takes(lambda rng: 1), takes(lambda rng, gold=3: 1), takes([].pop)
+    (0, 1, 1, 0)
+    """
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return 0
+    own = getattr(function, "__self__", None) is not None
+    return int(code.co_argcount) - len(function.__defaults__ or ()) - own

@@ -1,0 +1,294 @@
+"""Roll-outs of programs that name the future by keys: a graph of decisions, revealed only as far as it is needed.
+
+A node is a decision, known by its key; an edge is an action with what it costs. Values are read off the graph. Where an
+edge is missing, the program is run to reveal it; and since a run that has come back to the roll-in is as good as one
+that never left it, it goes on to the next missing edge instead of starting anew.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lols.engine.structures import TEACHER_POLICY
+from lols.errors import SpaceError
+from lols.programs.choices import Legal
+from lols.programs.rolling import ProgramTrail
+from lols.programs.search import NEEDED, ProgramSearch, Stop, Teacher, ask_teacher
+
+__all__ = ["Graph"]
+
+
+class Node:
+    """One decision: what is legal, what teacher and learner do, and what is known of where actions lead."""
+
+    __slots__ = (
+        "action",
+        "base",
+        "edges",
+        "features",
+        "key",
+        "legal",
+        "liked",
+        "parent",
+        "said",
+        "value_learner",
+        "value_teacher",
+    )
+
+    def __init__(self, key: Any, legal: Legal, said: Teacher | None, features: Any, parent: Any, action: int):
+        self.key, self.legal, self.said, self.features = key, legal, said, features
+        self.parent, self.action = parent, action
+        self.base = -1  # its step on the roll-in
+        self.liked = -1
+        self.edges: dict[int, tuple[float, Node]] = {}  # by action: what it costs, and where it leads
+        self.value_teacher: float | None = None  # what the rest costs if the teacher finishes
+        self.value_learner: float | None = None
+
+
+END: Any = Node(None, None, None, None, None, -1)  # type: ignore[arg-type]
+
+
+class Graph(ProgramSearch):
+    """The graph of one example, and the way of running a program that reveals it."""
+
+    chain = True
+
+    def start(self, x: Any, number: int, trail: ProgramTrail, learner_needed: bool) -> None:
+        """Begin with the nodes of a roll-in."""
+        self._x, self._number, self._trail, self._learner_needed = x, number, trail, learner_needed
+        self._nodes: dict[Any, Node] = {}
+        self._made: list[Node] = []
+        self._base: list[Node] = []
+        self._pending: list[list[tuple[int, int]]] = []
+        self._last = -1
+        before = None
+        for t, key in enumerate(trail.keys):
+            try:
+                node = self._nodes.get(key) if key is not None else None
+            except TypeError as error:
+                raise SpaceError(f"example {number}, step {t}: the key is no key ({error}): give a tuple") from None
+            if node is None:
+                node = Node(key, trail.legal[t], trail.teachers[t], None, before, trail.actions[t - 1] if t else -1)
+                self._made.append(node)
+                if key is not None:
+                    self._nodes[key] = node
+            elif node.legal is not trail.legal[t]:
+                raise SpaceError(f"example {number}, steps {node.base} and {t}: {DIFFERENT}")
+            node.base, node.liked, node.features = t, trail.liked[t], trail.seen[t]
+            self._base.append(node)
+            if before is not None:
+                self._join(before, t - 1, node)
+            before = node
+        if before is not None:
+            self._join(before, len(trail.actions) - 1, END)
+
+    def _join(self, node: Node, t: int, after: Node) -> None:
+        action, edge = self._trail.actions[t], (self._trail.costs[t], after)
+        if node.edges.setdefault(action, edge) != edge:
+            raise SpaceError(
+                f"example {self._number}, step {t}: the key {node.key!r} is that of an earlier decision, but the same "
+                "action costs or leads to something else: put what makes them differ into the key"
+            )
+
+    def forget(self) -> None:
+        """Take the graph apart: its nodes refer to each other, and would wait for the garbage collector."""
+        for node in self._made:
+            node.edges.clear()
+            node.parent = None
+        self._nodes, self._made, self._base = {}, [], []
+
+    # --- what actions are worth ---
+
+    def want(self, wanted: list[list[tuple[int, int]]]) -> None:
+        """Reveal what is needed to evaluate, for each step of the roll-in, actions with who finishes."""
+        if not self.chain:
+            return
+        self._pending = [
+            [(a, who) for a, who in reversed(some) if a not in node.edges]
+            for node, some in zip(self._base, wanted, strict=True)
+        ]
+        self._last = len(wanted) - 1
+        for t, some in enumerate(self._pending):
+            while some:
+                a, who = some.pop()
+                if a not in self._base[t].edges:
+                    self._reveal(self._base[t], a, who)
+        self._pending = []
+
+    def value(self, t: int, a: int, who: int) -> float:
+        """What the rest costs when action `a` is taken at step `t` and `who` finishes; costs are added backwards."""
+        line = 0 if who == TEACHER_POLICY else 1
+        node = self._base[t]
+        if a not in node.edges:
+            self._reveal(node, a, who)
+        first, node = node.edges[a]
+        path: list[tuple[Node, float]] = []
+        value: float | None = 0.0
+        while node is not END:
+            value = node.value_learner if line else node.value_teacher
+            if value is not None:
+                break
+            if line == 0 and node.said is None:
+                raise SpaceError(f"{self._what(t, a)}, at a later step: {NEEDED}")
+            move = self._move(node, who)
+            if move not in node.edges:
+                self._reveal(node, move, who)
+            cost, after = node.edges[move]
+            path.append((node, cost))
+            node = after
+            if len(path) > self._most:
+                raise SpaceError(f"{self._what(t, a)}: decisions with equal keys follow each other: count in the key")
+            value = 0.0
+        total = float(value or 0.0)
+        return first + _fill(path, total, line)
+
+    def _move(self, node: Node, who: int) -> int:
+        if who == TEACHER_POLICY:
+            if node.said is None:
+                raise SpaceError(NEEDED)
+            return node.said.first
+        if node.liked < 0:
+            seen = node.features if node.base >= 0 else self._scorer.encode(node.features)
+            node.liked = self._scorer.like(seen, node.legal)
+        return node.liked
+
+    def _what(self, t: int, a: int) -> str:
+        return f"example {self._number}, roll-out of action {self._names[a]!r} at step {t}"
+
+    # --- running the program ---
+
+    def _reveal(self, node: Node, action: int, who: int) -> None:
+        """Run the program to a node, take an action there, and go on as long as that reveals what is needed."""
+        way: list[int] = []
+        at = node
+        while at.base < 0:
+            way.append(at.action)
+            at = at.parent
+        script = self._trail.names[: at.base] + [self._names[a] for a in reversed(way)]
+        self._begin(script)
+        self._leaving, self._action, self._who, self._arriving = node, action, who, False
+        what = self._what(len(script), action)
+        self._run(self._x, what)
+        if not self._arriving and not self._done:
+            raise SpaceError(f"{what}: the program ended at step {self._at}, unlike before: is it random?")
+        if not self._done:
+            self._leaving.edges[self._action] = (self._final, END)
+
+    def _begin(self, script: list[Any]) -> None:
+        super()._begin(script)
+        self._done = False
+
+    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        if self._done:
+            raise Stop
+        at = self._at
+        self._at = at + 1
+        choices = self._choices
+        allowed = choices.all if legal is None else choices.legal(legal)
+        if not self._arriving:
+            node = self._leaving
+            if allowed is not node.legal or key != node.key:
+                raise SpaceError("other actions are legal, or the key is another, than before: is the program random?")
+            return self._leave(node, self._action)
+        if at >= self._most:
+            raise SpaceError(f"the program goes on after {self._most} decisions; Program(steps=...) allows more")
+        came, action, cost = self._leaving, self._action, self._spent()
+        found = self._nodes.get(key) if key is not None else None
+        if found is None:
+            said = None
+            if reference is not None or costs is not None:
+                said = ask_teacher(choices, allowed, reference, costs, 0)
+            if self._learner_needed:
+                if callable(features):
+                    features = features()
+                features = dict(features) if hasattr(features, "items") else tuple(features)
+            found = Node(key, allowed, said, features, came, action)
+            self._made.append(found)
+            if key is not None:
+                self._nodes[key] = found
+        elif found.legal is not allowed:
+            raise SpaceError(DIFFERENT)
+        came.edges[action] = (cost, found)
+        return self._next(found)
+
+    def _leave(self, node: Node, action: int) -> Any:
+        """Take the action that is to be revealed; what is lost from now on is its cost."""
+        self._leaving, self._action, self._arriving, self._loss = node, action, True, 0.0
+        name = self._names[action]
+        self._script.append(name)
+        self._known = self._at
+        return name
+
+    def _next(self, node: Node) -> Any:
+        """From a node that is known now: the next action to reveal, with the way to it as script; or the end."""
+        pending, who = self._pending, self._who
+        line = 0 if who == TEACHER_POLICY else 1
+        way: list[Any] = []
+        path: list[tuple[Node, float]] = []
+        at = node
+        while len(way) < self._most:
+            action = -1
+            if at.base >= 0 and pending:
+                path = []
+                some = pending[at.base]
+                while some and action < 0:
+                    wanted, finisher = some.pop()
+                    if wanted not in at.edges:
+                        action, who = wanted, finisher
+                if action < 0:
+                    if not self._waiting(at.base):
+                        raise self._stop()
+                    at, name = self._base[at.base + 1], self._trail.names[at.base]
+                    way.append(name)
+                    continue
+            else:
+                if (at.value_learner if line else at.value_teacher) is not None:
+                    break
+                action = self._move(at, who)
+            edge = at.edges.get(action)
+            if edge is None:
+                self._who = who
+                return self._go(way, at, action)
+            path.append((at, edge[0]))
+            at = edge[1]
+            if at is END:
+                break
+            way.append(self._names[action])
+        known = 0.0 if at is END else at.value_learner if line else at.value_teacher
+        if known is not None:
+            _fill(path, known, line)
+        raise self._stop()
+
+    def _go(self, way: list[Any], node: Node, action: int) -> Any:
+        """Go a known way to a node, and take an action there."""
+        if not way:
+            return self._leave(node, action)
+        self._script += way
+        self._known = len(self._script)
+        self._leaving, self._action, self._arriving = node, action, False
+        return way[0]
+
+    def _stop(self) -> Stop:
+        """The end of a run, whose rest is known."""
+        self._done = True
+        return Stop()
+
+    def _waiting(self, t: int) -> bool:
+        """Whether actions wait to be revealed at later steps of the roll-in."""
+        while self._last >= 0 and not self._pending[self._last]:
+            self._last -= 1
+        return self._last > t
+
+
+def _fill(path: list[tuple[Node, float]], value: float, line: int) -> float:
+    """Write down what the nodes of a path are worth, from its end backwards; the value of the first."""
+    for node, cost in reversed(path):
+        value = cost + value
+        if line:
+            node.value_learner = value
+        else:
+            node.value_teacher = value
+    return value
+
+
+DIFFERENT = "two decisions have the same key and different legal actions: put what makes them differ into the key"

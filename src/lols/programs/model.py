@@ -1,0 +1,119 @@
+"""A trained program: it runs with the learned policy, and is saved and loaded as any model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from lols.contract.frames import as_objects
+from lols.engine.structures import FrozenPolicy, Plan
+from lols.errors import ModelFileError, SpaceError
+from lols.io.model_file import read_tensors, write_tensors
+from lols.programs.choices import ActionChoices
+from lols.programs.following import Following, FollowingTeacher
+from lols.programs.program import Program
+from lols.programs.scorer import Scorer
+from lols.training.model import Model, make_model
+
+__all__ = ["ProgramModel", "load_program", "plain_labels"]
+
+
+class ProgramModel:
+    """A policy for a program.
+
+    Parameters
+    ----------
+    program
+        The program.
+    policy, plan
+        Weights, and what is to be known to follow them.
+    about
+        Algorithm, learner, seed and other facts, kept in the model file.
+    report
+        What training saw: progressive loss per pass, seconds, memory.
+
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        policy: FrozenPolicy,
+        plan: Plan,
+        about: dict[str, Any] | None = None,
+        report: dict[str, Any] | None = None,
+        *,
+        compiled: bool = True,
+    ):
+        self.program, self.policy, self.plan, self.compiled = program, policy, plan, compiled
+        self.about, self.report = about or {}, report or {}
+        self._parts: tuple[Any, Any, Any] | None = None
+
+    def __repr__(self) -> str:
+        return f"ProgramModel({self.program.name}, {self.program.actions} actions)"
+
+    def _made(self) -> tuple[Any, Any, Any]:
+        if self._parts is None:
+            scorer = Scorer(self.compiled)
+            scorer.follow(self.policy, bool(self.plan.random_ties))
+            self._parts = (self.program, ActionChoices(self.program.actions, self.program.labels), scorer)
+        return self._parts
+
+    def predict(self, objects: Iterable[Any]) -> list[Any]:
+        """What the program returns for each object."""
+        search = Following(*self._made())
+        seed = self.plan.seed
+        return [search.result(x, number, truth=False, seed=seed)[0] for number, x in enumerate(as_objects(objects))]
+
+    def predict_one(self, obj: Any) -> Any:
+        """What the program returns for one object."""
+        return self.predict([obj])[0]
+
+    def losses(self, objects: Iterable[Any]) -> np.ndarray:
+        """The loss of the policy on each object, whose truth must be there."""
+        return self._losses(Following(*self._made()), objects)
+
+    def evaluate(self, objects: Iterable[Any]) -> float:
+        """The mean loss of the policy on objects whose truth is there."""
+        return float(self.losses(objects).mean())
+
+    def reference_losses(self, objects: Iterable[Any]) -> np.ndarray:
+        """The loss of the program's reference on each object: what the policy is to be compared with."""
+        return self._losses(FollowingTeacher(*self._made()), objects)
+
+    def _losses(self, search: Following, objects: Iterable[Any]) -> np.ndarray:
+        seed = self.plan.seed
+        found = [search.result(x, number, truth=True, seed=seed)[1] for number, x in enumerate(as_objects(objects))]
+        if not found:
+            raise SpaceError("there are no examples: give at least one")
+        return np.array(found, np.float64)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file, atomically. It holds weights and facts, not the program."""
+        made = Model(self.program.space, self.policy, self.plan, self.about)
+        header, arrays = made.contents({"name": "program", "labels": plain_labels(self.program.labels)})
+        write_tensors(path, "model", header, arrays)
+
+
+def load_program(path: str | os.PathLike[str], program: Program, *, compiled: bool = True) -> ProgramModel:
+    """Read a model file for a program; if its code has changed since, `about["program_changed"]` says so."""
+    header, tensors = read_tensors(path, "model")
+    task: Mapping[str, Any] = header.get("task") or {}
+    if task.get("name") != "program":
+        raise ModelFileError(f"{path}: not of a program; `lols inspect` says what it is")
+    made = make_model(path, header, tensors, program.space, compiled=compiled)
+    if task.get("labels") != plain_labels(program.labels):
+        raise ModelFileError(f"{path}: trained with other labels, or in another order; load it with the same ones")
+    about = {name: fact for name, fact in made.about.items() if name != "space_changed"}
+    if about.get("program") != program.digest:
+        about["program_changed"] = True
+    return ProgramModel(program, made.policy, made.plan, about, compiled=compiled)
+
+
+def plain_labels(labels: list[Any] | None) -> list[Any] | None:
+    """Labels as a model file can hold them."""
+    if labels is None:
+        return None
+    return [label if isinstance(label, str | int | float | None) else repr(label) for label in labels]

@@ -1,0 +1,138 @@
+"""A program: a decoder as a plain Python function that asks `search.predict` for each of its decisions."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import inspect
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from lols.contract.space import Reference, SearchSpace, Sizes
+from lols.errors import ConfigurationError
+
+__all__ = ["Program"]
+
+
+class Program:
+    """A search problem written as a program.
+
+    Parameters
+    ----------
+    run
+        `run(search, x)` decodes one of your objects: it calls `search.predict` for each decision and `search.loss` for
+        what they cost, and returns its result. It must do the same again when the same actions are taken again: no
+        random numbers of its own, and nothing kept from one call to the next.
+    actions
+        The number of actions; they are numbered from 0.
+    labels
+        Names instead of numbers: `predict` then returns, and `legal` and `reference` are given, these.
+    steps
+        The most decisions of one run; more are reported as a program that does not end.
+    name
+        What the model file calls it; by default where the function is.
+
+    Examples
+    --------
+    >>> import lols
+    >>> def run(search, x):
+    ...     tags = []
+    ...     for i, word in enumerate(x["words"]):
+    ...         truth = x["tags"][i] if search.truth else None
+    ...         tag = search.predict([("w", word), ("before", *tags[-1:])], reference=truth)
+    ...         search.loss(tag != truth)
+    ...         tags.append(tag)
+    ...     return tags
+    >>> data = [{"words": ["the", noun], "tags": ["DET", "NOUN"]} for noun in ("cat", "dog", "tree")] * 3
+    >>> tagging = lols.Program(run, labels=["DET", "NOUN"])
+    >>> model = lols.train(tagging, data, passes=2, seed=1, compiled=False)
+    >>> model.predict([{"words": ["the", "dog"]}]), model.evaluate(data)
+    ([['DET', 'NOUN']], 0.0)
+
+    """
+
+    def __init__(
+        self,
+        run: Callable[..., Any],
+        actions: int | None = None,
+        *,
+        labels: Sequence[Any] | None = None,
+        steps: int = 100_000,
+        name: str = "",
+    ):
+        if not callable(run):
+            raise ConfigurationError(f"a program is a function run(search, x), not a {type(run).__name__}")
+        _check_arguments(run)
+        if labels is not None:
+            if isinstance(labels, set | frozenset):
+                raise ConfigurationError("labels is a set, which has another order in every process: give a list")
+            labels = list(labels)
+            if actions is not None and actions != len(labels):
+                raise ConfigurationError(f"there are {len(labels)} labels for {actions} actions: give only labels")
+            actions = len(labels)
+        if actions is None:
+            raise ConfigurationError("say how many actions there are: Program(run, actions=...) or labels=[...]")
+        for what, number in (("actions", actions), ("steps", steps)):
+            if not (isinstance(number, int | np.integer) and number >= 1):
+                raise ConfigurationError(f"{what} is {number!r}; it must be a whole number, at least 1")
+        self.run, self.actions, self.labels, self.steps = run, int(actions), labels, int(steps)
+        qualified = getattr(run, "__qualname__", type(run).__name__).replace(".<locals>", "")
+        self.name = name or f"{getattr(run, '__module__', '')}:{qualified}"
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hexadecimal digits that change with the program's own code; helpers that it calls do not count."""
+        code = getattr(self.run, "__code__", None) or getattr(type(self.run).__call__, "__code__", None)
+        return hashlib.sha256(repr(_described(code)).encode()).hexdigest()[:16]
+
+    @functools.cached_property
+    def space(self) -> SearchSpace:
+        """A stand-in for training and model files, which ask a space for its actions and its name."""
+        nothing: dict[str, Any] = dict.fromkeys(("start", "output"), _two)
+        nothing |= dict.fromkeys(("actions", "step", "features", "loss"), _three)
+        sizes = Sizes(state=1, actions=self.actions, features=1, steps=1)
+        return SearchSpace(**nothing, cost=_four, encode=_one, sizes=sizes, name=self.name)
+
+    @functools.cached_property
+    def teacher(self) -> Reference:
+        """A stand-in for the reference that the program names at each decision."""
+        return Reference(action=_three, name=self.name)
+
+
+def _check_arguments(run: Callable[..., Any]) -> None:
+    """Make sure that a program can be called as run(search, x)."""
+    try:
+        signature = inspect.signature(run)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        name = getattr(run, "__name__", type(run).__name__)
+        raise ConfigurationError(f"the program `{name}` takes {signature}; it is given (search, x)") from None
+
+
+def _described(code: CodeType | None) -> Any:
+    if code is None:
+        return None
+    constants = [_described(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
+    return code.co_code, constants, code.co_names, code.co_varnames
+
+
+def _one(a):
+    pass
+
+
+def _two(a, b):
+    pass
+
+
+def _three(a, b, c):
+    pass
+
+
+def _four(a, b, c, d):
+    pass

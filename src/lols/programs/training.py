@@ -1,0 +1,107 @@
+"""Training a program: the passes, algorithms and checkpoints of `lols.Trainer`, over objects instead of columns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from lols.contract.examples import Examples
+from lols.contract.frames import as_objects
+from lols.errors import ConfigurationError
+from lols.programs.driver import TRICKS, ProgramDriver
+from lols.programs.model import ProgramModel, plain_labels
+from lols.programs.program import Program
+from lols.training.progress import Progress
+from lols.training.run import TrainingRun
+from lols.training.trainer import Trainer
+
+__all__ = ["ProgramTrainer", "train_program"]
+
+
+class ProgramTrainer(Trainer):
+    """Trains a policy for a program; the options are those of `lols.Trainer`.
+
+    Parameters
+    ----------
+    program
+        The program; it names its reference at each decision.
+    tricks
+        Speed tricks to switch off, for example `{"merge": False}`; the result is the same without them.
+    options
+        Algorithm, learner, passes, batch size, seed, ... as for `lols.Trainer`. Programs run in one thread.
+
+    """
+
+    def __init__(self, program: Program, *, tricks: dict[str, bool] | None = None, **options: Any):
+        unknown = set(tricks or {}) - set(TRICKS)
+        if unknown:
+            raise ConfigurationError(f"unknown trick '{min(unknown)}' of programs: choose from {', '.join(TRICKS)}")
+        if options.get("policy") is not None:
+            raise ConfigurationError("policy has no effect: programs are trained with the linear learner")
+        if options.get("threads") not in (None, 1):
+            raise ConfigurationError("threads has no effect: a program is plain Python and runs in one thread")
+        super().__init__(program.space, program.teacher, **options)
+        if self.settings.slack is not None:
+            raise ConfigurationError("slack has no effect: a program's states are all learned from")
+        self.program = program
+        self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
+        self.plan = self.plan._replace(closed_form=self.tricks["closed_form"])
+
+    def new_run(self, data: Any) -> ProgramRun:
+        """A run over objects that has not begun yet."""
+        objects = list(as_objects(data))
+        if not objects:
+            raise ConfigurationError("there are no examples to learn from")
+        return ProgramRun(self, objects)
+
+    def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:
+        """A progress bar for training on these objects: how many decisions they take is not known in advance."""
+        return Progress(wanted, self.passes * len(examples), title, unit)
+
+
+class ProgramRun(TrainingRun):
+    """One training run of a program."""
+
+    def __init__(self, trainer: ProgramTrainer, objects: Sequence[Any]):
+        super().__init__(trainer, objects)  # type: ignore[arg-type]
+        self.program, self.objects, self.tricks = trainer.program, objects, trainer.tricks
+
+    @property
+    def way(self) -> int:
+        """How far it has come, in examples."""
+        return self.done
+
+    def driver(self) -> Any:
+        """What runs the program."""
+        return nullcontext(ProgramDriver(self.program, self.objects, self.tricks, self.trainer.compiled))
+
+    def model(self) -> ProgramModel:  # type: ignore[override]
+        """The model as it is now."""
+        made = super().model()
+        about = made.about | {"program": self.program.digest}
+        return ProgramModel(self.program, made.policy, made.plan, about, made.report, compiled=made.compiled)
+
+    def _task_and_data(self) -> dict[str, Any]:
+        """The program and its objects; objects that do not show what they hold pass."""
+        digest = hashlib.sha256(str(len(self.objects)).encode())
+        for number, obj in enumerate(self.objects):
+            shown = repr(obj)
+            digest.update((f"{number}" if " at 0x" in shown else shown).encode("utf-8", "surrogatepass"))
+        return {
+            "program": self.program.digest,
+            "set of labels": plain_labels(self.program.labels),
+            "data": digest.hexdigest(),
+        }
+
+
+def train_program(program: Program, data: Any, reference: Any = None, **options: Any) -> Any:
+    """What `lols.train` does with a program."""
+    if isinstance(data, Examples):
+        raise ConfigurationError("these are Examples in columns: a program is given your own objects")
+    if reference is not None:
+        raise ConfigurationError("reference has no effect: a program names its reference at each call of predict")
+    names = ("checkpoint", "checkpoint_every", "resume", "progress", "after_pass")
+    fitting = {name: options.pop(name) for name in names if name in options}
+    return ProgramTrainer(program, **options).fit(data, **fitting)

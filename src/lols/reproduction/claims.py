@@ -1,0 +1,291 @@
+"""The paper's claims and ours, judged: by the paper's text, by its own tables, and by our runs.
+
+A difference below two standard errors counts as none. Ours are over seeds; few seeds may agree by chance, so the
+deviation is not taken to be less than that of all strategies under the same teacher together. With one seed, and for
+the paper's tables, which print none, the error is that of the test part, as if its words or rows were drawn
+independently. A point is one of a hundred: a percent, or 0.01 of average cost.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from lols.reproduction.paper import LOLS, STRATEGIES, paper_error, paper_figure
+
+__all__ = ["CLAIMS", "Claim", "Figure", "Judgement", "judge_claims", "summary", "where_of"]
+
+HOLDS, FAILS, LEVEL, UNSAID, UNMEASURED = "holds", "fails", "no difference", "not said", "not measured"
+WITHIN = 0.3  # points: how close to the best is close enough
+STEADY = 0.5  # points: how far apart values of β may be
+SEARN = "searn"
+
+
+class Figure(NamedTuple):
+    """A figure and its standard error."""
+
+    mean: float
+    error: float
+
+
+class Judgement(NamedTuple):
+    """A word, and the figures behind it."""
+
+    word: str
+    detail: str = ""
+
+
+class Figures(NamedTuple):
+    """All figures for one teacher and learner, of ours or of the paper."""
+
+    rows: Mapping[str, Figure]
+    higher: bool
+    points: float  # how much a point is
+    betas: Mapping[float, Figure] = {}
+    coin: Figure | None = None  # LOLS with one coin per roll-out
+
+    def gain(self, row: Figure, other: Figure) -> float:
+        """How much better a row is than another, in points."""
+        return (row.mean - other.mean if self.higher else other.mean - row.mean) / self.points
+
+    def twice(self, row: Figure, other: Figure) -> float:
+        """Two standard errors of that, in points."""
+        return 2.0 * math.hypot(row.error, other.error) / self.points
+
+    def better(self, row: Figure, other: Figure) -> int:
+        """1 if a row is better than another, -1 if worse, 0 if there is no difference."""
+        gain = self.gain(row, other)
+        return 0 if abs(gain) <= self.twice(row, other) else int(math.copysign(1, gain))
+
+    def show(self, row: Figure) -> str:
+        """A figure as it is printed."""
+        return f"{row.mean:.2f}" if self.points == 1.0 else f"{row.mean:.4f}"
+
+    def versus(self, row: Figure, other: Figure) -> str:
+        """Two figures side by side."""
+        twice = self.twice(row, other) * self.points
+        return f"{self.show(row)} vs {self.show(other)} (2 se = {twice:.{2 if self.points == 1.0 else 4}f})"
+
+
+def _compare(of: Figures, row: str, others: Sequence[str], names: Sequence[str] = ()) -> Judgement | None:
+    """Holds if a row is better than one of the others and worse than none; None where figures are missing."""
+    there = [other for other in others if other in of.rows]
+    if row not in of.rows or len(there) < len(others):
+        return None
+    signs = [of.better(of.rows[row], of.rows[other]) for other in others]
+    detail = "; ".join(of.versus(of.rows[row], of.rows[other]) for other in others)
+    return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, detail)
+
+
+def _roll_in(of: Figures) -> Judgement | None:
+    """Against each roll-out: worse with one is enough to fail."""
+    pairs = [(f"learned/{out}", f"reference/{out}") for out in ("reference", "mixture", "learned")]
+    if not all(row in of.rows for pair in pairs for row in pair):
+        return None
+    signs = [of.better(of.rows[a], of.rows[b]) for a, b in pairs]
+    detail = "; ".join(f"roll-out {a.split('/')[1]}: {of.versus(of.rows[a], of.rows[b])}" for a, b in pairs)
+    return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, f"learned vs reference, {detail}")
+
+
+def _roll_out(of: Figures) -> Judgement | None:
+    found = _compare(of, LOLS, ["learned/reference"])
+    return None if found is None else found._replace(detail=f"mixture vs reference roll-outs: {found.detail}")
+
+
+def _best(of: Figures) -> Judgement | None:
+    """LOLS against the best of the others, Searn included; level will do."""
+    others = {row: of.rows[row] for row in (*STRATEGIES, SEARN) if row in of.rows and row != LOLS}
+    if LOLS not in of.rows or len(others) < len(STRATEGIES):
+        return None
+    best = max(others, key=lambda row: of.gain(others[row], of.rows[LOLS]))
+    sign = of.better(of.rows[LOLS], others[best])
+    detail = f"LOLS vs {best}, the best other: {of.versus(of.rows[LOLS], others[best])}"
+    return Judgement(FAILS if sign < 0 else HOLDS, detail)
+
+
+def _searn(of: Figures) -> Judgement | None:
+    found = _compare(of, LOLS, [SEARN])
+    return None if found is None else found._replace(detail=f"LOLS vs Searn: {found.detail}")
+
+
+def _reference(of: Figures) -> Judgement | None:
+    found = _compare(of, "learned/reference", ["learned/mixture", "learned/learned"])
+    return None if found is None else found._replace(detail=f"vs mixture and learned roll-outs: {found.detail}")
+
+
+def _beta(of: Figures) -> Judgement | None:
+    """Of mixtures proper: the best β against the worst."""
+    inner = {beta: figure for beta, figure in of.betas.items() if 0.0 < beta < 1.0}
+    if len(inner) < 2:
+        return None
+    order = sorted(inner, key=lambda beta: of.gain(inner[beta], next(iter(inner.values()))))
+    worst, best = order[0], order[-1]
+    spread, twice = of.gain(inner[best], inner[worst]), of.twice(inner[best], inner[worst])
+    detail = f"β = {best:g} vs {worst:g}: {of.versus(inner[best], inner[worst])}; up to {STEADY} points are steady"
+    return Judgement(HOLDS if spread <= max(STEADY, twice) else FAILS, detail)
+
+
+def _gap(of: Figures) -> Judgement | None:
+    """What mixture and learned roll-outs lose to reference roll-outs."""
+    rows = ("learned/reference", LOLS, "learned/learned")
+    if not all(row in of.rows for row in rows):
+        return None
+    top, worst = of.rows[rows[0]], min((of.rows[row] for row in rows[1:]), key=lambda f: of.gain(f, of.rows[rows[0]]))
+    gap, twice = of.gain(top, worst), of.twice(top, worst)
+    coin = "" if of.coin is None else f"; one coin per roll-out: {of.show(of.coin)}"
+    detail = f"reference vs the worse of mixture and learned: {of.versus(top, worst)}{coin}"
+    return Judgement(HOLDS if gap <= max(WITHIN, twice) else FAILS, detail)
+
+
+def _auto(of: Figures) -> Judgement | None:
+    """β = auto against the best of all rows of the paper."""
+    others = {row: of.rows[row] for row in (*STRATEGIES, SEARN) if row in of.rows}
+    if "auto" not in of.rows or len(others) < len(STRATEGIES):
+        return None
+    own = of.rows["auto"]
+    best = max(others, key=lambda row: of.gain(others[row], own))
+    behind, twice = of.gain(others[best], own), of.twice(others[best], own)
+    detail = f"{behind:+.2f} points behind {best}: {of.versus(own, others[best])}"
+    return Judgement(HOLDS if behind <= max(WITHIN, twice) else FAILS, detail)
+
+
+class Claim(NamedTuple):
+    """Something that is said of strategies."""
+
+    id: str
+    words: str
+    judge: Callable[[Figures], Judgement | None]
+    teachers: tuple[str, ...]
+    tasks: tuple[str, ...] = ("classification", "tagging", "parsing")
+    ours_only: bool = False
+    # What the text says; of tagging it says that all teachers are alike there, so that some claims are not made of it.
+    text: str = HOLDS
+    tagging: str | None = None
+
+
+ALL, POOR = ("optimal", "suboptimal", "bad"), ("suboptimal", "bad")
+CLAIMS = (
+    Claim("roll-in-reference-is-bad", "rolling in with the reference is bad", _roll_in, ALL),
+    Claim(
+        "roll-out-bad-reference-is-bad",
+        "rolling out with a poor reference is bad",
+        _roll_out,
+        POOR,
+        tagging=LEVEL,
+    ),
+    Claim("lols-is-best", "LOLS is best or level under poor teachers", _best, POOR, tagging=UNSAID),
+    Claim("lols-beats-searn", "LOLS beats Searn", _searn, ALL),
+    Claim("reference-roll-outs-are-best", "reference roll-outs are best for an optimal teacher", _reference, ALL[:1]),
+    Claim("beta-does-not-matter", "LOLS is not sensitive to β", _beta, ALL),
+    Claim(
+        "the-gap-is-closed",
+        "the shared coin and the hinge close Table 3's gap",
+        _gap,
+        ALL[:1],
+        ("tagging",),
+        ours_only=True,
+        text=UNSAID,
+    ),
+    Claim(
+        "auto-is-near-the-best",
+        f"LOLS with β = auto is within {WITHIN} points of the best strategy",
+        _auto,
+        ALL,
+        ours_only=True,
+        text=UNSAID,
+    ),
+)
+
+
+def judge_claims(tables: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Every claim for every table, teacher and learner of which there are figures."""
+    return [
+        entry
+        for claim in CLAIMS
+        for name, table in tables.items()
+        if table["task"] in claim.tasks
+        for teacher in claim.teachers
+        if teacher in table["teachers"]
+        for entry in _of_teacher(claim, name, table, teacher)
+    ]
+
+
+def _of_teacher(claim: Claim, name: str, table: Mapping[str, Any], teacher: str) -> Iterator[dict[str, Any]]:
+    paper = name == table["paper_name"]  # the paper's figures are judged once, not again for further data sets
+    printed = claim.judge(_printed(table, teacher)) if paper else None
+    text = claim.tagging if claim.tagging is not None and table["task"] == "tagging" else claim.text
+    for learner in table["learners"]:
+        ours = claim.judge(_ours(table, teacher, learner))
+        if ours is None:
+            continue
+        yield {
+            "id": claim.id,
+            "claim": claim.words,
+            "ours_only": claim.ours_only,
+            "table": name,
+            "task": table["task"],
+            "teacher": teacher,
+            "learner": learner,
+            "text": text,
+            "paper": UNMEASURED if printed is None else printed.word,
+            "ours": ours.word,
+            "detail": ours.detail,
+            "paper_detail": "" if printed is None else printed.detail,
+        }
+
+
+def _ours(table: Mapping[str, Any], teacher: str, learner: str) -> Figures:
+    def mine(cells: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:
+        return [cell for cell in cells or () if cell["teacher"] == teacher and cell["learner"] == learner]
+
+    def figure(cell: Mapping[str, Any]) -> Figure:
+        return Figure(cell["mean"], cell["se"])
+
+    coin = next((figure(cell) for cell in mine(table["coins"]) if cell["coin"] == "rollout"), None)
+    return Figures(
+        {cell["row"]: figure(cell) for cell in mine(table["cells"])},
+        table["higher_is_better"],
+        table["points"],
+        {cell["beta"]: figure(cell) for cell in mine((table["beta"] or {}).get("cells"))},
+        coin,
+    )
+
+
+def _printed(table: Mapping[str, Any], teacher: str) -> Figures:
+    name = table["paper_name"]
+    known = {row: paper_figure(name, teacher, row) for row in (*STRATEGIES, SEARN)}
+    rows = {row: Figure(value, paper_error(name, value)) for row, value in known.items() if value is not None}
+    return Figures(rows, table["higher_is_better"], table["points"])
+
+
+def where_of(claim: Mapping[str, Any]) -> str:
+    """The task, and the data set where it is not the first one.
+
+    >>> where_of({"task": "tagging", "table": "table3-craft"})
+    'tagging, CRAFT'
+    """
+    further = claim["table"].partition("-")[2]
+    return f"{claim['task']}, {further.upper()}" if further else str(claim["task"])
+
+
+def summary(claims: Sequence[Mapping[str, Any]]) -> str:
+    """All of it in a few words.
+
+    >>> made = {"claim": "LOLS beats Searn", "table": "table3", "task": "tagging", "teacher": "bad", "learner": "csoaa"}
+    >>> print(summary([made | {"ours": "holds"}, made | {"ours": "fails", "learner": "hinge"}]))
+    1 of 2 judgements hold here. Not:
+      LOLS beats Searn: tagging, bad teacher, hinge
+    """
+    counts = {word: sum(claim["ours"] == word for claim in claims) for word in (HOLDS, LEVEL, FAILS)}
+    text = f"{counts[HOLDS]} of {len(claims)} judgements hold here"
+    text += f", {counts[LEVEL]} show no difference" if counts[LEVEL] else ""
+    failed: dict[str, dict[str, list[str]]] = {}
+    for claim in claims:
+        if claim["ours"] == FAILS:
+            where = f"{where_of(claim)}, {claim['teacher']} teacher"
+            failed.setdefault(claim["claim"], {}).setdefault(where, []).append(claim["learner"])
+    lines = [text + (". Not:" if failed else ".")]
+    for words, places in failed.items():
+        lines.append(f"  {words}: " + "; ".join(f"{where}, {' and '.join(who)}" for where, who in places.items()))
+    return "\n".join(lines)

@@ -1,0 +1,171 @@
+"""What is run for each table: strategies, teachers, learners, values of β, and how long."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from lols.reproduction.paper import LOLS, STRATEGIES, TEACHERS
+
+__all__ = ["COIN", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of", "options_of"]
+
+LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
+ROWS = (*STRATEGIES, "searn", "auto")
+COIN = "learned/mixture, coin per roll-out"  # Algorithm 1 as printed: deviations of a state may have other finishers
+CURVES = ("learned/reference", "learned/mixture", "learned/learned", "searn", "auto")
+PARTS = ("table2", "table3", "table4", "theory", "bandit", "all")
+# A mixture that is all teacher or all learner is a row of its own; one half is LOLS.
+SAME = {0.0: "learned/learned", 0.5: LOLS, 1.0: "learned/reference"}
+
+
+class TableSpec(NamedTuple):
+    """One table: of the paper, or the same on another data set."""
+
+    name: str
+    paper: str  # which of the paper's tables
+    title: str
+    task: str
+    metric: str
+    higher: bool
+    teachers: tuple[str, ...] = TEACHERS
+    learners: tuple[str, ...] = LEARNERS
+    betas: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
+    quick_betas: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
+    quick_teachers: tuple[str, ...] = TEACHERS  # those of the paper's own table: each teacher is compiled for itself
+    coins: bool = False  # whether the coin of Algorithm 1 is tried, too
+    passes: int = 5
+
+    def in_brief(self) -> TableSpec:
+        """The same with fewer teachers."""
+        return self._replace(teachers=tuple(name for name in self.teachers if name in self.quick_teachers))
+
+    @property
+    def scale(self) -> float:
+        """What figures are multiplied by: shares are shown in percent."""
+        return 1.0 if self.metric == "cost" else 100.0
+
+    @property
+    def points(self) -> float:
+        """How much a point is: one of a hundred."""
+        return self.scale / 100.0
+
+
+TABLES: dict[str, TableSpec] = {
+    spec.name: spec
+    for spec in (
+        TableSpec(
+            "table2",
+            "table2",
+            "Cost-sensitive classification",
+            "classification",
+            "cost",
+            False,
+            quick_teachers=("optimal", "bad"),
+        ),
+        TableSpec(
+            "table3",
+            "table3",
+            "Part-of-speech tagging",
+            "tagging",
+            "accuracy",
+            True,
+            quick_teachers=("optimal",),
+            coins=True,
+        ),
+        TableSpec("table4", "table4", "Dependency parsing", "parsing", "uas", True),
+        TableSpec(
+            "table3-craft",
+            "table3",
+            "Part-of-speech tagging, CRAFT",
+            "tagging",
+            "accuracy",
+            True,
+            teachers=("optimal",),  # as in the paper
+            learners=("hinge",),
+            betas=(),
+            coins=True,
+            passes=3,
+        ),
+        TableSpec(
+            "table4-ewt",
+            "table4",
+            "Dependency parsing, EWT",
+            "parsing",
+            "uas",
+            True,
+            teachers=("optimal", "bad"),
+            learners=("hinge",),
+            betas=(),
+            passes=2,
+        ),
+    )
+}
+
+
+class Cell(NamedTuple):
+    """One training run."""
+
+    table: str
+    row: str
+    teacher: str
+    learner: str
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """Its name in files."""
+        return "|".join(map(str, self))
+
+    @property
+    def words(self) -> str:
+        """What it is, for people."""
+        return f"{self.table} {self.row}, {self.teacher} teacher, {self.learner}, seed {self.seed}"
+
+
+def beta_row(beta: float) -> str:
+    """The row that has LOLS with this β.
+
+    >>> beta_row(0.25), beta_row(0.5), beta_row(1.0)
+    ('beta=0.25', 'learned/mixture', 'learned/reference')
+    """
+    return SAME.get(beta, f"beta={beta:g}")
+
+
+def options_of(row: str) -> dict[str, Any]:
+    """The options of an estimator for a row.
+
+    >>> options_of("reference/learned")
+    {'algorithm': 'lols', 'roll_in': 'reference', 'roll_out': 'learned'}
+    >>> options_of("beta=0.25")
+    {'algorithm': 'lols', 'beta': 0.25}
+    """
+    if row == "searn":
+        return {"algorithm": "searn"}
+    if row == "auto":
+        return {"algorithm": "lols", "beta": "auto"}
+    if row == COIN:
+        return {"algorithm": "lols", "mix": "rollout"}
+    if row.startswith("beta="):
+        return {"algorithm": "lols", "beta": float(row.removeprefix("beta="))}
+    roll_in, roll_out = row.split("/")
+    return {"algorithm": "lols", "roll_in": roll_in, "roll_out": roll_out}
+
+
+def run_as(cell: Cell, spec: TableSpec) -> Cell:
+    """The cell whose run gives this cell's figures: where only the learner acts, the teacher does not matter."""
+    return cell._replace(teacher=spec.teachers[0]) if cell.row == "learned/learned" else cell
+
+
+def cells_of(spec: TableSpec, seeds: int, betas: tuple[float, ...], rows: tuple[str, ...] = ROWS) -> list[Cell]:
+    """All runs that a table needs, each once.
+
+    >>> made = cells_of(TABLES["table3"], 1, (0.0, 0.25, 0.5, 1.0))
+    >>> len(made), len(set(made)), made[0].words
+    (52, 52, 'table3 reference/reference, optimal teacher, csoaa, seed 0')
+    """
+    wanted = []
+    for seed in range(seeds):
+        for teacher in spec.teachers:
+            for learner in spec.learners:
+                more = [beta_row(beta) for beta in betas] + ([COIN] if spec.coins and teacher == "optimal" else [])
+                wanted += [run_as(Cell(spec.name, row, teacher, learner, seed), spec) for row in (*rows, *more)]
+    return list(dict.fromkeys(wanted))

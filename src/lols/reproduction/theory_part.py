@@ -1,0 +1,287 @@
+"""The paper's theory, computed: Figure 3 and Table 1, Theorem 3 on random spaces, its gap, and Theorem 4's snakes.
+
+`run_theory` computes everything and gives plain values; `show_theory` prints them; `plots_theory` draws them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.reproduction.theory.bandit_worlds import BanditWorld
+from lols.reproduction.theory.gap import space_stay, world_stay
+from lols.reproduction.theory.small_spaces import SmallSpace, of_bandit_world, random_space
+from lols.reproduction.theory.small_worlds import (
+    BLIND,
+    ROLL_INS,
+    ROLL_OUTS,
+    WORLDS,
+    SmallWorld,
+    learned_policy,
+    out_reference,
+    table_1,
+    world_reference,
+    world_space,
+)
+from lols.reproduction.theory.snakes import SEARCHED, descend, fit_growth, hamming_losses, remember, snake, snake_losses
+from lols.reproduction.theory.theorem3 import Sides, run_lols, sides
+from lols.reproduction.theory_claims import theory_claims
+from lols.reproduction.theory_show import show_theory
+
+__all__ = ["Amounts", "run_theory", "show_theory"]
+
+PRINTED = {
+    ("reference", "reference"): "inconsistent",
+    ("reference", "mixture"): "inconsistent",
+    ("reference", "learned"): "inconsistent",
+    ("learned", "reference"): "not locally optimal",
+    ("learned", "mixture"): "good",
+    ("learned", "learned"): "reinforcement learning",
+}
+"""Table 1 as it is printed."""
+
+BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+GAP_BETAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+RUNS = ("expected costs", "sampled costs", "lols.train")
+"""What learns in Theorem 3's runs: hedge with expected costs, hedge with sampled ones, the library's own training."""
+
+ROUNDING = 1e-9
+STEPS = (3, 4, 5, 6, 7)
+
+
+class Amounts(NamedTuple):
+    """How much is computed."""
+
+    seeds: int  # trainings of each cell of Figure 3
+    spaces: int  # random spaces for Theorem 3, each with every β
+    rounds: int  # of LOLS in each of them
+    gap_spaces: int
+
+
+AMOUNTS = {True: Amounts(3, 60, 60, 40), False: Amounts(20, 300, 200, 200)}
+
+
+def run_theory(
+    quick: bool = True,
+    seed: int = 0,
+    progress: Callable[[str], object] | None = None,
+    *,
+    amounts: Amounts | None = None,
+) -> dict[str, Any]:
+    """Compute everything that the paper's theory says of small spaces.
+
+    Parameters
+    ----------
+    quick
+        Fewer spaces, rounds and trainings, and nothing is compiled.
+    seed
+        For the random spaces and all runs.
+    progress
+        Called with a few words before each part.
+    amounts
+        How much is computed, instead of what `quick` says.
+
+    Returns
+    -------
+    Numbers, words and lists only, as `json` takes them: `table1`, `figure3`, `theorem3`, `gap`, `snakes`, `claims`.
+
+    Examples
+    --------
+    >>> result = run_theory(amounts=Amounts(seeds=1, spaces=2, rounds=5, gap_spaces=2))
+    >>> [row["updates"] for row in result["snakes"]["rows"]], result["theorem3"]["violations"]
+    ([4, 7, 13, 26, 50], 0)
+
+    """
+    say, began = progress or (lambda words: None), time.perf_counter()
+    amounts = amounts or AMOUNTS[quick]
+    say("Figure 3 and Table 1")
+    table1, figure3 = _table_1(), _figure_3(amounts.seeds, seed)
+    say(f"Theorem 3 on {amounts.spaces} random spaces")
+    theorem3 = _theorem_3(amounts, seed, compiled=not quick)
+    say("the gap between the minimum of the average and the average of the minima")
+    gap = _gap(amounts.gap_spaces, seed)
+    say("Theorem 4: snakes")
+    snakes = _snakes()
+    result = {"quick": quick, "seed": seed, "table1": table1, "figure3": figure3, "theorem3": theorem3, "gap": gap}
+    result |= {"snakes": snakes, "seconds": round(time.perf_counter() - began, 1)}
+    return result | {"claims": theory_claims(result)}
+
+
+# --- Figure 3 and Table 1 ---------------------------------------------------------------------------------------------
+
+
+def _table_1() -> list[dict[str, Any]]:
+    ours = table_1()
+    return [
+        {"roll_in": i, "roll_out": o, "paper": PRINTED[i, o], "ours": ours[i, o], "agrees": PRINTED[i, o] == ours[i, o]}
+        for i in ROLL_INS
+        for o in ROLL_OUTS
+    ]
+
+
+def _figure_3(seeds: int, seed: int) -> list[dict[str, Any]]:
+    return [_cell(world, i, o, range(seed, seed + seeds)) for world in WORLDS for i in ROLL_INS for o in ROLL_OUTS]
+
+
+def _cell(world: SmallWorld, roll_in: str, roll_out: str, seeds: range) -> dict[str, Any]:
+    """What may be learned in a world by a pair of policies, and what is."""
+    import lols
+
+    settled = world.zero_regret(roll_in, roll_out)
+    learned = []
+    for seed in seeds:
+        model = lols.train(
+            world_space(), [world], world_reference(), learner="csoaa", roll_in=roll_in, roll_out=roll_out,
+            ties="random", passes=50, batch_size=1, seed=seed, compiled=False,
+        )  # fmt: skip
+        learned.append(learned_policy(model, world))
+    return {
+        "world": world.name,
+        "roll_in": roll_in,
+        "roll_out": roll_out,
+        "reference_loss": float(world.loss(world.reference_policy)),
+        "worst_loss": float(world.worst_loss(roll_in, roll_out)),
+        "worst_deviation_regret": float(max(world.deviation_regret(policy) for policy in settled)),
+        "trained_loss": fmean(float(world.loss(policy)) for policy in learned),
+        "trained_deviation_regret": fmean(float(world.deviation_regret(policy)) for policy in learned),
+        "without_regret": sum(policy in settled for policy in learned),
+        "trainings": len(seeds),
+    }
+
+
+# --- Theorem 3 --------------------------------------------------------------------------------------------------------
+
+
+def _theorem_3(amounts: Amounts, seed: int, *, compiled: bool) -> dict[str, Any]:
+    runs = list(_runs(amounts, seed, compiled))
+    by_beta = []
+    for beta in BETAS:
+        here = [run for run in runs if run["beta"] == beta]
+        means = {name: fmean(run[name] for run in here) for name in ("left", "right", *PARTS)}
+        tight = sum(run["right"] - run["left"] <= ROUNDING for run in here)
+        by_beta.append({"beta": beta, "runs": len(here), "equal": tight, **means})
+    return {
+        "rounds": amounts.rounds,
+        "spaces": amounts.spaces,
+        "runs": runs,
+        "by_beta": by_beta,
+        "violations": sum(run["left"] > run["right"] + ROUNDING for run in runs),
+        "negative_deviations": sum(run["to_deviations"] < -ROUNDING for run in runs),
+        "two_policies": _two_policies(),
+        "no_regret": _no_regret(seed),
+    }
+
+
+PARTS = ("averaging", "limits", "teacher", "regret", "unfit", "gap")
+
+
+def _runs(amounts: Amounts, seed: int, compiled: bool) -> Iterator[dict[str, Any]]:
+    from lols.reproduction.theory.small_space_runs import train_lols
+
+    for number in range(amounts.spaces):
+        rng = np.random.default_rng((seed, number))
+        space, facts = _space(rng)
+        by = str(rng.choice(RUNS, p=[0.4, 0.4, 0.2] if compiled else [0.45, 0.45, 0.1]))
+        for beta in BETAS:
+            if by == RUNS[2]:
+                weights = train_lols(space, amounts.rounds, beta, seed=seed + number, compiled=compiled)
+            else:
+                weights = run_lols(space, amounts.rounds, beta, rng=rng, sampled=by == RUNS[1])
+            yield {"space": number, **facts, "by": by, "beta": beta, **_plain(sides(space, weights, beta))}
+
+
+def _space(rng: np.random.Generator) -> tuple[SmallSpace, dict[str, Any]]:
+    """A random space: 1 to 4 steps, 2 or 3 actions, teachers from optimal to random, classes limited or not."""
+    steps, actions = int(rng.integers(1, 5)), int(rng.integers(2, 4))
+    slips, limited = float(rng.choice([0.0, 0.5, 1.0])), bool(rng.integers(2))
+    space = random_space(rng, steps=steps, actions=actions, slips=slips, limited=limited)
+    return space, {"steps": steps, "actions": actions, "slips": slips, "limited": limited}
+
+
+def _plain(made: Sides) -> dict[str, float]:
+    parts = {name: float(getattr(made, name)) for name in PARTS}
+    left = {"left": made.left.value, "to_reference": made.left.to_reference, "to_deviations": made.left.to_deviations}
+    return left | {"right": made.right.full, "right_of_class": made.right.of_class, **parts}
+
+
+def _two_policies() -> float:
+    """The sum over deviations for the average of two policies: one goes left and is ready for it only, one right."""
+    space = of_bandit_world(BanditWorld(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]])))
+    both = np.zeros(len(space.policies))
+    both[[0, -1]] = 0.5
+    return sides(space, both, beta=0.0).left.to_deviations
+
+
+def _no_regret(seed: int, beta: float = 0.5, spaces: int = 24) -> list[dict[str, Any]]:
+    """Corollary 1: T (δ_N - δ_class), the learner's cost-sensitive regret, as N grows."""
+    rows = []
+    for rounds in (10, 100, 1000):
+        regrets = []
+        for number in range(spaces):
+            rng = np.random.default_rng((seed, number))
+            space, _ = _space(rng)
+            regrets.append(sides(space, run_lols(space, rounds, beta, rng=rng), beta).regret)
+        rows.append({"rounds": rounds, "regret": fmean(regrets)})
+    return rows
+
+
+# --- the gap ----------------------------------------------------------------------------------------------------------
+
+
+def _gap(spaces: int, seed: int) -> dict[str, Any]:
+    """By β: the largest gap of a policy without regret, in worlds that show it, and in spaces with all policies."""
+    worlds = []
+    for world in (BLIND, out_reference()):
+        for share in (Fraction(k, 30) for k in range(31)):
+            worlds.append({"world": world.name, "beta": float(share), **world_stay(world, share)._asdict()})
+    drawn = [
+        random_space(
+            np.random.default_rng((seed, number)), steps=2 + number % 3, actions=2 + number // 3 % 2,
+            slips=(0.5, 1.0)[number // 6 % 2], limited=False,
+        )
+        for number in range(spaces)
+    ]  # fmt: skip
+    rows = []
+    for beta in GAP_BETAS:
+        stays = [stay for stay in (space_stay(space, beta) for space in drawn) if stay is not None]
+        rows.append({
+            "beta": beta,
+            "spaces": len(stays),
+            "above_zero": sum(stay.gap > ROUNDING for stay in stays),
+            "mean": fmean(stay.gap for stay in stays),
+            "largest": max(stay.gap for stay in stays),
+            "worse_than_reference": sum(stay.worst > stay.reference + ROUNDING for stay in stays),
+        })  # fmt: skip
+    return {"worlds": worlds, "spaces": rows}
+
+
+# --- Theorem 4 --------------------------------------------------------------------------------------------------------
+
+
+def _snakes() -> dict[str, Any]:
+    rows: list[dict[str, Any]] = []
+    for steps in STEPS:
+        path = snake(steps)
+        losses = snake_losses(path, steps)
+        rows.append({
+            "steps": steps,
+            "policies": 1 << steps,
+            "found_by": "exhaustive search" if steps <= SEARCHED else "stored path, verified",
+            "updates": len(descend(losses, path[0])) - 1,
+            "updates_algorithm1": len(descend(losses, path[0], together=True)) - 1,
+            "remembering_rounds": float(sum(rounds for _, rounds in remember(losses, path[0]))),
+            "hamming_updates": max(_hamming(steps, start) for start in range(1 << steps)),
+            "path": [f"{policy:0{steps}b}" for policy in path],
+        })  # fmt: skip
+    growth = fit_growth(STEPS, [row["updates"] for row in rows])
+    return {"rows": rows, "fit": {"base": growth.base, "scale": growth.scale}}
+
+
+def _hamming(steps: int, start: int) -> int:
+    """Updates under Hamming loss; by symmetry, one target stands for all."""
+    return len(descend(hamming_losses(0, steps), start)) - 1

@@ -1,0 +1,99 @@
+"""Choosing a model on held-out sentences: the best pass, early stopping, and what survives an interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lols.contract.space import SearchSpace
+from lols.errors import ConfigurationError, ModelFileError
+from lols.io.model_file import read_tensors
+from lols.training.model import Model, make_model
+from lols.training.progress import Progress
+
+__all__ = ["Choice"]
+
+DECISIVE = ("las", "uas", "f1", "accuracy")  # the first of these that there is
+
+
+class Choice:
+    """Called after every pass: scores the model on the dev data, keeps the best, says when to stop.
+
+    Parameters
+    ----------
+    space
+        The space of the models.
+    score
+        The scores of a model on the dev data, by name; None if there is none.
+    patience
+        How many passes without improvement end the training; None for all passes.
+    bar
+        Where the score is shown.
+    checkpoint
+        The checkpoint of the training, beside which the best model is kept.
+
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace,
+        score: Callable[[Model], dict[str, float]] | None,
+        patience: int | None,
+        bar: Progress,
+        checkpoint: Any = None,
+    ):
+        if patience is not None and patience < 1:
+            raise ConfigurationError(f"patience is {patience}; it must be at least 1 pass, or None for all passes")
+        self.space, self.score, self.patience, self.bar = space, score, patience, bar
+        self.kept = None if checkpoint is None else Path(f"{checkpoint}.best")
+        self.best: Model | None = None
+        self.history: list[dict[str, float]] = []
+
+    def __call__(self, number: int, model: Model) -> bool:
+        """Score a pass; True if training shall stop."""
+        assert self.score is not None
+        entry = {"pass": float(number + 1)} | self.score(model)
+        values = [value_of(e) for e in self.history]
+        self.history.append(entry)
+        self.bar.say(f"dev cost {entry['cost']:.4f}" if "cost" in entry else f"dev {100 * value_of(entry):.2f}")
+        if self.best is None or value_of(entry) > max(values):
+            self.best = model
+        if self.kept is not None and self.best is not None:
+            self.best.save(self.kept, task={"name": "best so far", "history": self.history})
+        since = len(values) - int(np.argmax([*values, value_of(entry)]))
+        return self.patience is not None and since >= self.patience
+
+    @property
+    def best_pass(self) -> int | None:
+        """The pass that was best, counted from 1."""
+        values = [value_of(entry) for entry in self.history]
+        return int(np.argmax(values)) + 1 if values else None
+
+    def resume(self, checkpoint: Any) -> None:
+        """Take over what was best before an interruption, if that is what the checkpoint goes on from."""
+        if checkpoint is None or self.kept is None or not self.kept.exists() or not Path(checkpoint).exists():
+            return
+        header, tensors = read_tensors(self.kept, "model")
+        passes = int(read_tensors(checkpoint, "checkpoint")[0]["pass"])
+        try:
+            self.history = list(header["task"]["history"])[:passes]
+            [float(value_of(entry)) for entry in self.history]
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"{self.kept}: what was best so far is damaged; delete it") from error
+        if self.history:
+            self.best = make_model(self.kept, header, tensors, self.space)
+
+    def forget(self) -> None:
+        """Training is done: the best model is in its own file."""
+        if self.kept is not None:
+            self.kept.unlink(missing_ok=True)
+
+
+def value_of(entry: dict[str, float]) -> float:
+    """The score that decides; the more, the better."""
+    if "cost" in entry:
+        return -entry["cost"]
+    return entry[next(name for name in DECISIVE if name in entry or name == DECISIVE[-1])]

@@ -1,0 +1,1 @@
+"""Dependency parsing: a tree for each sentence."""

@@ -1,0 +1,362 @@
+"""The parser: sentences in, dependency trees out, with scikit-learn's habits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.io.model_file import read_task, write_tensors
+from lols.tasks.parsing.files import ParserColumns, parse_pieces
+from lols.tasks.parsing.input import checked_trees, punctuation
+from lols.tasks.parsing.scores import TreeScores, tree_scores
+from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
+from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
+from lols.tasks.search import SearchEstimator
+from lols.tasks.tagging.input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
+from lols.tasks.tokens.corpus import Corpus, corpus_of
+from lols.training.algorithms import Algorithm
+from lols.training.model import Model, make_model
+
+__all__ = ["Parser"]
+
+SLACK = 0.0
+TEMPERATURE = 0.5  # of the beam search
+MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
+Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
+Tree = Sequence[tuple[int, str]] | Sequence[int]
+
+
+class Parser(SearchEstimator):
+    """A greedy dependency parser (arc-hybrid), trained by learning to search.
+
+    A sentence is a list of strings, or of dictionaries of strings: `word`, and columns that templates can name, such as
+    `upos`. A tree is a list of pairs, a head and a relation for each word, or of heads only. Heads are counted from 1;
+    0 is the root.
+
+    Parameters
+    ----------
+    templates
+        Lines of the parser's template language (see the documentation), by default a set for the columns there are.
+    labelling
+        `"joint"`: one decision for an arc and its relation; `"second"`: the relation is decided after the arc;
+        `"none"`: arcs only; `"auto"`: joint, where there are relations to tell apart.
+    roots
+        Whether sentences have `"one"` root or `"many"`; `"auto"`: as the treebank has them. A second root in a treebank
+        of one is attached to the first.
+    punctuation
+        Whether the heads of words that are all punctuation count in the loss.
+    algorithm, roll_in, roll_out, beta, mix, prune
+        The algorithm, and choices that override its own (see `lols.Algorithm`). `"auto"` is `"aggrevate"` with the
+        optimal teacher, whose costs are known without roll-outs, and `"lols"` with β = auto with any other, unless an
+        option says otherwise: then it is `"lols"`.
+        `prune="auto"` has the learner roll out the two actions that it likes best and the teacher's, with the optimal
+        teacher and the hinge; else all.
+    reference
+        The teacher: `"optimal"` (the dynamic oracle), `"suboptimal"` or `"bad"` (always the first legal action).
+    learner, update, rate, slack
+        How costs become weights (see `lols.LearnerSettings`).
+    passes, batch_size, shuffle, seed, threads
+        Passes over the data; how many sentences see the same policy; whether each pass has its own order; one number
+        behind all randomness; threads, which do not change the result.
+    patience
+        With `dev` data: how many passes without improvement end the training; None for all passes.
+    beam
+        The width of the beam search that predicts; 1 for the greedy parser.
+    progress
+        Whether to show a bar; None for terminals only.
+
+    Examples
+    --------
+    >>> from lols import Parser
+    >>> sentences = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]] * 3
+    >>> trees = [[(2, "det"), (3, "nsubj"), (0, "root")]] * 9
+    >>> parser = Parser(passes=3).fit(sentences, trees)
+    >>> parser.predict([["a", "dog", "sleeps"]])
+    [[(2, 'det'), (3, 'nsubj'), (0, 'root')]]
+    >>> parser.score(sentences, trees)
+    1.0
+
+    """
+
+    RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
+
+    def __init__(
+        self,
+        *,
+        templates: Sequence[str] | str | None = None,
+        labelling: str = "auto",
+        roots: str = "auto",
+        punctuation: bool = True,
+        algorithm: str | Algorithm = "auto",
+        roll_in: str | None = None,
+        roll_out: str | None = None,
+        beta: Any = None,
+        mix: str | None = None,
+        prune: int | str | None = "auto",
+        reference: str = "optimal",
+        learner: str = "hinge",
+        update: str | None = None,
+        rate: float | None = None,
+        slack: float | None = SLACK,
+        passes: int = 5,
+        batch_size: int = 32,
+        shuffle: bool = True,
+        seed: int = 0,
+        threads: int = 1,
+        patience: int | None = None,
+        beam: int = 1,
+        progress: bool | None = None,
+    ):
+        self.templates = templates
+        self.labelling = labelling
+        self.roots = roots
+        self.punctuation = punctuation
+        self.algorithm = algorithm
+        self.roll_in = roll_in
+        self.roll_out = roll_out
+        self.beta = beta
+        self.mix = mix
+        self.prune = prune
+        self.reference = reference
+        self.learner = learner
+        self.update = update
+        self.rate = rate
+        self.slack = slack
+        self.passes = passes
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.threads = threads
+        self.patience = patience
+        self.beam = beam
+        self.progress = progress
+
+    # --- training ---
+
+    def fit(
+        self,
+        X: Sequence[Sentence],
+        y: Sequence[Tree],
+        *,
+        dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None,
+    ) -> Parser:
+        """Train from scratch. With `dev` sentences and trees, the pass that parses them best is kept."""
+        corpus, trees = self._corpus(X), checked_trees(X, y)
+        check_lengths(corpus.offsets)
+        held = None if dev is None else (self._corpus(dev[0]), *checked_trees(*dev))
+        return self.fit_columns(corpus, *trees, dev=held)
+
+    def fit_columns(
+        self,
+        corpus: Corpus,
+        heads: np.ndarray,
+        numbers: np.ndarray,
+        names: Sequence[str],
+        *,
+        dev: Any = None,
+        **fitting: Any,
+    ) -> Parser:
+        """Train on columns: heads counted from 0 within a sentence, -1 for the root; relations as numbers and names.
+
+        `dev` is a corpus, heads, numbers and names likewise.
+        """
+        if self.roots not in ("auto", *ROOTS):
+            raise ConfigurationError(f"unknown roots '{self.roots}': choose auto, {' or '.join(ROOTS)}")
+        prepared = prepare(heads, numbers, names, corpus.offsets, self.roots)
+        task = self._task(corpus, prepared)
+        weights = None if self.punctuation else (~punctuation(corpus)).astype(np.float64)
+        score = None
+        if dev is not None:
+            if dev[0].tokens == 0:
+                raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
+            held = task.examples(dev[0])
+
+            def score(model: Model) -> dict[str, float]:
+                trees = task.parses(model.run(held).all_actions(), dev[0].offsets)
+                found = self._scores(task, trees, *dev)
+                return {"uas": found.uas} | ({"las": found.las} if task.labelling != "none" else {})
+
+        trees = prepared.trees if task.labelling != "none" else self._bare(prepared)
+        self._train(task, lambda: task.examples(corpus, trees, weights), score, **fitting)
+        self.prepared_ = {name: int(getattr(prepared, name)) for name in ("nonprojective", "lifted", "rare")}
+        self.prepared_ |= {"mended": int(prepared.mended.size)}
+        self.mended_ = prepared.mended
+        self.vocabulary_ = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
+        others = {name: column.texts.strings() for name, column in corpus.columns.items() if name != "word"}
+        self.column_values_ = {name: values for name, values in others.items() if len(values) <= MOST_VALUES}
+        self.fingerprint_ = corpus.fingerprint(heads, numbers)
+        self.model_.about |= {"tokens": corpus.tokens, "treebank": self.prepared_}
+        return self
+
+    def _choices(self) -> tuple[Any, ...]:
+        return *super()._choices(), None if self.prune == "auto" else self.prune or 0
+
+    def _task(self, corpus: Corpus, prepared: Prepared) -> ParsingTask:
+        labelling = self.labelling
+        if labelling not in ("auto", *LABELLINGS):
+            raise ConfigurationError(f"unknown labelling '{labelling}': choose auto, {', '.join(LABELLINGS)}")
+        if labelling == "auto":
+            labelling = "joint" if len({*prepared.right, *prepared.left}) > 1 else "none"
+        templates = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
+        options: Any = {"columns": tuple(corpus.columns), "templates": templates, "roots": prepared.roots}
+        names = prepared.names
+        if labelling != "none":
+            return ParsingTask(names, prepared.right, prepared.left, prepared.root, labelling=labelling, **options)
+        arcs = {names[k].partition(ARROW)[0] for k in (*prepared.right, *prepared.left) if k != prepared.root}
+        arc = arcs.pop() if len(arcs) == 1 else UNLABELLED
+        return ParsingTask([arc, names[prepared.root]], [0], [0], 1, labelling=labelling, **options)
+
+    @staticmethod
+    def _bare(prepared: Prepared) -> Trees:
+        return Trees(prepared.trees.heads, (prepared.trees.heads < 0).astype(np.int64))
+
+    # --- prediction ---
+
+    def predict(self, X: Sequence[Sentence]) -> list[list[tuple[int, str]]]:
+        """The tree of each sentence: a head, counted from 1, and a relation for each word."""
+        corpus = self._corpus(X)
+        trees = self.predict_columns(corpus)
+        names = self.task_.plain
+        flat = [(h + 1, names[r]) for h, r in zip(trees.heads.tolist(), trees.relations.tolist(), strict=True)]
+        return [flat[a:b] for a, b in pairwise(corpus.offsets.tolist())]
+
+    def predict_one(self, x: Sentence) -> list[tuple[int, str]]:
+        """The tree of one sentence."""
+        return self.predict([x])[0]
+
+    def predict_columns(self, corpus: Corpus) -> Trees:
+        """Heads of all words, counted from 0, -1 for the root, and the numbers of their relations (`relations_`)."""
+        self._check_fitted()
+        if corpus.tokens == 0:
+            return Trees(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        examples = self.task_.examples(corpus)
+        if self.beam == 1:
+            actions = self.model_.run(examples).all_actions()
+        else:
+            from lols.engine.beam import beam_search
+
+            found = beam_search(
+                self.model_, examples, width=self.beam, best=1, score="surprise", temperature=TEMPERATURE
+            )
+            actions = np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
+        return self.task_.parses(actions, corpus.offsets)
+
+    @property
+    def relations_(self) -> list[str]:
+        """The names of the relations."""
+        self._check_fitted()
+        return list(self.task_.plain)
+
+    # --- scores ---
+
+    def score(self, X: Sequence[Sentence], y: Sequence[Tree]) -> float:
+        """LAS: the share of words with the right head and relation; UAS where relations are not learned."""
+        found = self.evaluate(X, y)
+        return found.uas if self.task_.labelling == "none" else found.las
+
+    def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> TreeScores:
+        """UAS, LAS, CLAS, whole sentences and single relations, as the CoNLL 2018 scorer counts."""
+        return self.evaluate_columns(self._corpus(X), *checked_trees(X, y), punctuation=punctuation)
+
+    def evaluate_columns(
+        self, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], *, punctuation: bool = True
+    ) -> TreeScores:
+        """The same on columns; without `punctuation`, words that are all punctuation do not count."""
+        self._check_fitted()
+        if corpus.tokens == 0:
+            raise LolsError("there are no words to evaluate on")
+        trees = self.predict_columns(corpus)
+        return self._scores(self.task_, trees, corpus, heads, numbers, names, count_punctuation=punctuation)
+
+    @staticmethod
+    def _scores(
+        task: ParsingTask,
+        trees: Trees,
+        corpus: Corpus,
+        heads: np.ndarray,
+        numbers: np.ndarray,
+        names: Sequence[str],
+        count_punctuation: bool = True,
+    ) -> TreeScores:
+        """Relations of the file and of the parser in one list of names."""
+        both = list(dict.fromkeys([*task.plain, *names]))
+        gold = np.array([both.index(name) for name in names], np.int64)[numbers]
+        counted = None if count_punctuation else ~punctuation(corpus)
+        return tree_scores(heads, gold, trees.heads, trees.relations, both, corpus.offsets, counted=counted)
+
+    # --- files ---
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: weights, templates, relations, settings and vocabulary; nothing that is executed."""
+        write_tensors(path, "model", *self.contents())
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        self._check_fitted()
+        tensors = string_tensors("vocabulary", self.vocabulary_)
+        for name, values in self.column_values_.items():
+            tensors |= string_tensors(f"column.{name}", values)
+        return self.model_.contents(self.describe(), tensors)
+
+    def describe(self) -> dict[str, Any]:
+        """What a model file says of the task."""
+        columns = getattr(self, "columns_", None)
+        return self.task_.describe() | {
+            "name": "parser",
+            "fingerprint": self.fingerprint_,
+            "treebank": self.prepared_,
+            "options": self._options(),
+            "files": columns.describe() if isinstance(columns, ParserColumns) else None,
+        }
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Parser:
+        """Read a model file."""
+        return cls.from_file(path, *read_task(path, "parser"), threads=threads)
+
+    @classmethod
+    def from_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+    ) -> Parser:
+        """The parser that a file's header and arrays describe."""
+        try:
+            task = header["task"]
+            known = cls().get_params()
+            options = {k: v for k, v in dict(task["options"]).items() if k in known}
+            check_options(options)
+            made = cls(**options | {"threads": threads})
+            if type(made.beam) is not int or made.beam < 1:
+                raise ValueError(f"option 'beam' is {made.beam!r}")
+            made.task_ = ParsingTask.from_description(task)
+            made.templates = made.task_.templates
+            made.fingerprint_ = str(task["fingerprint"])
+            made.prepared_ = {str(k): int(v) for k, v in dict(task["treebank"]).items()}
+            made.vocabulary_ = strings_of("vocabulary", tensors)
+            names = [name for name in made.task_.columns if f"task.column.{name}" in tensors]
+            made.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
+            if task["files"] is not None:
+                made.columns_ = ParserColumns.from_description(task["files"])
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
+            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
+        return made
+
+    @property
+    def file_columns(self) -> ParserColumns:
+        """Where things are in files like those of training."""
+        use = {name: name for name in self.task_.columns if name != "word"}
+        return getattr(self, "columns_", ParserColumns(use=use))
+
+    def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+        """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
+        return parse_pieces(self, path, columns, threads=threads)
+
+    # --- helpers ---
+
+    def _corpus(self, X: Sequence[Sentence]) -> Corpus:
+        return corpus_of(checked_sentences(X))

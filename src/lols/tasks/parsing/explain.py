@@ -1,0 +1,397 @@
+"""How a parser searches one sentence: stack and buffer step by step, the deviations, and what each would have cost.
+
+This is Figure 2 of the paper for a sentence of the user's, as `tagger_explain` has it for tags. The costs are those of
+the engine that trains; here they are only put into words.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.engine.drivers.fused import FusedDriver
+from lols.errors import LolsError
+from lols.io import conll
+from lols.io.strings import Texts, intern
+from lols.tasks.parsing.files import ParserColumns
+from lols.tasks.parsing.input import checked_trees, punctuation
+from lols.tasks.parsing.inspect import KINDS, action_name
+from lols.tasks.parsing.projective import lift
+from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
+from lols.tasks.parsing.treebank import ARROW, Trees
+from lols.tasks.parsing.trees import read_heads, require_trees, single_root
+from lols.tasks.tagging.explain import explained_roll_out
+from lols.tasks.tagging.input import checked_sentences
+from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+from lols.training.algorithms import Algorithm
+from lols.training.trainer import Trainer
+
+__all__ = ["Arc", "Move", "Parse", "ParsedWord", "Step", "TreebankSentence", "explain_parse", "read_tree"]
+
+EMPTY = ("", "_")
+
+
+@dataclass(frozen=True)
+class Move:
+    """One action that was legal.
+
+    `predicted` is the cost in the eyes of the model; `loss` that of the whole sentence when the roll-out has completed
+    it, and `cost` how much more that is than with the best action here. Both are None where they are not known.
+    `liked` says whether the teacher finds that there is nothing better.
+    """
+
+    action: str
+    predicted: float
+    loss: float | None
+    cost: float | None
+    taken: bool
+    liked: bool
+
+
+class Arc(NamedTuple):
+    """An arc between words, counted from 1; 0 is the root."""
+
+    head: int
+    dependent: int
+    relation: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A state, and all that could be done there, the best-liked first.
+
+    Words are counted from 1. The stack's top comes last; the buffer begins with the word `front`. `waiting` is the kind
+    of arc that a relation is sought for, and `arc` the one that the move taken adds.
+    """
+
+    number: int
+    stack: tuple[int, ...]
+    front: int
+    waiting: str
+    arc: Arc | None
+    moves: tuple[Move, ...]
+    teacher: str | None
+
+    @property
+    def taken(self) -> Move:
+        """What was done."""
+        return next(m for m in self.moves if m.taken)
+
+    @property
+    def costly(self) -> bool:
+        """Whether something else is known to have been better."""
+        return self.taken.cost is not None and self.taken.cost > 1e-6
+
+    def shown(self, top: int) -> list[Move]:
+        """The `top` best-liked moves, the one taken, and the teacher's if none that it likes is among them."""
+        chosen = {k for k, m in enumerate(self.moves) if k < top or m.taken}
+        if not any(self.moves[k].liked for k in chosen):
+            chosen |= {k for k, m in enumerate(self.moves) if m.action == self.teacher}
+        return [self.moves[k] for k in sorted(chosen)]
+
+    def rest(self, top: int) -> Move | None:
+        """The others as one, with the least of their numbers."""
+        others = [m for m in self.moves if m not in self.shown(top)]
+        if not others:
+            return None
+        loss = None if others[0].loss is None else min(m.loss or 0.0 for m in others)
+        cost = None if others[0].cost is None else min(m.cost or 0.0 for m in others)
+        return Move(f"+ {len(others)} more", others[0].predicted, loss, cost, False, False)
+
+
+@dataclass(frozen=True)
+class ParsedWord:
+    """A word with its head and relation, and the true ones where they are known."""
+
+    place: int
+    word: str
+    tag: str
+    head: int
+    relation: str
+    true_head: int | None
+    true_relation: str | None
+    wrong: bool
+
+
+@dataclass(frozen=True)
+class Parse:
+    """A sentence, decision by decision.
+
+    `loss` is that of the path taken; `roll_out` who completed the deviations, None if no costs are known.
+    """
+
+    words: tuple[ParsedWord, ...]
+    steps: tuple[Step, ...]
+    reference: str
+    loss: float | None = None
+    roll_out: str | None = None
+    beta: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether the true tree is known."""
+        return self.words[0].true_head is not None
+
+    def as_dict(self, top: int) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        made = asdict(replace(self, steps=tuple(replace(s, moves=tuple(s.shown(top))) for s in self.steps)))
+        for plain, step in zip(made["steps"], self.steps, strict=True):
+            plain["arc"] = None if step.arc is None else step.arc._asdict()
+            plain["more_moves"] = len(step.moves) - len(plain["moves"])
+        return made
+
+
+def explain_parse(
+    parser: Any,
+    sentence: Sequence[Any] | Corpus,
+    tree: Sequence[Any] | None = None,
+    *,
+    roll_out: str | None = None,
+    beta: Any = None,
+    compiled: bool = True,
+) -> Parse:
+    """Follow a parser through a sentence, and evaluate its deviations where the true tree is given.
+
+    The deviations are completed as in the parser's training, unless `roll_out` and `beta` say otherwise; a mixture's
+    costs are averages, not draws.
+
+    >>> from lols import Parser
+    >>> sentences, trees = [["the", "dog", "barks"]] * 3, [[(2, "det"), (3, "nsubj"), (0, "root")]] * 3
+    >>> made = explain_parse(Parser().fit(sentences, trees), ["the", "dog"], [(2, "det"), (0, "root")])
+    >>> made.loss, [(step.taken.action, step.taken.loss) for step in made.steps]
+    (0.0, [('Shift', 0.0), ('Left det', 0.0), ('Shift', 0.0)])
+    """
+    corpus = sentence if isinstance(sentence, Corpus) else corpus_of(checked_sentences([sentence]))
+    task, model = parser.task_, parser.model_
+    if corpus.tokens == 0:
+        raise LolsError("there are no words in this sentence: nothing is decided")
+    missing = [name for name in task.columns if name not in corpus.columns]
+    if missing:
+        raise LolsError(f"the parser looks at the column '{missing[0]}': say where it is, --use {missing[0]}=COLUMN")
+    examples, notes = task.examples(corpus), []
+    if parser.beam > 1:
+        notes.append(f"The greedy search is shown; predictions are those of a beam of {parser.beam}.")
+    predictions = model.run(examples, scores=True)
+    taken, predicted = predictions.actions(0).astype(np.int64), predictions.costs(0)
+    true = None if tree is None else checked_trees([range(corpus.tokens)], [tree])
+    words = _words(task, corpus, task.parses(taken, corpus.offsets), true)
+    if true is None:
+        return Parse(words, _steps(task, examples, taken, predicted), parser.reference, notes=tuple(notes))
+    gold, more = _gold(task, *true)
+    weights = None if parser.punctuation else (~punctuation(corpus)).astype(np.float64)
+    searched = _Searched(parser, task.examples(corpus, gold, weights), taken, compiled)
+    if model.policy.chances.size > 1:
+        more.append("Searn draws a policy at every decision, so that no deviation has a cost of its own.")
+        steps = _steps(task, examples, taken, predicted, searched.liked)
+        return Parse(words, steps, parser.reference, notes=(*notes, *more))
+    chosen, share = explained_roll_out(model, roll_out, beta)
+    steps = _steps(task, examples, taken, predicted, searched.liked, *searched.evaluate(chosen, share))
+    mixed = share if chosen.roll_out == "mixture" else None
+    return Parse(words, steps, parser.reference, searched.loss, chosen.roll_out, mixed, (*notes, *more))
+
+
+def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str]) -> tuple[Trees, list[str]]:
+    """A true tree as the parser would be taught it, and what was changed for that."""
+    offsets, notes = np.array([0, heads.size], np.int64), []
+    if task.roots == "one":
+        heads, mended = single_root(heads, offsets)
+        if mended.size:
+            notes.append("The true tree has several roots: losses are those with all but the first attached to it.")
+    lifted = lift(heads, numbers, offsets)
+    moved = int((lifted.origin >= 0).sum())
+    if moved:
+        were = "1 word" if moved == 1 else f"{moved} words"
+        notes.append(f"The true tree is not projective: losses are those of the tree as it is taught, {were} lifted.")
+    if task.labelling == "none":
+        return Trees(lifted.heads, (lifted.heads < 0).astype(np.int64)), notes
+    known, relations, unseen = {name: k for k, name in enumerate(task.relations)}, [], []
+    for head, number, origin in zip(lifted.heads.tolist(), numbers.tolist(), lifted.origin.tolist(), strict=True):
+        plain = known.get(names[number], -1)
+        relations.append(plain if origin < 0 else known.get(f"{names[number]}{ARROW}{names[origin]}", plain))
+        unseen += [names[number]] if head >= 0 and relations[-1] < 0 else []
+    if unseen:
+        notes.append(f"Never seen in training, and so always wrong: {', '.join(sorted(set(unseen)))}.")
+    return Trees(lifted.heads, np.array(relations, np.int64)), notes
+
+
+# --- what the engine is asked -----------------------------------------------------------------------------------------
+
+
+class _Searched:
+    """A path through a sentence whose truth is known: what the teacher says of it, and what the engine."""
+
+    def __init__(self, parser: Any, examples: Examples, taken: np.ndarray, compiled: bool):
+        self.space, self.policy, self.seed = parser.task_.space, parser.model_.policy, parser.seed
+        self.reference: Any = parser.task_.reference(parser.reference)
+        self.examples, self.taken, self.compiled = examples, taken, compiled
+        states = list(_states(self.space, examples, taken))
+        x, y = examples.example(0)
+        self.liked = [self._liked(x, y, state) for state in states[:-1]]
+        self.loss = float(self.space.loss(x, y, states[-1]))
+
+    def _liked(self, x: Any, y: Any, state: np.ndarray) -> list[int]:
+        """The actions that are good in the teacher's eyes; roll-outs take the first."""
+        if self.reference.action is not None:
+            return [int(self.reference.action(x, y, state))]
+        legal, costs = np.zeros(self.space.sizes.actions, bool), np.zeros(self.space.sizes.actions)
+        self.space.actions(x, state, legal)
+        self.reference.costs(x, y, state, costs)
+        return np.flatnonzero(legal & (costs == costs[legal].min())).tolist()
+
+    def evaluate(self, chosen: Algorithm, beta: float) -> tuple[np.ndarray, np.ndarray | None]:
+        """Costs `[step, action]`, and the losses behind them.
+
+        The engine keeps costs relative to the best action of a state. Losses follow from the path's own: the learner,
+        who took it, follows it to the end; the teacher turns off at some state, and what it then loses is the same as
+        one step later, but for the costs of what was taken and of what the teacher would have taken.
+        """
+        if chosen.roll_out == "none":
+            return self._collect(chosen), None
+        at, losses = np.arange(self.taken.size), np.zeros((self.taken.size, self.space.sizes.actions))
+        share = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_out, beta)
+        if share < 1.0:
+            costs = self._collect(replace(chosen, roll_out="learned"))
+            losses += (1.0 - share) * (self.loss + costs - costs[at, self.taken][:, np.newaxis])
+        if share > 0.0:
+            costs = self._collect(replace(chosen, roll_out="reference"))
+            after = np.empty(self.taken.size)  # the loss if the teacher goes on after a step of the path
+            value = self.loss
+            for t in range(self.taken.size - 1, -1, -1):
+                after[t] = value
+                value += costs[t, self.liked[t][0]] - costs[t, self.taken[t]]
+            losses += share * (after[:, np.newaxis] + costs - costs[at, self.taken][:, np.newaxis])
+        return losses - losses.min(axis=1, keepdims=True), losses
+
+    def _collect(self, chosen: Algorithm) -> np.ndarray:
+        """The relative costs of all actions at all steps, every deviation rolled out; infinite if illegal."""
+        options: Any = {"seed": self.seed, "compiled": self.compiled, "tricks": {"closed_form": False}}
+        trainer = Trainer(self.space, self.reference, algorithm=chosen, **options)
+        plan, one, none = (
+            trainer.plan._replace(compare=False, slack=np.inf, bound=False),
+            np.zeros(1, np.int64),
+            np.zeros(1),
+        )
+        with FusedDriver(self.space, self.examples, self.reference, compiled=self.compiled) as driver:
+            batch = driver.collect(one, one, self.policy, plan, none, none)
+        first = int(batch.lessons.first[0])
+        return batch.lessons.slots.costs[first : first + self.taken.size].astype(np.float64)
+
+
+def _states(space: Any, examples: Examples, taken: np.ndarray) -> Any:
+    """Every state of the path, the start and the end included."""
+    x = examples.example(0)[0]
+    state = np.zeros(int(examples.states[0]), np.int64)
+    space.start(x, state)
+    yield state.copy()
+    for action in taken:
+        space.step(x, state, action)
+        yield state.copy()
+
+
+# --- numbers to names -------------------------------------------------------------------------------------------------
+
+
+def _steps(
+    task: Any,
+    examples: Examples,
+    taken: np.ndarray,
+    predicted: np.ndarray,
+    liked: Sequence[Sequence[int]] | None = None,
+    costs: np.ndarray | None = None,
+    losses: np.ndarray | None = None,
+) -> tuple[Step, ...]:
+    names, made = [action_name(task, a) for a in range(len(task.actions))], []
+    for k, (state, action) in enumerate(zip(_states(task.space, examples, taken), taken.tolist(), strict=False)):
+        good = () if liked is None else liked[k]
+        moves = tuple(
+            Move(names[a], float(predicted[k, a]), _at(losses, k, a), _at(costs, k, a), a == action, a in good)
+            for a in np.argsort(predicted[k], kind="stable").tolist()
+            if np.isfinite(predicted[k, a])
+        )
+        stack = tuple(int(on_stack(state, back)) + 1 for back in range(int(state[DEPTH]) - 1, -1, -1))
+        front, waiting = int(state[NEXT]) + 1, int(state[PENDING])
+        arc = _arc(task, action, stack, front, waiting, int(examples.example(0)[0].length))
+        teacher = names[good[0]] if good else None
+        made.append(Step(k + 1, stack, front, KINDS[waiting] if waiting else "", arc, moves, teacher))
+    return tuple(made)
+
+
+def _at(numbers: np.ndarray | None, step: int, action: int) -> float | None:
+    return None if numbers is None else float(numbers[step, action])
+
+
+def _arc(task: Any, action: int, stack: Sequence[int], front: int, waiting: int, length: int) -> Arc | None:
+    """The arc that an action adds, if it does."""
+    kind, relation, _ = task.actions[action]
+    if kind == SHIFT or (task.labelling == "second" and kind != LABEL):
+        return None
+    kind = waiting if kind == LABEL else kind
+    head = stack[-2] if kind == RIGHT else front if front <= length else 0
+    return Arc(head, stack[-1], task.relations[relation if head else task.root])
+
+
+def _words(task: Any, corpus: Corpus, found: Trees, true: tuple[Any, Any, Any] | None) -> tuple[ParsedWord, ...]:
+    """The tree that was found beside the true one; the root's relation does not count."""
+    words = _strings(corpus, WORD)
+    tags = _strings(corpus, "upos" if "upos" in corpus.columns else "xpos")
+    made = []
+    for k in range(corpus.tokens):
+        head, relation = int(found.heads[k]) + 1, task.plain[int(found.relations[k])]
+        true_head = None if true is None else int(true[0][k]) + 1
+        true_relation = None if true is None else true[2][int(true[1][k])]
+        mislabelled = head > 0 and relation != true_relation and task.labelling != "none"
+        wrong = true is not None and (head != true_head or mislabelled)
+        made.append(ParsedWord(k + 1, words[k], tags[k], head, relation, true_head, true_relation, wrong))
+    return tuple(made)
+
+
+def _strings(corpus: Corpus, name: str) -> list[str]:
+    """The strings of a column, token by token; empty ones if there is no such column."""
+    if name not in corpus.columns:
+        return [""] * corpus.tokens
+    texts = corpus.columns[name].texts.strings()
+    return [texts[k] for k in corpus.columns[name].numbers.tolist()]
+
+
+# --- where sentences come from ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TreebankSentence:
+    """A sentence of a file; the tree is None where the file has none for it."""
+
+    corpus: Corpus
+    tree: list[tuple[int, str]] | None
+    number: int
+    count: int
+
+
+def read_tree(parser: Any, path: str | os.PathLike[str], number: int, columns: ParserColumns) -> TreebankSentence:
+    """Sentence `number` of a file, counted from 1; other sentences may be wrong."""
+    use = dict(columns.use or {})
+    wanted, trees = [columns.word, columns.head, columns.relation, *use.values()], [columns.head, columns.relation]
+    whole = conll.read(path, wanted, format=columns.format, header=columns.header, optional=trees)
+    count = whole.offsets.size - 1
+    if not 1 <= number <= count:
+        raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")
+    tokens = slice(int(whole.offsets[number - 1]), int(whole.offsets[number]))
+    offsets, begin, end = np.array([0, tokens.stop - tokens.start]), whole.begin[:, tokens], whole.end[:, tokens]
+    one = whole._replace(offsets=offsets, lines=whole.lines[tokens], begin=begin, end=end)
+    places = {WORD: 0, **{name: k for k, name in enumerate(use, 3)}}
+    corpus = Corpus({n: intern(Texts(one.buffer, one.begin[k], one.end[k])) for n, k in places.items()}, offsets)
+    heads, relations = (Texts(one.buffer, one.begin[k], one.end[k]).strings() for k in (1, 2))
+    nameless = set(relations) <= set(EMPTY)
+    flat = set(heads) <= {"0"} and len(heads) > 1 and (nameless or parser.task_.roots == "one")
+    if set(heads) <= set(EMPTY) or flat:
+        return TreebankSentence(corpus, None, number, count)
+    numbers = read_heads(one, 1)
+    require_trees(numbers, one)
+    if nameless:
+        relations = ["dep"] * len(relations)
+    return TreebankSentence(corpus, list(zip((numbers + 1).tolist(), relations, strict=True)), number, count)

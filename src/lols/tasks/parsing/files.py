@@ -1,0 +1,192 @@
+"""A parser and files: which columns hold what; treebanks in, parsed files out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.io import conll
+from lols.io.conll import Sentences
+from lols.io.strings import Column, Texts, intern
+from lols.tasks.parsing.input import wrong_relation
+from lols.tasks.parsing.treebank import UNLABELLED, Trees
+from lols.tasks.parsing.trees import read_heads, require_trees
+from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.tokens.corpus import WORD, Corpus
+
+__all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "write_trees"]
+
+NOTHING = "_"
+USUAL = ("upos", "xpos", "feats")  # what a parser looks at, if a file has it
+
+
+@dataclass(frozen=True)
+class ParserColumns:
+    """Where things are in a file: columns as `lols.io.conll` names them.
+
+    `use` maps names for templates to columns; None means those of `USUAL` that are filled in.
+    """
+
+    word: str = "form"
+    head: str = "head"
+    relation: str = "deprel"
+    use: Mapping[str, str] | None = None
+    format: str | None = None
+    header: bool | None = None
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
+        """What `describe` described; anything else is an error."""
+        made = cls(**files)
+        if not isinstance(made.use, dict | None):
+            raise ValueError("the files' further columns are no mapping")
+        use = made.use or {}
+        strings = [made.word, made.head, made.relation, *use, *use.values()]
+        if not all(isinstance(s, str) for s in [*strings, *([] if made.format is None else [made.format])]):
+            raise ValueError("the files' columns are not named by strings")
+        if made.header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return made
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
+
+
+@dataclass
+class Treebank:
+    """The sentences of one or several files, with their trees."""
+
+    corpus: Corpus
+    heads: np.ndarray
+    numbers: np.ndarray
+    names: list[str]
+    columns: ParserColumns
+    files: list[Sentences] = field(default_factory=list)
+
+    @property
+    def trees(self) -> tuple[np.ndarray, np.ndarray, list[str]]:
+        """Heads, numbers of relations, and their names."""
+        return self.heads, self.numbers, self.names
+
+    def place(self, sentence: int) -> str:
+        """File, sentence and line of a sentence, in words."""
+        for one in self.files:
+            if sentence < one.offsets.size - 1:
+                return f"{one.path}, sentence {sentence + 1} (line {one.lines[one.offsets[sentence]]})"
+            sentence -= one.offsets.size - 1
+        raise IndexError(sentence)
+
+
+def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumns) -> list[Sentences]:
+    """Bytes to columns of strings: words, heads, relations, and all that a parser may look at."""
+    usual = columns.use is None
+    wanted = [columns.word, columns.head, columns.relation, "id"]
+    wanted += USUAL if usual else (columns.use or {}).values()
+    optional = ["id", *(USUAL if usual else ())]
+    return [conll.read(p, wanted, format=columns.format, header=columns.header, optional=optional) for p in paths]
+
+
+def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:
+    """Files as a corpus and trees; what the columns left open is settled."""
+    heads = []
+    for one in files:
+        if one.lines.size == 0:
+            raise LolsError(f"{one.path}: there are no sentences; give a file with some")
+        check_ids(one, 3)
+        heads.append(read_heads(one, 1))
+        require_trees(heads[-1], one)
+    whole = joined(files)
+    names = list(USUAL) if columns.use is None else list(columns.use)
+    relations = cut_columns(whole, ["", "", "relation"])["relation"]
+    made = cut_columns(whole, [WORD, "", "", "", *names])
+    strings = relations.texts.strings()
+    if set(strings) <= {NOTHING, ""}:
+        strings = [UNLABELLED] * len(strings)
+    for k, name in enumerate(strings):
+        if wrong := wrong_relation(name):
+            raise LolsError(f"{line_of(files, int(np.argmax(relations.numbers == k)))}: {wrong}")
+    if columns.use is None:
+        made = _filled(made)
+        columns = replace(columns, use={name: name for name in made if name != WORD})
+    return Treebank(
+        Corpus(made, whole.offsets), np.concatenate(heads), relations.numbers, strings, columns, list(files)
+    )
+
+
+def check_ids(sentences: Sentences, column: int) -> None:
+    """Words must be numbered one after the other, or heads would be other words than they say."""
+    if sentences.format not in ("conllu", "conllx"):
+        return
+    found = cut_columns(sentences, [*[""] * column, "id"])["id"]
+    texts = found.texts.strings()  # CoNLL-X may have anything there
+    given = np.array([int(t) if t.isdecimal() and len(t) < 10 else -1 for t in texts], np.int64)[found.numbers]
+    first = np.repeat(sentences.offsets[:-1], np.diff(sentences.offsets))
+    wrong = np.flatnonzero(given != np.arange(given.size) - first + 1)
+    if wrong.size:
+        at = int(wrong[0])
+        raise LolsError(
+            f"{sentences.path}, line {sentences.lines[at]}: word {at - first[at] + 1} of its sentence has the number "
+            f"{texts[found.numbers[at]]}; number the words from 1"
+        )
+
+
+def cut_columns(sentences: Sentences, names: Sequence[str]) -> dict[str, Column]:
+    """The first columns that were read, under these names; those without a name are left out."""
+    return {
+        name: intern(Texts(sentences.buffer, sentences.begin[k], sentences.end[k]))
+        for k, name in enumerate(names)
+        if name
+    }
+
+
+def _filled(made: dict[str, Column]) -> dict[str, Column]:
+    """Without columns that are empty, or the same as another: tags are often there twice."""
+    kept: dict[str, Column] = {}
+    for name, column in sorted(made.items(), key=lambda item: (item[0] != WORD, item[0] == "upos")):
+        texts = column.texts.strings()
+        same = any(
+            name == "upos" and np.array_equal(column.numbers, other.numbers) and texts == other.texts.strings()
+            for other in kept.values()
+        )
+        if name == WORD or not (set(texts) <= {NOTHING, ""} or same):
+            kept[name] = column
+    return {name: kept[name] for name in made if name in kept}
+
+
+def parse_pieces(
+    parser: Any, path: str | os.PathLike[str], columns: ParserColumns, *, threads: int = 1, size: int = PIECE
+) -> Iterator[tuple[bytes, int]]:
+    """The file with heads and relations replaced by predictions, piece by piece, and how many tokens each has."""
+    use = dict(columns.use or {})
+    optional = [columns.head, columns.relation, "id"]
+    wanted = [columns.word, *use.values(), *optional]
+    pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=optional, size=size)
+
+    def work(piece: Sentences) -> tuple[bytes, int]:
+        if piece.lines.size == 0:
+            return piece.buffer.tobytes(), 0
+        check_ids(piece, len(wanted) - 1)
+        found = cut_columns(piece, [WORD, *use])
+        made = parser.predict_columns(Corpus(found, piece.offsets))
+        return write_trees(piece, columns, made, parser.task_.plain), piece.lines.size
+
+    yield from in_order(work, pieces, threads)
+
+
+def write_trees(sentences: Sentences, columns: ParserColumns, trees: Trees, names: Sequence[str]) -> bytes:
+    """The bytes of sentences with other heads and relations."""
+    return conll.replace_columns(sentences, tree_changes(columns, trees, names))
+
+
+def tree_changes(
+    columns: ParserColumns, trees: Trees, names: Sequence[str]
+) -> dict[str, tuple[Sequence[str], np.ndarray]]:
+    """What `conll.replace_columns` must change to write trees."""
+    numbers = [str(n) for n in range(int(trees.heads.max(initial=-1)) + 2)]
+    return {columns.head: (numbers, trees.heads + 1), columns.relation: (names, trees.relations)}

@@ -1,0 +1,178 @@
+"""Attachment scores of dependency trees, counted as the scorer of the CoNLL 2018 shared task counts on the same words.
+
+That scorer, now `udeval` in `udtools`, takes what follows the first colon of a relation for a subtype, and ignores it:
+`nsubj:pass` is as good as `nsubj`. Its CLAS is an F1: of words whose relation is one of `CONTENT_RELATIONS`, those of
+gold count for recall and those of the system for precision. Unlike ours, it refuses cycles and a second root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.errors import ConfigurationError
+from lols.tasks.parsing.trees import check_heads
+
+__all__ = ["CONTENT_RELATIONS", "RelationCounts", "TreeScores", "tree_scores"]
+
+# All others are left out: function words, `punct`, and names that Universal Dependencies does not know.
+CONTENT_RELATIONS = frozenset((
+    "acl", "advcl", "advmod", "amod", "appos", "ccomp", "compound", "conj", "csubj", "dep",
+    "discourse", "dislocated", "expl", "fixed", "flat", "goeswith", "iobj", "list", "nmod", "nsubj",
+    "nummod", "obj", "obl", "orphan", "parataxis", "reparandum", "root", "vocative", "xcomp",
+))  # fmt: skip
+
+
+class RelationCounts(NamedTuple):
+    """How many words have one relation: rightly and with the right head, at all, and in gold.
+
+    >>> RelationCounts(correct=1, predicted=2, gold=4, attached=3).f1
+    0.3333333333333333
+    """
+
+    correct: int
+    predicted: int
+    gold: int
+    attached: int
+    """Of those in gold, how many have the right head, whatever their relation."""
+
+    @property
+    def precision(self) -> float:
+        """The part of the words given this relation that have it, and this head, in gold; 0 where there are none."""
+        return self.correct / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The part of the words with this relation in gold that were given it, and their head; 0 if there are none."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; 0 where nothing is right."""
+        return 2 * self.correct / (self.predicted + self.gold) if self.correct else 0.0
+
+
+class TreeScores(NamedTuple):
+    """Scores over a corpus, as fractions; 0 where there is nothing to score."""
+
+    words: int
+    """How many words were counted."""
+    sentences: int
+    """How many sentences have a word that was counted."""
+    uas: float
+    """Words with the right head."""
+    las: float
+    """Words with the right head and relation, subtypes aside."""
+    las_full: float
+    """Words with the right head and relation, subtypes included."""
+    content: RelationCounts
+    """Words with a content relation, subtypes aside: `clas` is the F1 of these."""
+    exact_heads: float
+    """Sentences in which all words counted have the right head."""
+    exact: float
+    """Sentences in which all words counted have the right head and relation, subtypes included."""
+    by_relation: dict[str, RelationCounts]
+    """The counts of each relation in gold or predicted, subtypes apart, in the order of `names`."""
+
+    @property
+    def clas(self) -> float:
+        """The F1 of content words: 0 for relations that are not those of Universal Dependencies."""
+        return self.content.f1
+
+
+def tree_scores(
+    gold_heads: np.ndarray,
+    gold_labels: np.ndarray,
+    heads: np.ndarray,
+    labels: np.ndarray,
+    names: Sequence[str],
+    offsets: np.ndarray,
+    *,
+    counted: np.ndarray | None = None,
+) -> TreeScores:
+    """Compare predicted with gold trees over the same words.
+
+    Parameters
+    ----------
+    gold_heads, heads
+        as in `lols.tasks.parsing.trees`; they need not be trees
+    gold_labels, labels
+        numbers of relations
+    names
+        the relations
+    offsets
+        where sentences begin, and where the last one ends
+    counted
+        bool [tokens]: which words count, e.g. all but punctuation; None for all, as in the shared task
+
+    >>> names = ["root", "nsubj", "nsubj:pass", "det"]
+    >>> gold, predicted = (np.array([1, 2, -1]), np.array([3, 1, 0])), (np.array([2, 2, -1]), np.array([3, 2, 0]))
+    >>> scores = tree_scores(*gold, *predicted, names, np.array([0, 3]))
+    >>> round(scores.uas, 3), round(scores.las, 3), round(scores.las_full, 3), scores.clas, scores.exact
+    (0.667, 0.667, 0.333, 1.0, 0.0)
+    >>> scores.by_relation["det"]
+    RelationCounts(correct=0, predicted=1, gold=1, attached=0)
+    """
+    chosen = np.ones(len(heads), np.bool_) if counted is None else np.asarray(counted, np.bool_)
+    columns = {"gold labels": gold_labels, "predicted heads": heads, "predicted labels": labels, "marks": chosen}
+    check_heads(gold_heads, offsets, **columns)
+    check_heads(heads, offsets)
+    for numbers in (gold_labels, labels):
+        _check_labels(numbers, len(names))
+
+    bare = [name.partition(":")[0] for name in names]
+    first = np.array([bare.index(name) for name in bare], np.int64)  # one number for all subtypes of a relation
+    is_content = np.array([name in CONTENT_RELATIONS for name in bare], np.bool_)
+    gold_content, content = chosen & is_content[gold_labels], chosen & is_content[labels]
+
+    attached = chosen & (gold_heads == heads)
+    correct = attached & (first[gold_labels] == first[labels])
+    correct_full = attached & (gold_labels == labels)
+
+    words, lengths = int(chosen.sum()), _sums(chosen, offsets)
+    sentences = int((lengths > 0).sum())
+    whole_heads, whole = (
+        ((_sums(right, offsets) == lengths) & (lengths > 0)).sum() for right in (attached, correct_full)
+    )
+    table = np.stack(
+        [
+            np.bincount(numbers[which], minlength=len(names))
+            for numbers, which in (
+                (gold_labels, correct_full),
+                (labels, chosen),
+                (gold_labels, chosen),
+                (gold_labels, attached),
+            )
+        ],
+        axis=1,
+    )
+    return TreeScores(
+        words=words,
+        sentences=sentences,
+        uas=_part(attached.sum(), words),
+        las=_part(correct.sum(), words),
+        las_full=_part(correct_full.sum(), words),
+        content=RelationCounts(
+            *(int(which.sum()) for which in (correct & gold_content, content, gold_content, attached & gold_content))
+        ),
+        exact_heads=_part(whole_heads, sentences),
+        exact=_part(whole, sentences),
+        by_relation={name: RelationCounts(*row) for name, row in zip(names, table.tolist()) if row[1] + row[2] > 0},
+    )
+
+
+def _sums(marks: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """How many words of each sentence are marked."""
+    return np.diff(np.concatenate([[0], np.cumsum(marks)])[offsets])
+
+
+def _part(count: int, total: int) -> float:
+    return int(count) / total if total else 0.0
+
+
+def _check_labels(numbers: np.ndarray, names: int) -> None:
+    bad = np.flatnonzero((numbers < 0) | (numbers >= names))
+    if len(bad):
+        raise ConfigurationError(f"word {bad[0]} has label number {numbers[bad[0]]}, but there are {names} labels")

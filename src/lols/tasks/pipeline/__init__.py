@@ -1,0 +1,1 @@
+"""Taggers and a parser, one after the other."""

@@ -1,0 +1,336 @@
+"""Taggers and a parser in one: words in, tags and trees out.
+
+The parser learns from tags like those it will see: every sentence of the treebank is tagged by taggers that were
+trained on the others (jack-knifing).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.io import conll
+from lols.io.conll import Sentences
+from lols.io.model_file import read_task, write_tensors
+from lols.io.strings import Column, texts_of
+from lols.tasks.base import Estimator, not_fitted, unfitted
+from lols.tasks.parsing.estimator import Parser, Sentence, Tree
+from lols.tasks.parsing.files import ParserColumns, check_ids, cut_columns, tree_changes
+from lols.tasks.parsing.input import checked_trees
+from lols.tasks.parsing.scores import TreeScores
+from lols.tasks.parsing.treebank import Trees
+from lols.tasks.pieces import PIECE, in_order
+from lols.tasks.tagging.estimator import Tagger
+from lols.tasks.tagging.input import check_lengths, checked_sentences
+from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+
+__all__ = ["Pipeline", "PipelineScores"]
+
+TAGS = ("upos", "xpos", "feats")
+
+
+class PipelineScores(NamedTuple):
+    """The share of right tags in every column, and the scores of the trees."""
+
+    tags: dict[str, float]
+    trees: TreeScores
+
+
+class Pipeline(Estimator):
+    """A parser with the taggers that it needs.
+
+    Parameters
+    ----------
+    tags
+        The columns to tag, by default those of `upos`, `xpos` and `feats` that the treebank has.
+    folds
+        In how many parts the treebank is cut so that each is tagged by taggers trained on the others; 1 trains the
+        parser on the treebank's own tags.
+    tagger, parser
+        How to train them: a `lols.Tagger` and a `lols.Parser`, which are copied; None for the defaults.
+    seed, threads, progress
+        As in `lols.Parser`; they hold for all parts.
+
+    Examples
+    --------
+    >>> from lols import Pipeline
+    >>> the, dog, barks = ({"word": w, "upos": t} for w, t in (("the", "DET"), ("dog", "NOUN"), ("barks", "VERB")))
+    >>> pipeline = Pipeline(folds=2).fit([[the, dog, barks]] * 8, [[(2, "det"), (3, "nsubj"), (0, "root")]] * 8)
+    >>> pipeline.predict([["the", "dog", "barks"]])[0][1]
+    {'word': 'dog', 'upos': 'NOUN', 'head': 3, 'relation': 'nsubj'}
+
+    """
+
+    def __init__(
+        self,
+        *,
+        tags: Sequence[str] | None = None,
+        folds: int = 5,
+        tagger: Tagger | None = None,
+        parser: Parser | None = None,
+        seed: int = 0,
+        threads: int = 1,
+        progress: bool | None = None,
+    ):
+        self.tags = tags
+        self.folds = folds
+        self.tagger = tagger
+        self.parser = parser
+        self.seed = seed
+        self.threads = threads
+        self.progress = progress
+
+    # --- training ---
+
+    def fit(
+        self,
+        X: Sequence[Sentence],
+        y: Sequence[Tree],
+        *,
+        dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None,
+    ) -> Pipeline:
+        """Train on sentences, lists of dictionaries with words and tags, and their trees."""
+        corpus = corpus_of(checked_sentences(X))
+        trees = checked_trees(X, y)
+        check_lengths(corpus.offsets)
+        held = None if dev is None else (corpus_of(checked_sentences(dev[0])), *checked_trees(*dev))
+        return self.fit_columns(corpus, *trees, dev=held)
+
+    def fit_columns(
+        self,
+        corpus: Corpus,
+        heads: np.ndarray,
+        numbers: np.ndarray,
+        names: Sequence[str],
+        *,
+        dev: Any = None,
+        say: Callable[[str], None] = lambda line: None,
+        **fitting: Any,
+    ) -> Pipeline:
+        """Train on columns, as in `Parser.fit_columns`; `say` is told what is being done."""
+        if self.folds < 1 or self.folds > corpus.offsets.size - 1:
+            raise ConfigurationError(f"folds is {self.folds}; it must be from 1 to the number of sentences")
+        wanted = (
+            [name for name in TAGS if name in corpus.columns and corpus.columns[name].texts.begin.size > 1]
+            if self.tags is None
+            else list(self.tags)
+        )
+        missing = [name for name in wanted if name not in corpus.columns]
+        if missing or not wanted:
+            raise LolsError(
+                f"there is no column {missing[0] if missing else 'of tags'} to learn: name others with tags"
+            )
+        if {WORD, "parser"} & {*wanted}:
+            raise ConfigurationError("a column of tags cannot be called word or parser: give it another name")
+        _check_columns(corpus, [WORD, *wanted])
+        if dev is not None:
+            _check_columns(dev[0], [WORD, *wanted])
+        words = Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
+        held = None if dev is None else Corpus({WORD: dev[0].columns[WORD]}, dev[0].offsets)
+        self.taggers_: dict[str, Tagger] = {}
+        seen = {}
+        for name in wanted:
+            column = corpus.columns[name]
+            seen[name] = self._jackknifed(name, words, column, say) if self.folds > 1 else column
+            say(f"{name}: a tagger on all sentences")
+            tagger = self._part(self.tagger or Tagger())
+            gold = None if held is None else (held, _labels(dev[0].columns[name]))
+            self.taggers_[name] = tagger.fit_columns(words, _labels(column), dev=gold)
+            tagger.stop_learning()
+        say("the parser, on " + ("tags that were predicted" if self.folds > 1 else "the treebank's own tags"))
+        self.parser_ = self._part(self.parser or Parser())
+        if dev is not None:
+            dev = (self._tagged(dev[0]), *dev[1:])
+        self.parser_.fit_columns(
+            words._replace(columns=words.columns | seen), heads, numbers, names, dev=dev, **fitting
+        )
+        return self
+
+    def _part(self, estimator: Any) -> Any:
+        return unfitted(estimator).set_params(seed=self.seed, threads=self.threads, progress=self.progress)
+
+    def _jackknifed(self, name: str, words: Corpus, column: Column, say: Callable[[str], None]) -> Column:
+        """A column as taggers give it that did not see the sentence."""
+        fold = np.arange(words.offsets.size - 1) * self.folds // (words.offsets.size - 1)
+        strings = column.texts.strings()
+        made = np.empty(words.tokens, np.int64)
+        for k in range(self.folds):
+            say(f"{name}: a tagger without part {k + 1} of {self.folds}, to tag that")
+            rest, part = _sentences(words, fold != k), _sentences(words, fold == k)
+            tagger = self._part(self.tagger or Tagger())
+            inside = np.repeat(fold == k, np.diff(words.offsets))
+            tagger.fit_columns(rest, (column.numbers[~inside], strings))
+            known = {label: n for n, label in enumerate(strings)}
+            to = np.array([known[label] for label in tagger.task_.labels], np.int64)
+            made[inside] = to[tagger.predict_columns(part)]
+        return Column(made, column.texts)
+
+    # --- prediction ---
+
+    def predict(self, X: Sequence[Sentence]) -> list[list[dict[str, Any]]]:
+        """A dictionary for every word: its tags, its head, counted from 1, and its relation."""
+        corpus = corpus_of(checked_sentences(X))
+        whole, trees = self.predict_columns(corpus)
+        columns = {name: (c.numbers.tolist(), c.texts.strings()) for name, c in whole.columns.items()}
+        names = self.parser_.task_.plain
+        flat = [
+            {name: strings[numbers[t]] for name, (numbers, strings) in columns.items()}
+            | {"head": int(trees.heads[t]) + 1, "relation": names[trees.relations[t]]}
+            for t in range(corpus.tokens)
+        ]
+        return [flat[a:b] for a, b in pairwise(corpus.offsets.tolist())]
+
+    def predict_columns(self, corpus: Corpus) -> tuple[Corpus, Trees]:
+        """Words and their tags in columns, and trees."""
+        self._check_fitted()
+        tagged = self._tagged(corpus)
+        return tagged, self.parser_.predict_columns(tagged)
+
+    def _tagged(self, corpus: Corpus) -> Corpus:
+        if corpus.tokens:
+            _check_columns(corpus, [WORD])
+        words = Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
+        made = {}
+        for name, tagger in self.taggers_.items():
+            made[name] = Column(tagger.predict_columns(words), texts_of(tagger.task_.labels))
+        return words._replace(columns=words.columns | made)
+
+    # --- scores ---
+
+    def score(self, X: Sequence[Sentence], y: Sequence[Tree]) -> float:
+        """LAS on predicted tags; UAS where relations are not learned."""
+        found = self.evaluate(X, y).trees
+        return found.uas if self.parser_.task_.labelling == "none" else found.las
+
+    def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> PipelineScores:
+        """Right tags and trees, from words alone; the tags in `X` are those that would be right."""
+        return self.evaluate_columns(corpus_of(checked_sentences(X)), *checked_trees(X, y), punctuation=punctuation)
+
+    def evaluate_columns(
+        self, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], *, punctuation: bool = True
+    ) -> PipelineScores:
+        """The same on columns."""
+        self._check_fitted()
+        if corpus.tokens == 0:
+            raise LolsError("there are no words to evaluate on")
+        _check_columns(corpus, list(self.taggers_))
+        tagged = self._tagged(corpus)
+        right = {}
+        for name, tagger in self.taggers_.items():
+            gold = corpus.columns[name]
+            number = tagger.task_.number(gold.texts.strings())[gold.numbers]
+            right[name] = float((number == tagged.columns[name].numbers).mean())
+        return PipelineScores(
+            right, self.parser_.evaluate_columns(tagged, heads, numbers, names, punctuation=punctuation)
+        )
+
+    # --- files ---
+
+    @property
+    def file_columns(self) -> ParserColumns:
+        """Where things are in files like those of training."""
+        return getattr(self, "columns_", ParserColumns(use={name: name for name in self.taggers_}))
+
+    def predict_pieces(
+        self, path: Any, columns: ParserColumns, *, threads: int = 1, size: int = PIECE
+    ) -> Iterator[tuple[bytes, int]]:
+        """The file with tags and trees replaced by predictions, piece by piece, and how many tokens each piece has."""
+        tags = {name: dict(columns.use or {}).get(name, name) for name in self.taggers_}
+        wanted = [columns.word, columns.head, columns.relation, "id", *tags.values()]
+        pieces = conll.chunks(
+            path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size
+        )
+
+        def work(piece: Sentences) -> tuple[bytes, int]:
+            if piece.lines.size == 0:
+                return piece.buffer.tobytes(), 0
+            check_ids(piece, 3)
+            tagged, trees = self.predict_columns(Corpus(cut_columns(piece, [WORD]), piece.offsets))
+            changes = tree_changes(columns, trees, self.parser_.task_.plain)
+            for name, column in tags.items():
+                changes[column] = (self.taggers_[name].task_.labels, tagged.columns[name].numbers)
+            return conll.replace_columns(piece, changes), piece.lines.size
+
+        yield from in_order(work, pieces, threads)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write one model file that holds all parts."""
+        self._check_fitted()
+        parts = {**self.taggers_, "parser": self.parser_}
+        contents = {name: part.contents() for name, part in parts.items()}
+        header = {
+            "task": {"name": "pipeline", "tags": list(self.taggers_), "files": self.file_columns.describe()},
+            "about": self.parser_.model_.about | {"folds": self.folds, "seed": self.seed},
+            "parts": {name: header for name, (header, _) in contents.items()},
+        }
+        tensors = {f"{name}/{key}": array for name, (_, arrays) in contents.items() for key, array in arrays.items()}
+        write_tensors(path, "model", header, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Pipeline:
+        """Read a model file."""
+        return cls.from_file(path, *read_task(path, "pipeline"), threads=threads)
+
+    @classmethod
+    def from_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+    ) -> Pipeline:
+        """The pipeline that a file's header and arrays describe."""
+        made = cls(threads=threads)
+        try:
+            task, parts, about = header["task"], dict(header["parts"]), header["about"]
+            if type(about["folds"]) is not int or type(about["seed"]) is not int or not isinstance(task["tags"], list):
+                raise ValueError("its options are not of their types")
+            made.set_params(folds=about["folds"], seed=about["seed"])
+            tags = [str(name) for name in task["tags"]]
+            made.columns_ = ParserColumns.from_description(task["files"])
+            if set(parts) != {*tags, "parser"}:
+                raise ValueError("its parts are not those it names")
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        contents = {name: part_of(name, header, tensors) for name in parts}
+        made.taggers_ = {name: Tagger.from_file(path, *contents[name], threads=threads) for name in tags}
+        made.parser_ = Parser.from_file(path, *contents["parser"], threads=threads)
+        return made
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "parser_"):
+            raise not_fitted("Pipeline")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "parser_")
+
+
+def part_of(
+    name: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of one part of a pipeline's file."""
+    own = {k.partition("/")[2]: array for k, array in tensors.items() if k.startswith(f"{name}/")}
+    return header["parts"][name], own
+
+
+def _check_columns(corpus: Corpus, names: Sequence[str]) -> None:
+    missing = [name for name in names if name not in corpus.columns]
+    if missing:
+        raise LolsError(f"there is no column {missing[0]}: give words as dictionaries with it")
+
+
+def _labels(column: Column) -> tuple[np.ndarray, list[str]]:
+    return column.numbers, column.texts.strings()
+
+
+def _sentences(corpus: Corpus, keep: np.ndarray) -> Corpus:
+    """Some of the sentences, and of the strings only those that they have."""
+    lengths = np.diff(corpus.offsets)
+    tokens = np.repeat(keep, lengths)
+    columns = {}
+    for name, column in corpus.columns.items():
+        used, numbers = np.unique(column.numbers[tokens], return_inverse=True)
+        texts = column.texts
+        columns[name] = Column(numbers, texts._replace(begin=texts.begin[used], end=texts.end[used]))
+    return Corpus(columns, np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64))

@@ -1,0 +1,406 @@
+"""The classifier: tables in, decisions out, at the least cost, with scikit-learn's habits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from lols.errors import ConfigurationError, LolsError
+from lols.tasks.choice import Choice
+from lols.tasks.tables.cells import NoNumber
+from lols.tasks.tables.encoding import Rows, TableEncoder
+from lols.tasks.tables.files import (
+    MEMORY,
+    TableFiles,
+    evaluate_files,
+    fit_files,
+    open_like_training,
+    predict_batches,
+)
+from lols.tasks.tables.input import (
+    InputTable,
+    Targets,
+    as_columns,
+    as_sparse,
+    centres_of,
+    column_kinds,
+    column_names,
+    make_tree,
+    missing_texts,
+    scan_table,
+    table_of,
+    targets_of,
+)
+from lols.tasks.tables.model import StoredClassifier
+from lols.tasks.tables.scores import ClassScores, score_classes
+from lols.tasks.tables.sparse_encoding import SparseEncoder
+from lols.tasks.tables.stream import scorer
+from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.training.algorithms import Algorithm
+from lols.training.stream import Stream
+
+__all__ = ["CostSensitiveClassifier"]
+
+TOGETHER = 1 << 15  # rows whose costs are computed at a time
+MOST_TOGETHER = 1 << 12  # rows of a batch
+
+
+class CostSensitiveClassifier(ClassifierMixin, BaseEstimator, StoredClassifier):  # type: ignore[misc]
+    """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
+
+    `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are
+    categories, all others numbers; both may have missing values.
+
+    Parameters
+    ----------
+    tree
+        How the classes are split, again and again: `"order"`, in half in their order, as in the paper; `"frequency"`,
+        so that both sides are met equally often; `"similarity"`, in half by where their rows lie; nested lists of
+        classes; or None for one decision among all of them (flat, "one against all").
+    classes
+        The classes in their order; by default those of `y`, sorted.
+    cost_matrix
+        What it costs to predict the class of a column where that of a row is true; in the order of `classes`.
+    label_map
+        The class of each label, where labels are finer than classes.
+    categorical, numerical, ignore
+        Names of columns that are categories, numbers, or not used, where that is not what they look like.
+    numeric
+        What a number's feature is: the bin that it falls into (`"bins"`), its scaled value (`"scaled"`), or `"both"`.
+    bins
+        How many bins a column of numbers has, about; by default from 4 to 64, the more rows, the more.
+    interactions
+        Pairs of columns whose values together are features, too.
+    missing
+        Texts that mean a missing value; by default empty ones, NA, N/A, NaN, nan, null, NULL, None and ?.
+    algorithm, roll_in, roll_out, beta, mix
+        The algorithm, and choices that override its own (see `lols.Algorithm`). `"auto"` is AggreVaTe with the optimal
+        teacher, which needs no roll-outs, and LOLS with `beta="auto"` with others.
+    reference, skill
+        The teacher: `"optimal"` (towards the cheapest class), `"bad"` (always the first child), or `"suboptimal"`
+        (optimal with the probability `skill`, else bad).
+    learner, update, margin, rate, slack
+        How costs become weights (see `lols.LearnerSettings`).
+    passes, batch_size, shuffle, seed, threads
+        Passes over the data; how many rows see the same policy, by default a hundredth of them, at most 4096; whether
+        each pass has its own order; one number behind all randomness; threads, which do not change the result.
+    patience
+        With `dev` data: how many passes without improvement end the training; None for all passes.
+    progress
+        Whether to show a bar; None for terminals only.
+
+    Examples
+    --------
+    >>> from lols import CostSensitiveClassifier
+    >>> X = [[age, colour] for age in range(20, 60) for colour in ("red", "blue")]
+    >>> y = ["no" if age < 40 else "yes" if colour == "red" else "ask" for age, colour in X]
+    >>> model = CostSensitiveClassifier(passes=10).fit(X, y)
+    >>> model.predict([[30, "red"], [50, "red"], [55, "blue"]]).tolist()
+    ['no', 'yes', 'ask']
+
+    Where nobody can know, costs decide: to say "ask" for nothing costs 1, to miss it costs 5.
+
+    >>> X, y = [[1]] * 100, (["no"] * 7 + ["ask"] * 3) * 10
+    >>> CostSensitiveClassifier().fit(X, y).predict([[1]]).tolist()
+    ['no']
+    >>> costs = [[0, 5], [1, 0]]  # a row for each true class: ask, no
+    >>> CostSensitiveClassifier(cost_matrix=costs).fit(X, y).predict([[1]]).tolist()
+    ['ask']
+
+    """
+
+    RATE = 0.2  # like the bins chosen on random splits of KDD99
+    UNIT = "steps"
+    NEIGHBOURS = 8
+
+    def __init__(
+        self,
+        *,
+        tree: Any = "order",
+        classes: Sequence[Any] | None = None,
+        cost_matrix: Any = None,
+        label_map: Mapping[str, str] | None = None,
+        categorical: Sequence[str] | None = None,
+        numerical: Sequence[str] | None = None,
+        ignore: Sequence[str] | None = None,
+        numeric: str = "bins",
+        bins: int | None = None,
+        interactions: Sequence[tuple[str, str]] = (),
+        missing: Sequence[str] | None = None,
+        algorithm: str | Algorithm = "auto",
+        roll_in: str | None = None,
+        roll_out: str | None = None,
+        beta: Any = None,
+        mix: str | None = None,
+        reference: str = "optimal",
+        skill: float = 0.5,
+        learner: str = "hinge",
+        update: str | None = None,
+        margin: str = "weighted",
+        rate: float | None = None,
+        slack: float | None = 0.0,
+        passes: int = 5,
+        batch_size: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        threads: int = 1,
+        patience: int | None = None,
+        progress: bool | None = None,
+    ):
+        self.tree = tree
+        self.classes = classes
+        self.cost_matrix = cost_matrix
+        self.label_map = label_map
+        self.categorical = categorical
+        self.numerical = numerical
+        self.ignore = ignore
+        self.numeric = numeric
+        self.bins = bins
+        self.interactions = interactions
+        self.missing = missing
+        self.algorithm = algorithm
+        self.roll_in = roll_in
+        self.roll_out = roll_out
+        self.beta = beta
+        self.mix = mix
+        self.reference = reference
+        self.skill = skill
+        self.learner = learner
+        self.update = update
+        self.margin = margin
+        self.rate = rate
+        self.slack = slack
+        self.passes = passes
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.threads = threads
+        self.patience = patience
+        self.progress = progress
+
+    # --- training ---
+
+    def fit(self, X: Any, y: Any = None, costs: Any = None, *, dev: Any = None) -> CostSensitiveClassifier:
+        """Train from scratch.
+
+        `y` are labels. `costs` is a matrix (rows true, columns predicted, in the order of the classes), or a vector of
+        costs for each row, for which `y` may be left out. With `dev` data, (X, y) or (X, y, costs), the pass that
+        costs least on them is kept.
+        """
+        table = table_of(self, X, reset=True)
+        if table.rows == 0:
+            raise LolsError("the table has no rows: give some to learn from")
+        self.__dict__.pop("files_", None)
+        targets = self._targets(table.rows, y, costs)
+        encoder = self._encoder(table)
+        held = None
+        if dev is not None:
+            other = table_of(self, dev[0], reset=False)
+            known = self._targets(other.rows, dev[1], dev[2] if len(dev) > 2 else None, targets)
+            held = self._encode(encoder, other), known
+        return self.fit_rows(encoder, self._encode(encoder, table), targets, dev=held)
+
+    def fit_rows(
+        self, encoder: Encoder, rows: Rows, targets: Targets, *, dev: tuple[Rows, Targets] | None = None, **fitting: Any
+    ) -> CostSensitiveClassifier:
+        """Train on rows that are encoded already."""
+        task = self.make_task(encoder, rows, targets)
+        if dev is not None and dev[0].rows == 0:
+            raise LolsError("there are no dev rows to choose on: give some, or no dev data")
+        made = partial(task.examples, rows, targets.labels, targets.vectors)
+        trainer = self._train(task, made, scorer(task, dev), **fitting)
+        self.classes_ = np.array(targets.classes)
+        self._stream, self._model, self._learner = None, None, trainer.learner
+        return self
+
+    def make_task(self, encoder: Encoder, rows: Rows, targets: Targets) -> ClassificationTask:
+        """The search space for these classes and columns."""
+        self.batch_size_ = self.batch_for(rows.rows)
+        centres = partial(centres_of, rows, targets.cheapest, len(targets.classes))
+        tree = make_tree(self.tree, targets.classes, targets.counts(), centres)
+        return ClassificationTask(targets.classes, tree, encoder, matrix=targets.matrix, skill=self.skill)
+
+    def batch_for(self, rows: int) -> int:
+        """How many rows see the same policy, if there are so many rows."""
+        return max(1, min(MOST_TOGETHER, rows // 100)) if self.batch_size is None else self.batch_size
+
+    def _together(self) -> int:
+        return self.batch_size_
+
+    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, costs: Any = None) -> CostSensitiveClassifier:
+        """Learn from the next rows of a stream, in the given order.
+
+        The first call needs `classes` (or the parameter of that name), and settles what the columns are: bins and
+        categories are those of its rows. Give it enough of them.
+        """
+        first = not hasattr(self, "task_")
+        table = table_of(self, X, reset=first)
+        if first:
+            names = classes if classes is not None else self.classes
+            if names is None:
+                raise ConfigurationError("the first call of partial_fit needs classes: all that there can be")
+            targets = self._targets(table.rows, y, costs, Targets(list(names), None, None, None))
+            encoder = self._encoder(table)
+            task = self.make_task(encoder, self._encode(encoder, table), targets)
+            stream = Stream(self._trainer(task))
+        else:
+            task = self.task_
+            if classes is not None and set(classes) != set(task.classes):
+                raise ConfigurationError("classes are not those of the first call: they cannot change")
+            if self._stream is None and self._learner is None:
+                raise ConfigurationError("a loaded classifier cannot go on learning: its file holds the policy only")
+            stream = self._stream or Stream(self._trainer(task), self._learner)
+            targets = self._targets(table.rows, y, costs, Targets(task.classes, None, task.matrix, None))
+            known = np.zeros(0) if task.matrix is None else task.matrix
+            if targets.matrix is not None and not np.array_equal(targets.matrix, known):
+                raise ConfigurationError("the cost matrix is not that of the first call: it cannot change")
+        stream.learn(task.examples(self._encode(task.encoder, table), targets.labels, targets.vectors))
+        self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
+        self.classes_ = np.array(task.classes)
+        return self
+
+    def fit_files(
+        self,
+        paths: Sequence[str] | str,
+        *,
+        label: str | None = None,
+        header: bool | None = None,
+        separator: str | None = None,
+        dev: str | None = None,
+        memory: int = MEMORY,
+        **fitting: Any,
+    ) -> CostSensitiveClassifier:
+        """Train on tables in files (CSV, Parquet, Arrow), which may be larger than memory.
+
+        `label` is the column of the labels, by default the last one. Where the cells take more than `memory` bytes,
+        the files are read again in every pass.
+        """
+        layout = TableFiles(label, header, separator)
+        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        self.table_ = fit_files(self, [str(p) for p in given], layout, dev=dev, memory=memory, **fitting)
+        return self
+
+    def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
+        """The class of each row of tables in files, laid out as in training."""
+        source = open_like_training(self, paths)
+        numbers = [found for _, found in predict_batches(self, source, threads=threads)]
+        return self.classes_[np.concatenate(numbers)]
+
+    def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
+        """Compare predictions with labelled rows in files, in constant memory."""
+        source = open_like_training(self, paths)
+        name = label or getattr(self, "files_", {}).get("label") or source.names[-1]
+        return evaluate_files(self, source, name, threads=threads)
+
+    def set_fitted(
+        self, task: ClassificationTask, stream: Stream, choice: Choice, losses: list[float], rows: int
+    ) -> None:
+        """Take over what training out of core has come to."""
+        self.task_, self._learner, self._model = task, stream.learner, None
+        self.model_ = choice.best or stream.model()
+        self._stream = None
+        self.model_.about |= {"best_pass": choice.best_pass, "passes": len(losses), "examples": rows}
+        self.model_.report |= {"progressive_loss": losses, "dev": choice.history}
+        self.classes_ = np.array(task.classes)
+
+    # --- prediction ---
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row."""
+        numbers = self.predict_rows(self._rows(X))
+        return self.classes_[numbers]
+
+    def predict_rows(self, rows: Rows) -> np.ndarray:
+        """The numbers of the classes of rows that are encoded already."""
+        if rows.rows == 0:
+            return np.zeros(0, np.int64)
+        return self.task_.labels_of(self._fitted.run(self.task_.examples(rows)).states)
+
+    def predict_costs(self, X: Any) -> np.ndarray:
+        """How much more each class seems to cost than the one that is predicted: `[row, class]`, 0 for the prediction.
+
+        In a tree: what each step on the way costs more than the best step there, added up. (Searn's policy is drawn
+        from several: then the average over them, which need not have its least where the draw has.)
+        """
+        rows = self._rows(X)
+        pieces = [rows.cut(k, k + TOGETHER) for k in range(0, max(rows.rows, 1), TOGETHER)]
+        return np.concatenate([self.task_.class_costs(self._fitted.policy, p) for p in pieces]).astype(np.float64)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Minus the predicted costs, `[row, class]`; of two classes how much better the second one is."""
+        costs = self.predict_costs(X)
+        return costs[:, 0] - costs[:, 1] if costs.shape[1] == 2 else -costs
+
+    # --- scores ---
+
+    def evaluate(self, X: Any, y: Any, costs: Any = None) -> ClassScores:
+        """The average cost, the share of errors, and which classes were taken for which."""
+        rows = self._rows(X)
+        targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))
+        return score_classes(self.task_.classes, targets, self.predict_rows(rows))
+
+    # --- what is known after training ---
+
+    @property
+    def unknown_(self) -> dict[str, int]:
+        """For each column the cells so far whose category training never showed: they were predicted without it."""
+        self._check_fitted()
+        encoder = self.task_.encoder
+        if not isinstance(encoder, TableEncoder):
+            return {}
+        pairs = zip(encoder.columns, encoder.unknown.tolist(), strict=True)
+        return {column.name: count for column, count in pairs if count}
+
+    # --- helpers ---
+
+    def _targets(self, rows: int, y: Any, costs: Any, known: Targets | None = None) -> Targets:
+        if known is None:
+            return targets_of(rows, y, costs, classes=self.classes, matrix=self.cost_matrix, label_map=self.label_map)
+        matrix = known.matrix if known.matrix is not None else self.cost_matrix
+        return targets_of(rows, y, costs, classes=known.classes, matrix=matrix, label_map=self.label_map)
+
+    def _encoder(self, table: InputTable) -> Encoder:
+        if table.matrix is not None:
+            return SparseEncoder.from_matrix(table.matrix)
+        kinds = column_kinds(list(table.columns), self.categorical, self.numerical, self.ignore)
+        missing = missing_texts(self.missing)
+        scans = scan_table(table.columns, kinds, missing)
+        return self.make_encoder(scans, table.rows)
+
+    def make_encoder(self, scans: Sequence[Any], rows: int) -> TableEncoder:
+        """The encoder for columns that were looked at."""
+        for pair in self.interactions:
+            if isinstance(pair, str) or len(pair) != 2:
+                raise ConfigurationError(f"interactions has {pair!r}: give pairs of columns, such as ('age', 'colour')")
+        options = {"numeric": self.numeric, "interactions": [(str(a), str(b)) for a, b in self.interactions]}
+        if self.bins is not None and self.bins < 2:
+            raise ConfigurationError(f"bins is {self.bins}; it must be at least 2")
+        return TableEncoder.from_scans(scans, rows, self.bins, missing=missing_texts(self.missing), **options)
+
+    def _rows(self, X: Any) -> Rows:
+        self._check_fitted()
+        rows = self._encode(self.task_.encoder, table_of(self, X, reset=False))
+        encoder = self.task_.encoder
+        if isinstance(encoder, TableEncoder):
+            encoder.unknown = encoder.unknown + rows.unknown  # not in place: it may be mapped from a file
+        return rows
+
+    def _encode(self, encoder: Encoder, table: InputTable) -> Rows:
+        """The rows of a table that came as a whole; sparse where training was, or not."""
+        if isinstance(encoder, SparseEncoder):
+            return encoder.encode(table.matrix if table.matrix is not None else as_sparse(table))
+        columns = table.columns if table.matrix is None else as_columns(table.matrix, column_names(self))
+        try:
+            return encoder.encode(columns, table.rows)
+        except NoNumber as error:
+            raise error.at(columns[error.column], lambda row: f"row {row}") from None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags

@@ -1,0 +1,377 @@
+"""From files of rows to a classifier and back: looked at once, then held in memory, or read again in every pass."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.errors import ConfigurationError, LolsError
+from lols.io.costs import bare, check_matrix, mapped
+from lols.io.tables import TableSource, open_table
+from lols.tasks.pieces import in_order
+from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_of
+from lols.tasks.tables.encoding import Rows, TableEncoder, joined
+from lols.tasks.tables.input import (
+    Targets,
+    column_kinds,
+    missing_texts,
+)
+from lols.tasks.tables.scan import ColumnScan
+from lols.tasks.tables.scores import ClassScores, scores_of_confusion
+from lols.tasks.tables.stream import fit_stream
+
+__all__ = [
+    "MEMORY",
+    "LabelNumbers",
+    "TableFiles",
+    "TablePiece",
+    "check_columns",
+    "encoded",
+    "evaluate_files",
+    "fit_files",
+    "open_files",
+    "open_like_training",
+    "predict_batches",
+    "table_encoder",
+]
+
+MEMORY = 1 << 30  # bytes of cells that are held
+NUMBER = 8  # bytes
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """How tables are laid out: goes into the model file, so that others like them are read the same way."""
+
+    label: str | None = None  # the column of the labels; None for the last one
+    header: bool | None = None
+    separator: str | None = None
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self)
+
+    @classmethod
+    def from_description(cls, facts: Mapping[str, Any]) -> TableFiles:
+        """The layout that a model file describes."""
+        label, header, separator = facts["label"], facts["header"], facts["separator"]
+        for value, kind in ((label, str), (header, bool), (separator, str)):
+            if value is not None and not isinstance(value, kind):
+                raise ValueError("the layout of the files is damaged")
+        return cls(label, header, separator)
+
+
+class TablePiece(NamedTuple):
+    """Some rows of a table: the cells of the columns in use, and the classes."""
+
+    first: int  # the row that it begins with
+    rows: int
+    columns: dict[str, Cells]
+    labels: np.ndarray | None
+
+
+def open_files(paths: Sequence[str], layout: TableFiles) -> TableSource:
+    """Look at files of rows."""
+    return open_table(paths, header=layout.header, separator=layout.separator)
+
+
+def timed(batches: Iterator[Any], seconds: dict[str, float] | None) -> Iterator[Any]:
+    """The same batches; how long they were waited for is added to `seconds["reading"]`."""
+    while True:
+        began = time.perf_counter()
+        batch = next(batches, None)
+        if seconds is not None:
+            seconds["reading"] = seconds.get("reading", 0.0) + time.perf_counter() - began
+        if batch is None:
+            return
+        yield batch
+
+
+# --- training ---
+
+
+class LabelNumbers:
+    """Numbers the classes of labels as they come; where they are known beforehand, all others are mistakes."""
+
+    def __init__(self, column: str, classes: Sequence[str] | None, label_map: Mapping[str, str] | None):
+        self.column, self.label_map, self.known = column, label_map, classes is not None
+        self.numbers: dict[str, int] = {str(name): k for k, name in enumerate(classes if classes is not None else ())}
+
+    def number(self, cells: Cells, first: int, source: TableSource) -> np.ndarray:
+        cells = as_texts(cells)
+        assert cells.codes is not None
+        each, there = np.zeros(len(cells.texts), np.int64), cells.counts() > 0
+        for k, (text, name) in enumerate(zip(cells.texts, mapped(cells.texts, self.label_map), strict=True)):
+            if not there[k]:  # a type of categories may have some that no row has
+                continue
+            if self.known and name is not None and name not in self.numbers:
+                name = bare(name)
+            if not bare(text) or name is None or (self.known and name not in self.numbers):
+                row = first + int(np.argmax(cells.codes == k))
+                raise LolsError(f"{source.place(row)}, column '{self.column}': {self._reason(text, name)}")
+            each[k] = self.numbers.setdefault(name, len(self.numbers))
+        if (cells.codes < 0).any():
+            row = first + int(np.argmax(cells.codes < 0))
+            raise LolsError(f"{source.place(row)}, column '{self.column}': {self._reason('', None)}")
+        return each[cells.codes]
+
+    def _reason(self, text: str, name: str | None) -> str:
+        if not bare(text):
+            return "the label is missing; fill it in, or leave the row out"
+        if name is None:
+            return f"label '{text}' is not in the label map; add a line {bare(text)},CLASS"
+        shown = ", ".join(list(self.numbers)[:12]) + (", ..." if len(self.numbers) > 12 else "")
+        return f"label '{name}' is none of the classes {shown}; a label map says which class it belongs to"
+
+
+def fit_files(
+    estimator: Any,
+    paths: Sequence[str],
+    layout: TableFiles,
+    *,
+    dev: str | None = None,
+    memory: int = MEMORY,
+    seconds: dict[str, float] | None = None,
+    tell: Callable[[dict[str, Any]], None] | None = None,
+    **fitting: Any,
+) -> dict[str, Any]:
+    """Train a classifier on files, and say what was in them.
+
+    Tables whose cells take more than `memory` bytes are read again in every pass, and shuffled as far as a quarter of
+    that memory goes. `tell` hears what is in the files before training begins, and the time from bytes to columns of
+    texts is added to `seconds["reading"]`.
+    """
+    source = open_files(paths, layout)
+    label = layout.label or source.names[-1]
+    if label not in source.names:
+        shown = ", ".join(source.names[:20]) + (", ..." if len(source.names) > 20 else "")
+        raise LolsError(f"{source.paths[0]}: there is no column '{label}'; the columns are {shown}")
+    names = [name for name in source.names if name != label]
+    if not names:
+        raise LolsError(f"{source.paths[0]}: there is no column beside the labels")
+    kinds = column_kinds(names, estimator.categorical, estimator.numerical, estimator.ignore)
+    reader = _Reader(estimator, source, label, list(kinds), seconds)
+    scans = [ColumnScan(name, kind, missing_texts(estimator.missing)) for name, kind in kinds.items()]
+    held, rows = reader.scan(scans, memory)
+    if held is None and fitting.get("resume"):
+        raise ConfigurationError(
+            f"{source.paths[0]}: the table is larger than memory, so its training has no checkpoint to resume from; "
+            "start again without --resume, or allow more with --memory"
+        )
+    encoder = estimator.make_encoder(scans, rows)
+    classes, renumber = reader.classes()
+    matrix = None if estimator.cost_matrix is None else check_matrix(estimator.cost_matrix, len(classes))
+    estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
+    estimator.files_ = TableFiles(label, layout.header, layout.separator).describe()
+    counts = reader.counts[renumber.argsort()] if renumber.size else reader.counts
+    known = Targets(classes, None, matrix, None)
+    held_out = None if dev is None else _dev(estimator, encoder, dev, layout, label, known, seconds)
+    facts = {
+        "rows": rows,
+        "columns": len(kinds),
+        "numbers": sum(scan.kind == "number" for scan in scans),
+        "categories": sum(scan.kind == "category" for scan in scans),
+        "missing_cells": sum(scan.empty for scan in scans),
+        "dropped_cells": sum(scan.dropped for scan in scans),
+        "classes": {str(name): int(count) for name, count in zip(classes, counts, strict=True)},
+        "in_memory": held is not None,
+    }
+    if tell is not None:
+        tell(facts)
+    if held is not None:
+        parts = list(in_order(lambda piece: encoder.encode(piece.columns, piece.rows), held, estimator.threads))
+        labels = renumber[np.concatenate([piece.labels for piece in held])]
+        held.clear()
+        estimator.fit_rows(encoder, joined(parts), Targets(classes, labels, matrix, None), dev=held_out, **fitting)
+    else:
+        fit_stream(estimator, partial(reader.encoded, encoder, renumber), encoder, known, counts, held_out, memory // 4)
+    return facts
+
+
+class _Reader:
+    """Reads pieces of the columns in use."""
+
+    def __init__(
+        self, estimator: Any, source: TableSource, label: str, names: list[str], seconds: dict[str, float] | None
+    ):
+        self.source, self.label, self.names, self.threads = source, label, names, estimator.threads
+        self.seconds = seconds
+        self.labels = LabelNumbers(label, estimator.classes, estimator.label_map)
+        self.counts = np.zeros(0, np.int64)
+
+    def pieces(self) -> Iterator[TablePiece]:
+        first = 0
+        for batch in timed(self.source.batches(threads=self.threads), self.seconds):
+            columns = cells_of_batch(batch, [*self.names, self.label], self.source.typed)
+            labels = self.labels.number(columns.pop(self.label), first, self.source)
+            yield TablePiece(first, batch.num_rows, columns, labels)
+            first += batch.num_rows
+
+    def scan(self, scans: Sequence[ColumnScan], memory: int) -> tuple[list[TablePiece] | None, int]:
+        """Look at all rows; the pieces, if they are small enough to be held, and how many rows there are."""
+        held: list[TablePiece] | None = []
+        size, rows = 0, 0
+        try:
+            for piece in self.pieces():
+                for scan in scans:
+                    scan.look(piece.columns[scan.name])
+                assert piece.labels is not None
+                counts = np.bincount(piece.labels, minlength=len(self.labels.numbers))
+                counts[: self.counts.size] += self.counts
+                self.counts = counts
+                rows += piece.rows
+                if held is not None:
+                    columns = {scan.name: _lighter(piece.columns[scan.name], scan) for scan in scans}
+                    held.append(piece._replace(columns=columns))
+                    size += sum(cells.nbytes for cells in columns.values())
+                    held = None if size > memory else held
+            for scan in scans:
+                scan.finish()
+        except NoNumber as error:
+            raise self.found(error) from None
+        return held, rows
+
+    def encoded(self, encoder: TableEncoder, renumber: np.ndarray) -> Iterator[tuple[Rows, np.ndarray]]:
+        """The rows in pieces, encoded, with the numbers of their classes."""
+        for piece in self.pieces():
+            assert piece.labels is not None
+            yield encoder.encode(piece.columns, piece.rows), renumber[piece.labels]
+
+    def found(self, error: NoNumber) -> NoNumber:
+        """The same error with its place, for which the files are read once more."""
+        for piece in self.pieces():
+            cells = piece.columns[error.column]
+            if error.text in list(cells.texts):
+                return error.at(cells, lambda row, first=piece.first: self.source.place(first + row))  # type: ignore[misc]
+        return error
+
+    def classes(self) -> tuple[list[str], np.ndarray]:
+        """The classes in their order, and the number that each got before that was known."""
+        names = list(self.labels.numbers)
+        if self.labels.known:
+            return names, np.arange(len(names))
+        numbers, wrong = numbers_of(names, missing=())
+        order = sorted(names) if wrong >= 0 else [names[k] for k in np.argsort(numbers, kind="stable")]
+        places = {name: k for k, name in enumerate(order)}
+        return order, np.array([places[name] for name in names])
+
+
+def _lighter(cells: Cells, scan: ColumnScan) -> Cells:
+    """Numbers in place of their texts, where it is settled that they are numbers, and they take less."""
+    if not (scan.settled and scan.numeric) or cells.codes is None or cells.nbytes <= NUMBER * cells.size:
+        return cells
+    numbers, wrong = numbers_of(cells.texts, scan.missing)
+    return cells if wrong >= 0 else Cells(numbers=np.append(numbers, np.nan)[cells.codes])  # -1 is the last one
+
+
+def _dev(
+    estimator: Any,
+    encoder: TableEncoder,
+    path: str,
+    layout: TableFiles,
+    label: str,
+    known: Targets,
+    seconds: dict[str, float] | None,
+) -> tuple[Rows, Targets]:
+    source = open_files([path], layout)
+    check_columns(source, [column.name for column in encoder.columns], label)
+    reader = _Reader(estimator, source, label, [column.name for column in encoder.columns], seconds)
+    reader.labels = LabelNumbers(label, known.classes, estimator.label_map)
+    parts: list[Rows] = []
+    labels: list[Any] = []
+    for piece in reader.pieces():
+        parts.append(encoded(encoder, piece, source))
+        labels.append(piece.labels)
+    return joined(parts), known._replace(labels=np.concatenate(labels))
+
+
+# --- prediction ---
+
+
+def open_like_training(
+    estimator: Any, paths: Sequence[str] | str, header: bool | None = None, separator: str | None = None
+) -> TableSource:
+    """Look at files that are laid out as in training, unless said otherwise."""
+    known = getattr(estimator, "files_", None)
+    layout = TableFiles() if known is None else TableFiles.from_description(known)
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    header = layout.header if header is None else header
+    return open_files([str(path) for path in given], TableFiles(None, header, separator or layout.separator))
+
+
+def check_columns(source: TableSource, names: Sequence[str], label: str | None) -> None:
+    """Whether a table has the columns that a model looks at."""
+    absent = [name for name in names if name not in source.names]
+    if absent:
+        shown = ", ".join(source.names[:20]) + (", ..." if len(source.names) > 20 else "")
+        raise LolsError(
+            f"{source.paths[0]}: there is no column '{absent[0]}', which the model looks at; the columns are {shown}"
+        )
+    if label is not None and label not in source.names:
+        raise LolsError(f"{source.paths[0]}: there is no column '{label}' for the labels; name it with --label")
+
+
+def encoded(encoder: TableEncoder, piece: TablePiece, source: TableSource) -> Rows:
+    """A piece's rows; a mistake in them says where it is."""
+    try:
+        return encoder.encode(piece.columns, piece.rows)
+    except NoNumber as error:
+        raise error.at(piece.columns[error.column], lambda row: source.place(piece.first + row)) from None
+
+
+def predict_batches(
+    estimator: Any, source: TableSource, *, threads: int = 1, seconds: dict[str, float] | None = None
+) -> Iterator[tuple[Any, np.ndarray]]:
+    """The batches of a table, each with the numbers of the classes of its rows."""
+    encoder = table_encoder(estimator)
+    names = [column.name for column in encoder.columns]
+    check_columns(source, names, None)
+    first = 0
+
+    def work(given: tuple[int, Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+        begin, batch = given
+        piece = TablePiece(begin, batch.num_rows, cells_of_batch(batch, names, source.typed), None)
+        rows = encoded(encoder, piece, source)
+        return batch, estimator.predict_rows(rows), rows.unknown
+
+    def batches() -> Iterator[tuple[int, Any]]:
+        nonlocal first
+        for batch in timed(source.batches(), seconds):
+            yield first, batch
+            first += batch.num_rows
+
+    for batch, numbers, unknown in in_order(work, batches(), threads):
+        encoder.unknown = encoder.unknown + unknown
+        yield batch, numbers
+
+
+def evaluate_files(
+    estimator: Any, source: TableSource, label: str, *, threads: int = 1, seconds: dict[str, float] | None = None
+) -> ClassScores:
+    """Compare predictions with labelled rows, in constant memory."""
+    task = estimator.task_
+    check_columns(source, [], label)
+    labels = LabelNumbers(label, [str(name) for name in task.classes], estimator.label_map)
+    count = len(task.classes)
+    confusion = np.zeros(count * count, np.int64)
+    first = 0
+    for batch, predicted in predict_batches(estimator, source, threads=threads, seconds=seconds):
+        true = labels.number(cells_of_batch(batch, [label], source.typed)[label], first, source)
+        confusion += np.bincount(true * count + predicted, minlength=count * count)
+        first += batch.num_rows
+    return scores_of_confusion(task.classes, confusion.reshape(count, count), task.matrix)
+
+
+def table_encoder(estimator: Any) -> TableEncoder:
+    """How a trained classifier sees tables."""
+    estimator._check_fitted()
+    encoder = estimator.task_.encoder
+    if not isinstance(encoder, TableEncoder):
+        raise LolsError("the model was trained on a sparse matrix; predict from Python, with such a matrix")
+    return encoder

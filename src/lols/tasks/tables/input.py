@@ -1,0 +1,335 @@
+"""What a classifier is given: tables of any kind, labels, cost matrices and cost vectors, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from lols.errors import ConfigurationError, LolsError
+from lols.io.costs import check_matrix, mapped
+from lols.tasks.tables.cells import MISSING, Cells, NoNumber, absent, cells_of_array, cells_of_batch
+from lols.tasks.tables.encoding import Rows
+from lols.tasks.tables.scan import ColumnScan
+from lols.tasks.tables.tree_of_labels import TREES, LabelTree, by_frequency, by_similarity, flat, halves, nested
+
+__all__ = [
+    "InputTable",
+    "Targets",
+    "as_columns",
+    "as_sparse",
+    "centres_of",
+    "column_kinds",
+    "column_names",
+    "make_tree",
+    "missing_texts",
+    "scan_table",
+    "table_of",
+    "targets_of",
+]
+
+DIMENSIONS = 256
+
+
+class InputTable(NamedTuple):
+    """A table's columns, or a sparse matrix."""
+
+    rows: int
+    columns: dict[str, Cells]
+    matrix: Any = None
+
+
+class Targets(NamedTuple):
+    """What is right, and what a mistake costs."""
+
+    classes: list[Any]
+    labels: np.ndarray | None  # numbers of classes
+    matrix: np.ndarray | None
+    vectors: np.ndarray | None  # [row, class]
+
+    @property
+    def cheapest(self) -> np.ndarray:
+        """The number of the class that is right."""
+        if self.labels is not None:
+            return self.labels
+        assert self.vectors is not None
+        return np.argmin(self.vectors, axis=1)
+
+    def counts(self) -> np.ndarray:
+        """How often each class is right."""
+        return np.bincount(self.cheapest, minlength=len(self.classes))
+
+
+def table_of(estimator: Any, X: Any, *, reset: bool) -> InputTable:
+    """Columns from a data frame, an Arrow table, an array, or nested lists; a sparse matrix as it is."""
+    from scipy import sparse
+
+    if _is_frame(X):
+        names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
+        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
+        if twice is not None:
+            raise LolsError(f"two columns are called '{twice}': rename one")
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        made = _frame(X)
+        return made._replace(columns=dict(zip(column_names(estimator), made.columns.values(), strict=True)))
+    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
+    array = validate_data(estimator, _listed(X), reset=reset, **checks)
+    if sparse.issparse(array):
+        made = sparse.csr_matrix(array)
+        if not made.has_canonical_format:
+            made = made.copy()
+            made.sum_duplicates()
+        return InputTable(made.shape[0], {}, made)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: give numbers or texts")
+    return InputTable(
+        array.shape[0], {name: cells_of_array(array[:, k]) for k, name in enumerate(column_names(estimator))}
+    )
+
+
+def column_names(estimator: Any) -> list[str]:
+    """What the columns are called: as in the table that training saw, or x0, x1, ..., if there they had no names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return [f"x{k}" for k in range(estimator.n_features_in_)] if names is None else [str(name) for name in names]
+
+
+def _listed(X: Any) -> Any:
+    """Nested lists with texts among numbers as objects: else NumPy would make texts of the numbers."""
+    if not isinstance(X, list | tuple):
+        return X
+    try:
+        return np.array(X, dtype=object) if np.asarray(X).dtype.kind in "US" else X
+    except ValueError:
+        return X  # to be told what is wrong with it
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__dataframe__") or type(X).__module__.startswith("pyarrow")
+
+
+def _frame(X: Any) -> InputTable:
+    if hasattr(X, "iloc"):  # pandas: its columns of mixed values have no Arrow form
+        made = {}
+        for k, name in enumerate(X.columns):
+            column = X.iloc[:, k]
+            plain = column.dtype.kind if isinstance(column.dtype, np.dtype) else "x"
+            if plain in "fiubmMO":
+                made[str(name)] = cells_of_array(column.to_numpy())
+            else:
+                import pyarrow as pa
+
+                try:
+                    table = pa.table({str(name): pa.array(column, from_pandas=True)})
+                except (pa.ArrowException, TypeError, ValueError):
+                    raise LolsError(
+                        f"column '{name}' holds {column.dtype}; a column must hold numbers or texts: leave it out"
+                    ) from None
+                made |= cells_of_batch(table, [str(name)])
+        return InputTable(len(X), made)
+    from lols.io.tables import as_table
+
+    table = as_table(X)
+    return InputTable(table.num_rows, cells_of_batch(table, table.column_names))
+
+
+def as_sparse(table: InputTable) -> Any:
+    """The columns of a table as a sparse matrix."""
+    from scipy import sparse
+
+    columns = []
+    for name, cells in table.columns.items():
+        if cells.numbers is None:
+            raise LolsError(f"column '{name}' holds texts; training saw a sparse matrix, so give numbers")
+        columns.append(np.nan_to_num(cells.numbers, nan=0.0))
+    return sparse.csr_matrix(np.stack(columns, axis=1))
+
+
+def as_columns(matrix: Any, names: Sequence[str]) -> dict[str, Cells]:
+    """A sparse matrix as the columns of a table."""
+    by_column = matrix.tocsc().astype(np.float64)
+    return {name: Cells(numbers=by_column[:, [k]].toarray().ravel()) for k, name in enumerate(names)}
+
+
+# --- columns ---
+
+
+def missing_texts(missing: Sequence[str] | None) -> tuple[str, ...]:
+    """The texts that mean a missing value."""
+    return MISSING if missing is None else tuple(missing)
+
+
+def column_kinds(
+    names: Sequence[str],
+    categorical: Sequence[str] | None,
+    numerical: Sequence[str] | None,
+    ignore: Sequence[str] | None,
+) -> dict[str, str | None]:
+    """For each column in use what it is said to hold; None to find out."""
+    kinds: dict[str, str | None] = dict.fromkeys(names)
+    for what, kind, chosen in (
+        ("categorical", "category", categorical),
+        ("numerical", "number", numerical),
+        ("ignore", "ignore", ignore),
+    ):
+        for name in [chosen] if isinstance(chosen, str) else chosen or ():
+            if name not in kinds:
+                shown = ", ".join(list(names)[:20]) + (", ..." if len(names) > 20 else "")
+                raise ConfigurationError(f"{what} names '{name}', which is no column; there are {shown}")
+            if kinds[name] not in (None, kind):
+                raise ConfigurationError(f"column '{name}' is said to be two things: name it once")
+            kinds[name] = kind
+    made = {name: kind for name, kind in kinds.items() if kind != "ignore"}
+    if not made:
+        raise ConfigurationError("all columns are ignored: leave one")
+    return made
+
+
+def scan_table(
+    columns: Mapping[str, Cells], kinds: Mapping[str, str | None], missing: Sequence[str]
+) -> list[ColumnScan]:
+    """Look at all cells of a table in memory."""
+    scans = [ColumnScan(name, kind, missing) for name, kind in kinds.items()]
+    for scan in scans:
+        try:
+            scan.look(columns[scan.name])
+            scan.finish()
+        except NoNumber as error:
+            raise error.at(columns[scan.name], lambda row: f"row {row}") from None
+    return scans
+
+
+# --- labels and costs ---
+
+
+def targets_of(
+    rows: int,
+    y: Any,
+    costs: Any,
+    *,
+    classes: Any = None,
+    matrix: Any = None,
+    label_map: Mapping[str, str] | None = None,
+) -> Targets:
+    """Labels as numbers, and costs, from what `fit` was given."""
+    if y is None and costs is None:
+        raise ValueError("requires y to be passed, but the target y is None: give labels, or costs of each row")
+    labels, names = None, None if classes is None else list(classes)
+    if names is not None and len(set(names)) != len(names):
+        raise ConfigurationError("classes names a class twice: name each once")
+    if y is not None:
+        y = _column(y, rows)
+        check_classification_targets(y)
+        if label_map is not None:
+            y = _mapped(y, label_map)
+        found = np.unique(y)
+        names = found.tolist() if names is None else names
+        numbers = {name: k for k, name in enumerate(names)}
+        strange = [value for value in found.tolist() if value not in numbers]
+        if strange:
+            row = int(np.argmax(y == strange[0]))
+            raise LolsError(
+                f"row {row}: label {strange[0]!r} is not among the classes: {', '.join(map(str, names[:20]))}"
+            )
+        labels = np.array([numbers[value] for value in found.tolist()], np.int64)[np.searchsorted(found, y)]
+    vectors = None
+    if costs is not None:
+        try:
+            given = np.asarray(costs, np.float64)
+        except (TypeError, ValueError):
+            raise LolsError("costs are not made of numbers: give rows of equal length, of numbers from 0 on") from None
+        if given.ndim != 2:
+            raise LolsError(f"costs has {given.ndim} dimensions: give a row for each example, or a matrix of classes")
+        if names is None:
+            names = list(range(given.shape[1]))
+        square = given.shape == (len(names), len(names))
+        if square and rows == len(names) and y is not None:
+            raise ConfigurationError("costs could be a matrix or one vector for each row: give a matrix as cost_matrix")
+        if square and y is not None:
+            matrix = given
+        else:
+            vectors = _vectors(given, rows, names)
+    assert names is not None
+    return Targets(names, labels, None if matrix is None else check_matrix(matrix, len(names)), vectors)
+
+
+def _column(y: Any, rows: int) -> np.ndarray:
+    from sklearn.utils import column_or_1d
+    from sklearn.utils.validation import check_consistent_length
+
+    made = np.asarray(column_or_1d(np.asarray(y), warn=True))
+    check_consistent_length(np.empty(rows), made)
+    if made.dtype.kind == "O":
+        wrong = [k for k, value in enumerate(made.tolist()) if absent(value)]
+        if wrong:
+            raise LolsError(f"row {wrong[0]}: the label is missing; leave the row out")
+        kinds = {type(value) for value in made.tolist()}
+        made = made.astype(str) if kinds == {str} else made
+    if made.dtype.kind == "f" and not np.isfinite(made).all():
+        raise ValueError(f"Input y contains NaN or infinity, in row {int(np.argmax(~np.isfinite(made)))}.")
+    return made
+
+
+def _mapped(y: np.ndarray, label_map: Mapping[str, str]) -> np.ndarray:
+    found, numbers = np.unique(y.astype(str), return_inverse=True)
+    made = mapped(found.tolist(), label_map)
+    if None in made:
+        wrong = made.index(None)
+        raise LolsError(f"row {int(np.argmax(numbers == wrong))}: label '{found[wrong]}' is not in the label map")
+    return np.array(made)[numbers]
+
+
+def _vectors(given: np.ndarray, rows: int, names: Sequence[Any]) -> np.ndarray:
+    if given.shape != (rows, len(names)):
+        raise LolsError(
+            f"costs has the shape {given.shape}; with {rows} rows and {len(names)} classes it must be "
+            f"{(rows, len(names))}, or {(len(names), len(names))} for a matrix"
+        )
+    wrong = ~(np.isfinite(given) & (given >= 0.0))
+    if wrong.any():
+        row, column = (int(k) for k in np.argwhere(wrong)[0])
+        raise LolsError(f"row {row}, class {names[column]!r}: a cost of {given[row, column]}: give numbers from 0 on")
+    return given
+
+
+# --- trees ---
+
+
+def make_tree(wanted: Any, classes: Sequence[Any], counts: np.ndarray, centres: Callable[[], np.ndarray]) -> LabelTree:
+    """The tree of classes: by name, as nested lists of classes, or None for flat classification."""
+    if wanted is None:
+        return flat(len(classes))
+    if isinstance(wanted, list | tuple):
+        numbers = {name: k for k, name in enumerate(classes)}
+
+        def numbered(part: Any) -> Any:
+            if isinstance(part, list | tuple):
+                return [numbered(p) for p in part]
+            if part not in numbers:
+                raise ConfigurationError(f"the tree names {part!r}, which is no class")
+            return numbers[part]
+
+        return nested(numbered(wanted), len(classes))
+    if wanted == "order":
+        return halves(range(len(classes)))
+    if wanted == "frequency":
+        return by_frequency(counts)
+    if wanted == "similarity":
+        return by_similarity(centres())
+    raise ConfigurationError(f"tree is {wanted!r}: choose {', '.join(TREES)}, nested lists of classes, or None")
+
+
+def centres_of(rows: Rows, labels: np.ndarray, count: int) -> np.ndarray:
+    """The mean of each class in a few dimensions that features are hashed to."""
+    made = np.zeros(count * DIMENSIONS)
+    of_type = (
+        np.repeat(labels, np.diff(rows.bounds)) * DIMENSIONS
+        + (rows.types.astype(np.int64) * 2654435761 >> 7) % DIMENSIONS
+    )
+    made += np.bincount(of_type, minlength=made.size)
+    if rows.start.size:
+        own = np.repeat(labels, np.diff(rows.start)) * DIMENSIONS + (rows.ids >> 7) % DIMENSIONS
+        made += np.bincount(own, weights=rows.values, minlength=made.size)
+    return made.reshape(count, DIMENSIONS) / np.maximum(np.bincount(labels, minlength=count), 1)[:, np.newaxis]

@@ -1,0 +1,214 @@
+"""What a classifier's model file is, as plain values: classes, their tree, columns, and what the features speak for."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lols.engine.policy import in_role
+from lols.engine.table import features_by_row, is_fixed
+from lols.errors import LolsError, ModelFileError
+from lols.tasks.tables.encoding import ColumnCode, Rows, TableEncoder, scaled_id
+from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.tasks.tables.tree_of_labels import NOTHING
+from lols.tasks.tagging.inspect import describe_file, strongest
+
+__all__ = ["FeatureNames", "below", "child_name", "inspect_classifier"]
+
+NAMED = 3  # classes below a child that are named
+NO_ROW = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
+
+
+def inspect_classifier(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    *,
+    top: int = 10,
+    classes: Sequence[str] | None = None,
+    against: bool = False,
+    node: int = 0,
+) -> dict[str, Any]:
+    """All that `lols inspect` says of a classifier; the features are those of one node of its tree.
+
+    A feature's weight is what it adds to the predicted cost of a child, less what it adds to the others on average.
+    """
+    from lols.tasks.tables.estimator import CostSensitiveClassifier
+
+    try:
+        made, task = describe_file(path, header, tensors), header["task"]
+        made |= {"files": task["files"], "options": dict(task["options"]), "label_map": task["label_map"]}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
+    classifier = CostSensitiveClassifier.from_file(path, header, tensors)
+    found = classifier.task_
+    names = [str(name) for name in found.classes]
+    for name in classes or ():
+        if name not in names:
+            raise LolsError(f"there is no class '{name}' in this model: choose from {', '.join(names)}")
+    nodes = found.tree.children.shape[0]
+    if not 0 <= node < nodes:
+        raise LolsError(f"--node is {node}: the tree has the nodes 0 to {nodes - 1}")
+    made |= {
+        "classes": names,
+        "tree": _nested(found.tree.nested(), names),
+        "depth": found.tree.depth,
+        "nodes": nodes,
+        "node": node,
+        "cost_matrix": None if found.matrix is None else found.matrix.tolist(),
+        **_columns(found.encoder),
+    }
+    policy = classifier.model_.policy
+    if top and not policy.thresholds:
+        made["features_of"] = {} if is_fixed(policy.shared) else _speaking(found, policy, node, top, classes, against)
+    return made
+
+
+def _nested(tree: Any, names: Sequence[str]) -> Any:
+    return [_nested(part, names) for part in tree] if isinstance(tree, list) else names[tree]
+
+
+def _columns(encoder: Encoder) -> dict[str, Any]:
+    if not isinstance(encoder, TableEncoder):
+        return {"columns": int(encoder.scales.size), "numeric": "sparse", "interactions": [], "missing": []}
+    columns = [
+        {"name": c.name, "kind": c.kind, "values": c.size - 1, "background": _background(c)} for c in encoder.columns
+    ]
+    interactions = [list(pair) for pair in encoder.interactions]
+    return {
+        "columns": columns,
+        "numeric": encoder.numeric,
+        "interactions": interactions,
+        "missing": list(encoder.missing),
+    }
+
+
+def _background(column: ColumnCode) -> str | None:
+    """The commonest value of a column of numbers, which is no feature."""
+    return None if column.background < 0 else value_name(column, column.background)
+
+
+# --- the tree ---
+
+
+def below(task: ClassificationTask, node: int, action: int) -> list[str]:
+    """The classes below a child."""
+    tree = task.tree
+    order = tree.order[tree.first[node, action] : tree.last[node, action]]
+    return [str(task.classes[label]) for label in order]
+
+
+def child_name(task: ClassificationTask, node: int, action: int) -> str:
+    """A child as it is shown: its class, or those below it."""
+    classes = below(task, node, action)
+    more = f" and {len(classes) - NAMED} more" if len(classes) > NAMED + 1 else ""
+    shown = " | ".join(classes[:NAMED] if more else classes) + more
+    child = int(task.tree.children[node, action])
+    return shown if child < 0 else f"{shown} (node {child})"
+
+
+# --- features ---
+
+
+class FeatureNames:
+    """What the features of an encoder are called."""
+
+    def __init__(self, encoder: Encoder):
+        self.encoder = encoder
+        types = encoder.items(NO_ROW, 1).ids
+        self.types = {int(identity): kind for kind, identity in enumerate(types.tolist())}
+        if isinstance(encoder, TableEncoder):
+            self.own = {scaled_id(k): c.name for k, c in enumerate(encoder.columns) if c.kind == "number"}
+        else:
+            self.own = {int(identity): f"column {k}" for k, identity in enumerate(encoder.ids.tolist())}
+
+    def of(self, identity: int) -> str:
+        """The name of a feature."""
+        kind = self.types.get(identity)
+        if kind is not None:
+            return type_name(self.encoder, kind)
+        name = self.own.get(identity)
+        return f"{name}, scaled" if name is not None else "?"
+
+    def ids(self) -> np.ndarray:
+        """All features that there can be."""
+        return np.array([*self.types, *self.own], np.int64)
+
+
+def type_name(encoder: Encoder, kind: int) -> str:
+    """The name of a type of feature: a column's value, or those of two columns."""
+    if kind == 0 or not isinstance(encoder, TableEncoder):
+        return "always"
+    k = int(np.searchsorted(encoder.first, kind, side="right")) - 1
+    code = kind - int(encoder.first[k])
+    if k < len(encoder.columns):
+        return value_name(encoder.columns[k], code)
+    first, second = (encoder.columns[c] for c in encoder.pairs[k - len(encoder.columns)])
+    return f"{value_name(first, code // second.size)} & {value_name(second, code % second.size)}"
+
+
+def value_name(column: ColumnCode, code: int) -> str:
+    """A column's value, or range of values, by its number.
+
+    >>> column = ColumnCode("age", "number", np.array([18.0, 65.0]), [], 2)
+    >>> [value_name(column, code) for code in range(4)]
+    ['age missing', 'age < 18', 'age in [18, 65)', 'age ≥ 65']
+    """
+    if code == 0:
+        return f"{column.name} missing"
+    if column.kind == "category":
+        return f"{column.name} = {column.texts[code - 1]}"
+    edges = column.edges
+    if edges.size == 0:
+        return f"{column.name} given"
+    if code == 1:
+        return f"{column.name} < {_number(edges[0])}"
+    if code > edges.size:
+        return f"{column.name} ≥ {_number(edges[-1])}"
+    return f"{column.name} in [{_number(edges[code - 2])}, {_number(edges[code - 1])})"
+
+
+def _number(value: float) -> str:
+    """As short as it can be without becoming another one, but not longer than anybody reads.
+
+    >>> _number(146.0), _number(1234567.0), _number(0.1 + 0.2)
+    ('146', '1234567', '0.3')
+    """
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.6g}"
+
+
+def _speaking(
+    task: ClassificationTask, policy: Any, node: int, top: int, classes: Sequence[str] | None, against: bool
+) -> dict[str, dict[str, list[dict[str, Any]]]]:
+    """For each child of a node the features that speak most for it."""
+    names = FeatureNames(task.encoder)
+    legal = np.flatnonzero(task.tree.children[node] != NOTHING)
+    known = {int(in_role(np.int64(i), node)): int(i) for i in names.ids()}
+    ids = features_by_row(policy.shared, policy.stack.shape[1])
+    here = np.array([k for k, i in enumerate(ids.tolist()) if i in known], np.int64)
+    shares = np.diff(policy.chances, prepend=0.0).astype(np.float32)
+    weights = np.tensordot(shares, policy.stack[:, here][:, :, legal], axes=1)
+    pushes = relative(weights)
+    own = np.array([known[int(i)] for i in ids[here]], np.int64)
+    made: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for j, action in enumerate(legal.tolist()):
+        if classes and not set(classes) & set(below(task, node, action)):
+            continue
+        sides = {"for": strongest(own, pushes[:, j], top)}
+        if against:
+            sides["against"] = [(i, -w) for i, w in strongest(own, -pushes[:, j], top)]
+        made[child_name(task, node, action)] = {
+            side: [{"feature": names.of(i), "weight": w, "id": str(i)} for i, w in pairs]
+            for side, pairs in sides.items()
+        }
+    return made
+
+
+def relative(weights: np.ndarray) -> np.ndarray:
+    """Costs `[feature, child]` less the average of the other children's."""
+    others = max(weights.shape[1] - 1, 1)
+    made: np.ndarray = weights - (weights.sum(axis=1, keepdims=True) - weights) / others
+    return made

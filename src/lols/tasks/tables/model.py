@@ -1,0 +1,109 @@
+"""Model files of classifiers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from lols.errors import LolsError, ModelFileError
+from lols.io.model_file import read_task, write_tensors
+from lols.learners.learner import Learner
+from lols.tasks.search import SearchEstimator
+from lols.tasks.tables.encoding import TableEncoder
+from lols.tasks.tables.files import TableFiles
+from lols.tasks.tables.input import column_names
+from lols.tasks.tables.sparse_encoding import SparseEncoder
+from lols.tasks.tables.task import ClassificationTask
+from lols.training.model import Model, make_model
+from lols.training.stream import Stream
+
+__all__ = ["StoredClassifier"]
+
+MOST_COLUMNS = 1 << 24
+
+
+class StoredClassifier(SearchEstimator):
+    """A classifier that can be written to a file, and read again."""
+
+    READS = "tables"
+    task_: ClassificationTask
+    interactions: Sequence[tuple[str, str]]
+    label_map: Mapping[str, str] | None
+    cost_matrix: Any
+    classes_: np.ndarray
+    files_: Any
+    n_features_in_: int
+    feature_names_in_: Any
+    _stream: Stream | None
+    _learner: Learner | None
+    _model: Model | None
+
+    @property
+    def _fitted(self) -> Model:
+        """The model as it is now."""
+        if self._stream is not None and self._model is None:
+            self._model = self.model_ = self._stream.model()
+        return self.model_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: weights, tree, costs, columns and settings; nothing that is executed."""
+        write_tensors(path, "model", *self.contents())
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        self._check_fitted()
+        task, tensors = self.task_.describe()
+        task["options"] = self._options() | {"interactions": [list(pair) for pair in self.interactions]}
+        task["label_map"] = None if self.label_map is None else dict(self.label_map)
+        task["files"] = getattr(self, "files_", None)
+        task["features"] = int(self.n_features_in_)
+        task["names"] = [str(n) for n in getattr(self, "feature_names_in_", ())]
+        return self._fitted.contents(task, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
+        """Read a model file."""
+        return cls.from_file(path, *read_task(path, "classifier"), threads=threads)
+
+    @classmethod
+    def from_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+    ) -> Self:
+        """The classifier that a file's header and arrays describe."""
+        try:
+            task = header["task"]
+            known = cls().get_params()
+            options = {k: v for k, v in dict(task["options"]).items() if k in known and k != "interactions"}
+            if not all(v is None or isinstance(v, str | int | float) for v in options.values()):
+                raise ValueError("the options are not plain values")
+            made = cls(**options | {"threads": threads})
+            own = {name.removeprefix("task."): array for name, array in tensors.items() if name.startswith("task.")}
+            made.task_ = ClassificationTask.from_description(task, own)
+            made.cost_matrix = made.task_.matrix
+            made.label_map = (
+                None if task["label_map"] is None else {str(k): str(v) for k, v in task["label_map"].items()}
+            )
+            made.classes_ = np.array(made.task_.classes)
+            made.n_features_in_ = int(task["features"])
+            if made.n_features_in_ > MOST_COLUMNS:
+                raise ValueError("the columns are too many")
+            if task["names"]:
+                made.feature_names_in_ = np.array([str(n) for n in task["names"]], dtype=object)
+            if task["files"] is not None:
+                made.files_ = TableFiles.from_description(task["files"]).describe()
+            encoder = made.task_.encoder
+            made.interactions = encoder.interactions if isinstance(encoder, TableEncoder) else ()
+            columns = column_names(made)
+            width = encoder.scales.size if isinstance(encoder, SparseEncoder) else made.n_features_in_
+            if len(columns) != made.n_features_in_ or width != made.n_features_in_ or width < 1:
+                raise ValueError("the columns do not fit")
+            if isinstance(encoder, TableEncoder) and not {c.name for c in encoder.columns} <= set(columns):
+                raise ValueError("the names of the columns do not fit")
+            made._stream = made._learner = made._model = None
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
+            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
+        return made

@@ -1,0 +1,131 @@
+"""A first look at a table, piece by piece, in bounded memory: what each column holds, and how its values are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lols.tasks.tables.cells import MISSING, Cells, NoNumber, as_texts, numbers_of
+
+__all__ = ["CATEGORIES", "ColumnScan", "quantiles"]
+
+CATEGORIES = 1 << 16  # of a column that are told apart
+POINTS = 1 << 13  # of the summary of a column of numbers
+FEW = 1 << 13  # texts that are kept until it is clear whether they are numbers
+
+
+class ColumnScan:
+    """What a column holds.
+
+    Parameters
+    ----------
+    name
+        Its name, for messages.
+    kind
+        `"number"` or `"category"`; None to find out: texts are numbers if all of them are.
+    missing
+        Texts that say that there is no value.
+
+    """
+
+    def __init__(self, name: str, kind: str | None = None, missing: Sequence[str] = MISSING):
+        self.name, self.wanted, self.missing = name, kind, tuple(missing)
+        self.texts: dict[str, int] = {}  # every text with its count, as long as they are few
+        self.numeric = kind != "category"
+        self.settled = kind is not None  # no longer open what the column holds
+        self.values, self.weights = np.zeros(0), np.zeros(0)
+        self.exact = True  # whether the summary has every value
+        self.empty = 0
+        self.dropped = 0  # cells of categories beyond the most
+
+    @property
+    def kind(self) -> str:
+        """What the column is taken to hold."""
+        return "number" if self.numeric else "category"
+
+    def look(self, cells: Cells) -> None:
+        """Look at more cells."""
+        if cells.numbers is not None and self.numeric:
+            self._note(cells.numbers, np.ones(cells.size))
+            return
+        cells = as_texts(cells)
+        counts = cells.counts()
+        self.empty += cells.size - int(counts.sum())
+        if cells.typed and not self.settled and counts.any():
+            self._as_categories(cells.texts[int(np.argmax(counts > 0))])
+        if len(self.texts) + len(cells.texts) <= FEW:  # no limit is near
+            get = self.texts.get
+            self.texts |= {text: get(text, 0) + n for text, n in zip(cells.texts, counts.tolist(), strict=True) if n}
+            return
+        for text, count in zip(cells.texts, counts.tolist(), strict=True):
+            if not count:
+                continue
+            if text in self.texts or len(self.texts) < CATEGORIES:
+                self.texts[text] = self.texts.get(text, 0) + count
+            else:
+                self.dropped += count
+            if self.numeric and len(self.texts) > FEW:  # here, so that pieces of other sizes give the same
+                self._as_numbers()
+
+    def finish(self) -> None:
+        """All cells were looked at."""
+        if self.numeric:
+            self._as_numbers()
+        self.empty += sum(self.texts.pop(text, 0) for text in self.missing)
+
+    def _as_numbers(self) -> None:
+        """Take the texts so far for numbers, if that is what they are."""
+        numbers, wrong = numbers_of(list(self.texts), self.missing)
+        if wrong >= 0:
+            self._as_categories(list(self.texts)[wrong])
+            return
+        self._note(numbers, np.array(list(self.texts.values()), np.float64))
+        if len(self.texts) > FEW:  # too many to be categories after all
+            self.settled = True
+        self.texts = {}
+
+    def _as_categories(self, text: str) -> None:
+        """Take the column for categories, because of a text that is no number."""
+        if self.settled or not self.exact:
+            raise NoNumber(self.name, text)
+        self.numeric, self.settled = False, True
+        # If other files had numbers there, they are categories now, too.
+        for number, count in zip(as_texts(Cells(numbers=self.values)).texts, self.weights.tolist(), strict=True):
+            self.texts[number] = self.texts.get(number, 0) + int(count)
+        self.values, self.weights = np.zeros(0), np.zeros(0)
+
+    def _note(self, numbers: np.ndarray, counts: np.ndarray) -> None:
+        """Add values to the summary: exact while they are few, else points of equal weight."""
+        none = np.isnan(numbers)
+        self.empty += int(counts[none].sum())
+        values = np.concatenate([self.values, numbers[~none]])
+        weights = np.concatenate([self.weights, counts[~none]])
+        if not values.size:
+            return
+        order = np.argsort(values, kind="stable")
+        values, weights = values[order], weights[order]
+        first = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+        values, weights = values[first], np.add.reduceat(weights, first)
+        if values.size > POINTS:
+            ends = np.cumsum(weights)
+            at = np.searchsorted(ends, np.linspace(0.0, ends[-1], POINTS // 2))
+            at = np.unique(np.concatenate([[0], at[at < values.size], [values.size - 1]]))
+            weights = np.diff(np.concatenate([[0.0], ends[at]]))
+            values, self.exact = values[at], False
+        self.values, self.weights = values, weights
+
+    def categories(self) -> list[str]:
+        """The texts, the most frequent first."""
+        return sorted(self.texts, key=lambda text: (-self.texts[text], text))
+
+
+def quantiles(values: np.ndarray, weights: np.ndarray, count: int) -> np.ndarray:
+    """Values at `count` - 1 inner points that cut a weighted sample, sorted, into parts of equal weight.
+
+    >>> quantiles(np.arange(8.0), np.ones(8), 4).tolist()
+    [2.0, 4.0, 6.0]
+    """
+    ends = np.cumsum(weights)
+    at = np.searchsorted(ends, np.arange(1, count) / count * ends[-1], side="right")
+    return np.unique(values[np.minimum(at, values.size - 1)])

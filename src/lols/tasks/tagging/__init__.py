@@ -1,0 +1,1 @@
+"""Tagging: one label for each word."""

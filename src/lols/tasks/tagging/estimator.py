@@ -1,0 +1,461 @@
+"""The tagger: sentences in, tags out, with scikit-learn's habits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lols.engine.drivers.predictions import Predictions
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.io.model_file import read_task, write_tensors
+from lols.learners.learner import Learner
+from lols.tasks.search import SearchEstimator
+from lols.tasks.tagging.clusters import CLUSTER, with_clusters
+from lols.tasks.tagging.files import FileColumns, tag_pieces
+from lols.tasks.tagging.held_out import TEMPERATURE, HeldOut, shares
+from lols.tasks.tagging.input import (
+    check_lengths,
+    check_options,
+    checked_labels,
+    checked_sentences,
+    cut,
+    known_numbers,
+    numbered,
+    string_tensors,
+    strings_of,
+)
+from lols.tasks.tagging.scores import TagScores, score_tags
+from lols.tasks.tagging.session import Session
+from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
+from lols.tasks.tagging.task import SCHEMES, TaggingTask
+from lols.tasks.tokens.corpus import Corpus, corpus_of
+from lols.training.algorithms import Algorithm
+from lols.training.model import Model, make_model
+from lols.training.stream import Stream
+
+__all__ = ["Tagger"]
+
+SLACK = 0.0
+MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
+Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
+
+
+class Tagger(SearchEstimator):
+    """A greedy tagger, trained by learning to search.
+
+    A sentence is a list of strings, or of dictionaries: their strings are columns that templates can name (`word` has
+    all the attributes), their numbers and bools are features as they stand. Tags are strings.
+
+    Parameters
+    ----------
+    templates
+        Lines of the template language (see the documentation), by default a set that suits most languages with cases.
+    clusters
+        Clusters of words, if there are any: words to strings such as the bit paths of Brown clusters, which templates
+        see as the column `cluster`. They are kept in the model file.
+    scheme
+        How spans are written in the tags: `"bio"`, `"iob1"`, `"bilou"`, `"bioes"`, None for plain tags, or `"auto"`.
+        Only legal sequences are predicted.
+    inner_scheme
+        How the tagger itself writes spans; predictions are in `scheme`. `"auto"` is what measured best.
+    direction
+        `"forward"`, `"backward"` (from the last word to the first; places in templates count along it), or `"auto"`:
+        backward for spans, where it measured better, else forward.
+    loss
+        What is minimised: `"hamming"` (wrong tags), or for spans `"spans"` (false positives plus false negatives) or
+        `"f1"` (1 - F1 of each sentence, which takes real roll-outs and more time).
+    algorithm, roll_in, roll_out, beta, mix, prune
+        The algorithm, and choices that override its own (see `lols.Algorithm`). With the optimal teacher and the hinge,
+        `prune="auto"` has the learner roll out the two tags that it likes best and the teacher's; else all.
+    reference
+        The teacher: `"optimal"`, `"suboptimal"` (the truth half of the time, else the first tag) or `"bad"`.
+    learner, update, rate, slack
+        How costs become weights (see `lols.LearnerSettings`).
+    passes, batch_size, shuffle, seed, threads
+        Passes over the data; how many sentences see the same policy; whether each pass has its own order; one number
+        behind all randomness; threads, which do not change the result.
+    patience
+        With `dev` data: how many passes without improvement end the training; None for all passes.
+    progress
+        Whether to show a bar; None for terminals only.
+
+    Examples
+    --------
+    >>> from lols import Tagger
+    >>> sentences = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]] * 3
+    >>> tags = [["DET", "NOUN", "VERB"]] * 9
+    >>> tagger = Tagger(passes=3).fit(sentences, tags)
+    >>> tagger.predict([["a", "dog", "sleeps"]])
+    [['DET', 'NOUN', 'VERB']]
+    >>> tagger.score(sentences, tags)
+    1.0
+
+    """
+
+    RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
+    _stream: Stream | None
+    _learner: Learner | None
+    _model: Model | None
+
+    def __init__(
+        self,
+        *,
+        templates: Sequence[str] | str | None = None,
+        clusters: Mapping[str, str] | None = None,
+        scheme: str | None = "auto",
+        inner_scheme: str | None = "auto",
+        direction: str = "auto",
+        loss: str = "hamming",
+        algorithm: str | Algorithm = "lols",
+        roll_in: str | None = None,
+        roll_out: str | None = None,
+        beta: Any = None,
+        mix: str | None = None,
+        prune: int | str | None = "auto",
+        reference: str = "optimal",
+        learner: str = "hinge",
+        update: str | None = None,
+        rate: float | None = None,
+        slack: float | None = SLACK,
+        passes: int = 5,
+        batch_size: int = 32,
+        shuffle: bool = True,
+        seed: int = 0,
+        threads: int = 1,
+        patience: int | None = None,
+        progress: bool | None = None,
+    ):
+        self.templates = templates
+        self.clusters = clusters
+        self.scheme = scheme
+        self.inner_scheme = inner_scheme
+        self.direction = direction
+        self.loss = loss
+        self.algorithm = algorithm
+        self.roll_in = roll_in
+        self.roll_out = roll_out
+        self.beta = beta
+        self.mix = mix
+        self.prune = prune
+        self.reference = reference
+        self.learner = learner
+        self.update = update
+        self.rate = rate
+        self.slack = slack
+        self.passes = passes
+        self.batch_size = batch_size
+        self.shuffle = shuffle
+        self.seed = seed
+        self.threads = threads
+        self.patience = patience
+        self.progress = progress
+
+    # --- training ---
+
+    def fit(
+        self,
+        X: Sequence[Sentence],
+        y: Sequence[Sequence[str]],
+        *,
+        dev: tuple[Sequence[Sentence], Sequence[Sequence[str]]] | None = None,
+    ) -> Tagger:
+        """Train from scratch. With `dev` sentences and tags, the pass that tags them best is kept."""
+        corpus, strings = self._corpus(X), checked_labels(X, y)
+        check_lengths(corpus.offsets)
+        held = None if dev is None else (self._corpus(dev[0]), checked_labels(*dev))
+        return self.fit_columns(corpus, strings, dev=held)
+
+    def fit_columns(
+        self,
+        corpus: Corpus,
+        labels: Sequence[str] | tuple[np.ndarray, Sequence[str]],
+        *,
+        dev: Any = None,
+        **fitting: Any,
+    ) -> Tagger:
+        """Train on columns: `labels` are strings, or numbers and the strings that they number."""
+        corpus = with_clusters(corpus, self.clusters)
+        numbers, names = numbered(labels)
+        task = self._task(corpus, numbers, names)
+        held = None if dev is None else HeldOut(task, *self._held_out(task, *dev))
+        trainer = self._train(task, lambda: task.examples(corpus, task.number(names)[numbers]), held, **fitting)
+        self.temperature_ = TEMPERATURE if held is None else held.temperature(self.model_)
+        self._begin(trainer.learner)
+        self._finish(corpus, numbers)
+        return self
+
+    def partial_fit(
+        self, X: Sequence[Sentence], y: Sequence[Sequence[str]], classes: Sequence[str] | None = None
+    ) -> Tagger:
+        """Learn from the next sentences of a stream, in the given order.
+
+        The first call needs `classes`, all tags that there can be. Over the whole data, this is `fit` with one pass and
+        `shuffle=False`, bit for bit, however the data is cut.
+        """
+        corpus, strings = self._corpus(X), checked_labels(X, y)
+        if len(X):
+            check_lengths(corpus.offsets)
+        task, stream = getattr(self, "task_", None), getattr(self, "_stream", None)
+        if task is None:
+            if classes is None:
+                raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
+            columns = tuple(corpus.columns)
+            scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
+            task = TaggingTask(sorted(set(classes)), **self._task_options(columns, scheme))
+            stream = Stream(self._trainer(task))
+        elif stream is None and self._learner is None:
+            raise ConfigurationError("a loaded tagger cannot go on learning: its file holds the policy only; use fit")
+        elif stream is None:
+            stream = Stream(self._trainer(task), self._learner)
+        if corpus.tokens:
+            numbers, names = numbered(strings)
+            stream.learn(task.examples(corpus, known_numbers(task, names)[numbers]))
+        self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
+        self._finish(corpus, None)
+        return self
+
+    def learn_one(self, x: Sentence, y: Sequence[str]) -> Tagger:
+        """Learn from one sentence of a stream; `partial_fit` with its classes must have come first."""
+        return self.partial_fit([x], [y])
+
+    def stop_learning(self) -> Tagger:
+        """Let go of what only further learning needs: with many tags, that is most of the memory."""
+        self._check_fitted()
+        self.model_ = self._fitted
+        self._begin(None)
+        return self
+
+    # --- prediction ---
+
+    def predict(self, X: Sequence[Sentence]) -> list[list[str]]:
+        """The tags of each sentence."""
+        corpus = self._corpus(X)
+        return cut([self.task_.labels[n] for n in self.predict_columns(corpus).tolist()], corpus.offsets)
+
+    def predict_one(self, x: Sentence) -> list[str]:
+        """The tags of one sentence."""
+        return self.predict([x])[0]
+
+    def predict_columns(self, corpus: Corpus) -> np.ndarray:
+        """The numbers of the labels of all words (into `classes_`)."""
+        corpus = with_clusters(corpus, self.clusters)
+        self._check_fitted()
+        if corpus.tokens == 0:
+            return np.zeros(0, np.int64)
+        actions = self._run(corpus).all_actions()
+        return self.task_.labels_of(actions, corpus.offsets)
+
+    def session(self) -> Session:
+        """Tag a data set piece by piece, in columns, without doing again what was done for the pieces before."""
+        self._check_fitted()
+        return Session(self.task_, self._fitted, self.clusters)
+
+    def predict_costs(self, X: Sequence[Sentence]) -> list[np.ndarray]:
+        """Predicted costs `[word, action]` of each sentence, infinite for illegal ones; the least was taken.
+
+        Columns are `action_labels_`: for spans those of the inner scheme, written in the direction of tagging (from the
+        end, a span "begins" with its last word).
+        """
+        corpus = self._corpus(X)
+        if corpus.tokens == 0:
+            return [np.zeros((0, len(self.action_labels_)), np.float32) for _ in X]
+        run = self._run(corpus, scores=True)
+        along = slice(None, None, -1 if self.task_.direction == "backward" else 1)
+        return [run.costs(k)[along].copy() for k in range(len(X))]
+
+    def predict_confidence(self, X: Sequence[Sentence]) -> list[np.ndarray]:
+        """How sure the tagger is of each tag, between 0 and 1: the tag's share in a softmax of the costs.
+
+        The temperature was fitted to the dev data of training, where there was any.
+        """
+        return [shares(costs, self.temperature_).max(axis=1, initial=0.0) for costs in self.predict_costs(X)]
+
+    def predict_kbest(
+        self, X: Sequence[Sentence], k: int = 5, width: int | None = None
+    ) -> list[list[tuple[list[str], float]]]:
+        """The `k` best taggings of each sentence with their scores, best first, by a beam search.
+
+        A score is how much the tags together seem to cost more than the cheapest choices on their way: 0 is the best.
+        """
+        from lols.engine.beam import beam_search
+
+        if k < 1:
+            raise ConfigurationError(f"k is {k}; it must be at least 1")
+        corpus = self._corpus(X)
+        self._check_fitted()
+        if corpus.tokens == 0:
+            return [[([], 0.0)] for _ in X]
+        beams = beam_search(self._fitted, self.task_.examples(corpus), width=width or k, best=k)
+
+        def tags(actions: np.ndarray) -> list[str]:
+            whole = np.array([0, actions.size], np.int64)
+            return [self.task_.labels[n] for n in self.task_.labels_of(actions.astype(np.int64), whole).tolist()]
+
+        return [
+            [(tags(a), score) for a, score in zip(beams.actions(i), beams.scores(i).tolist(), strict=True)]
+            for i in range(len(X))
+        ]
+
+    # --- scores ---
+
+    def score(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> float:
+        """The share of right tags."""
+        return self.evaluate(X, y).accuracy
+
+    def evaluate(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> TagScores:
+        """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts."""
+        return self.evaluate_columns(self._corpus(X), checked_labels(X, y))
+
+    def evaluate_columns(self, corpus: Corpus, labels: Any) -> TagScores:
+        """The same on columns; labels that training never saw count as wrong."""
+        self._check_fitted()
+        if corpus.tokens == 0:
+            raise LolsError("there are no words to evaluate on")
+        return score_tags(self.task_, corpus, *numbered(labels), self.predict_columns(corpus), self.vocabulary_)
+
+    # --- what is known after training ---
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The tags, in the order of their numbers."""
+        self._check_fitted()
+        return np.array(self.task_.labels, dtype=object)
+
+    @property
+    def action_labels_(self) -> list[str]:
+        """What the columns of `predict_costs` stand for."""
+        self._check_fitted()
+        return list(self.task_.inner_labels)
+
+    @property
+    def _fitted(self) -> Model:
+        if self._stream is not None and self._model is None:
+            self._model = self.model_ = self._stream.model()
+            self.model_.about["tokens"] = self._tokens
+        return self.model_
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: weights, templates, tags, settings and vocabulary; nothing that is executed."""
+        write_tensors(path, "model", *self.contents())
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        self._check_fitted()
+        task = self.task_.describe() | {"temperature": float(self.temperature_), "fingerprint": self.fingerprint_}
+        task["options"] = self._options()
+        task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
+        tensors = string_tensors("vocabulary", self.vocabulary_)
+        for name, values in self.column_values_.items():
+            tensors |= string_tensors(f"column.{name}", values)
+        if self.clusters is not None:
+            tensors |= string_tensors("clustered", list(self.clusters)) | string_tensors(
+                "clusters", list(self.clusters.values())
+            )
+        return self._fitted.contents(task, tensors)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Tagger:
+        """Read a model file."""
+        return cls.from_file(path, *read_task(path, "tagger"), threads=threads)
+
+    @classmethod
+    def from_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+    ) -> Tagger:
+        """The tagger that a file's header and arrays describe."""
+        try:
+            task = header["task"]
+            known = cls().get_params()
+            options = {k: v for k, v in dict(task["options"]).items() if k in known}
+            check_options(options)
+            made = cls(**options | {"threads": threads})
+            made.task_ = TaggingTask.from_description(task)
+            made.templates = made.task_.templates
+            made.temperature_ = float(task["temperature"])
+            if not 0.0 < made.temperature_ < float("inf"):
+                raise ValueError("the temperature is not positive")
+            made.fingerprint_ = str(task["fingerprint"])
+            made.vocabulary_ = strings_of("vocabulary", tensors)
+            names = [name for name in made.task_.columns if f"task.column.{name}" in tensors]
+            made.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
+            if "task.clusters" in tensors:
+                made.clusters = dict(
+                    zip(strings_of("clustered", tensors), strings_of("clusters", tensors), strict=True)
+                )
+            if task["files"] is not None:
+                made.columns_ = FileColumns.from_description(task["files"])
+            made._begin(None)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
+            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
+        return made
+
+    @property
+    def file_columns(self) -> FileColumns:
+        """Where things are in files like those of training."""
+        return getattr(self, "columns_", FileColumns(label="upos", use={}))
+
+    def predict_pieces(self, path: Any, columns: FileColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+        """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
+        return tag_pieces(self, path, columns, threads=threads)
+
+    # --- helpers ---
+
+    def _begin(self, learner: Learner | None) -> None:
+        """No stream yet; if one comes, it goes on with this learner."""
+        self._stream, self._learner = None, learner
+
+    def _corpus(self, X: Sequence[Sentence]) -> Corpus:
+        return with_clusters(corpus_of(checked_sentences(X)), self.clusters)
+
+    def _task(self, corpus: Corpus, numbers: np.ndarray, names: Sequence[str]) -> TaggingTask:
+        scheme = self.scheme
+        if scheme == "auto":
+            scheme = detect_scheme_columns(numbers, corpus.offsets, names)
+        return TaggingTask(sorted(names), **self._task_options(tuple(corpus.columns), scheme))
+
+    def _task_options(self, columns: tuple[str, ...], scheme: str | None) -> dict[str, Any]:
+        if scheme is not None and scheme not in SCHEMES:
+            raise ConfigurationError(f"unknown scheme '{scheme}': choose auto, {', '.join(SCHEMES)}, or None")
+        inner = self.inner_scheme
+        if inner == "auto":
+            inner = None
+        templates = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
+        direction = self.direction
+        if direction == "auto":
+            direction = "forward" if scheme is None else "backward"
+        named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": self.loss}
+        return {"columns": columns, "templates": templates, **named}
+
+    def _held_out(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
+        if corpus.tokens == 0:
+            raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
+        numbers, names = numbered(labels)
+        return with_clusters(corpus, self.clusters), task.number(names)[numbers]
+
+    def _finish(self, corpus: Corpus, numbers: np.ndarray | None) -> None:
+        """Note what else the model file holds."""
+        words = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
+        others = {name: column.texts for name, column in corpus.columns.items() if name not in ("word", CLUSTER)}
+        seen = getattr(self, "column_values_", {}) if numbers is None else {}
+        self.column_values_ = {
+            name: list(dict.fromkeys([*seen.get(name, []), *t.strings()])) for name, t in others.items()
+        }
+        self.column_values_ = {n: v for n, v in self.column_values_.items() if len(v) <= MOST_VALUES}
+        if numbers is None:
+            self._tokens = getattr(self, "_tokens", 0) + corpus.tokens
+            self.vocabulary_ = list(dict.fromkeys([*getattr(self, "vocabulary_", []), *words]))
+            self.fingerprint_ = ""
+            self.temperature_ = getattr(self, "temperature_", TEMPERATURE)
+        else:
+            self._tokens = corpus.tokens
+            self.vocabulary_ = words
+            self.fingerprint_ = corpus.fingerprint(numbers)
+            self.model_.about["tokens"] = corpus.tokens
+
+    def _run(self, corpus: Corpus, *, scores: bool = False) -> Predictions:
+        self._check_fitted()
+        return self._fitted.run(self.task_.examples(corpus), scores=scores)

@@ -1,0 +1,326 @@
+"""How a tagger searches one sentence: the path it takes, the deviations from it, and what each would have cost.
+
+This is Figure 2 of the paper for a sentence of the user's: roll-in, one-step deviations, roll-outs, losses. The costs
+are those of the engine that trains; here they are only put into words.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.hashing import mix, unit
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.structures import COMPARE
+from lols.errors import ConfigurationError, LolsError
+from lols.io import conll
+from lols.io.strings import intern, texts_of
+from lols.tasks.tagging.clusters import with_clusters
+from lols.tasks.tagging.files import NO_LABEL, FileColumns, settle, tagged
+from lols.tasks.tagging.inspect import stored_algorithm
+from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
+from lols.training.model import Model
+from lols.training.trainer import Trainer
+
+__all__ = ["Explanation", "FileSentence", "LabelDeviation", "WordDecision", "explain_sentence", "read_sentence"]
+
+BETA = 0.5  # where training adapted β, and the file does not say to what
+
+
+@dataclass(frozen=True)
+class LabelDeviation:
+    """One label that a word could have got.
+
+    `predicted` is the cost in the eyes of the model; `loss` that of the whole sentence when the roll-out has completed
+    it, and `cost` how much more that is than with the best label here. Both are None where they are not known.
+    """
+
+    label: str
+    predicted: float
+    loss: float | None
+    cost: float | None
+    taken: bool
+    true: bool
+
+
+@dataclass(frozen=True)
+class WordDecision:
+    """One word: its place from 1 on, what it was taken for, and all legal labels, the best-liked first."""
+
+    place: int
+    word: str
+    true: str | None
+    predicted: str
+    deviations: tuple[LabelDeviation, ...]
+
+    @property
+    def wrong(self) -> bool:
+        """Whether the label is known to be another one."""
+        return self.true is not None and self.true != self.predicted
+
+    @property
+    def taken(self) -> LabelDeviation:
+        """What was done."""
+        return next(d for d in self.deviations if d.taken)
+
+    def shown(self, top: int) -> list[LabelDeviation]:
+        """The `top` best-liked labels, the one taken, and the true one."""
+        return [d for k, d in enumerate(self.deviations) if k < top or d.taken or d.true]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A sentence, decision by decision, in the order in which they were made.
+
+    `loss` is that of the path taken; `roll_out` who completed the deviations, None if no costs are known.
+    """
+
+    decisions: tuple[WordDecision, ...]
+    loss_name: str
+    direction: str
+    loss: float | None = None
+    roll_out: str | None = None
+    beta: float | None = None
+    note: str = ""
+
+    def as_dict(self, top: int) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        return {
+            "loss": self.loss,
+            "loss_name": self.loss_name,
+            "direction": self.direction,
+            "roll_out": self.roll_out,
+            "beta": self.beta,
+            "note": self.note,
+            "words": [
+                {
+                    "place": d.place,
+                    "word": d.word,
+                    "true": d.true,
+                    "predicted": d.predicted,
+                    "deviations": [vars(deviation) for deviation in d.shown(top)],
+                }
+                for d in self.decisions
+            ],
+        }
+
+
+def explain_sentence(
+    tagger: Any,
+    sentence: Sequence[Any] | Corpus,
+    labels: Sequence[str] | None = None,
+    *,
+    roll_out: str | None = None,
+    beta: Any = None,
+    compiled: bool = True,
+) -> Explanation:
+    """Follow a tagger through a sentence, and evaluate its deviations where the true labels are given.
+
+    The deviations are completed as in the tagger's training, unless `roll_out` and `beta` say otherwise; a mixture's
+    costs are averages, not draws.
+
+    >>> from lols import Tagger
+    >>> sentences, tags = [["the", "dog", "barks"], ["a", "cat", "sleeps"]], [["D", "N", "V"], ["D", "N", "V"]]
+    >>> made = explain_sentence(Tagger().fit(sentences, tags), ["a", "dog"], ["D", "V"], roll_out="learned")
+    >>> made.loss, [(d.label, d.loss, d.cost) for d in made.decisions[1].shown(1)]
+    (1.0, [('N', 1.0, 1.0), ('V', 0.0, 0.0)])
+    """
+    corpus = sentence if isinstance(sentence, Corpus) else corpus_of([sentence])
+    words = _strings(corpus)
+    corpus = with_clusters(corpus, tagger.clusters)
+    task, model = tagger.task_, tagger._fitted
+    if corpus.tokens == 0:
+        raise LolsError("there are no words in this sentence: nothing is decided")
+    predictions = model.run(task.examples(corpus), scores=True)
+    taken, predicted = predictions.actions(0).astype(np.int64), predictions.costs(0)
+    kind, note = (task.loss, task.direction), _written(task)
+    if labels is None:
+        return Explanation(_decisions(task, words, None, taken, predicted, None, None), *kind, note=note)
+    numbers = task.number(labels)
+    if (numbers < 0).any():
+        raise LolsError(f"label '{labels[int(np.argmin(numbers))]}' was never seen in training")
+    true = task.actions_of(numbers, corpus.offsets)
+    examples = task.examples(corpus, numbers)
+    if model.policy.chances.size > 1:
+        note = " ".join([note, "Searn draws a policy at every decision, so that no deviation has a cost of its own."])
+        return Explanation(_decisions(task, words, true, taken, predicted, None, None), *kind, note=note.strip())
+    chosen, chance = explained_roll_out(tagger._fitted, roll_out, beta)
+    costs, losses, final = _evaluate(tagger, examples, taken, chosen, chance, compiled)
+    decisions = _decisions(task, words, true, taken, predicted, costs, losses)
+    mixed = chance if chosen.roll_out == "mixture" else None
+    return Explanation(decisions, *kind, final, chosen.roll_out, mixed, note)
+
+
+def _written(task: Any) -> str:
+    """How labels read here, where that is not how the user writes them."""
+    if task.scheme is None or (task.direction == "forward" and task.scheme == task.inner_scheme):
+        return ""
+    turned = (
+        ", from the last word to the first: a span begins with its last word" if task.direction == "backward" else ""
+    )
+    return f"Labels are as the tagger itself writes them: in {task.inner_scheme}{turned}."
+
+
+# --- what the engine is asked -----------------------------------------------------------------------------------------
+
+
+def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[Algorithm, float]:
+    """The algorithm with another roll-in and nothing left to chance, and the reference's share in a mixture."""
+    stored = stored_algorithm(model.about) or LOLS
+    chosen = roll_out or ("learned" if stored.restart else stored.roll_out)  # searn ends with its own policies
+    if chosen not in ROLL_OUTS:
+        raise ConfigurationError(f"roll_out is '{chosen}': choose one of {', '.join(ROLL_OUTS)}")
+    if beta is not None and chosen != "mixture":
+        raise ConfigurationError(f"beta has no effect: roll_out is '{chosen}', not 'mixture'")
+    made = replace(
+        stored if beta is None else replace(stored, beta=beta),
+        roll_in="learned",
+        roll_out=chosen,
+        mix="expected",
+        ties="first",
+        imitate=stored.imitate and chosen == "none",
+        restart=False,
+        alpha=None,
+        horizon=None,
+        sample_steps=None,
+        sample_actions=None,
+        prune=None,
+    )
+    total = max(int(model.about.get("passes") or 1) * int(model.about.get("examples") or 1), 1)
+    timed = schedules(made)[0]
+    return made, BETA if timed is None else float(timed(np.array([total - 1]), total)[0])
+
+
+def _evaluate(
+    tagger: Any, examples: Examples, taken: np.ndarray, chosen: Algorithm, beta: float, compiled: bool
+) -> tuple[np.ndarray, np.ndarray | None, float]:
+    """Cost vectors `[word, action]`, the losses behind them, and the loss of the path, all as the engine finds them.
+
+    The engine keeps costs relative to the best action. It does measure the whole loss at one step of an example, to
+    compare teacher and learner; rounds are chosen such that each step is measured in one of them.
+    """
+    task, model = tagger.task_, tagger._fitted
+    reference = task.reference(tagger.reference)
+    trainer = Trainer(task.space, reference, algorithm=chosen, seed=tagger.seed, compiled=compiled)
+    plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf, bound=False)
+    steps = taken.size
+    rounds = _measuring_rounds(plan.seed, steps)
+    share = np.full(steps, beta)
+    with FusedDriver(task.space, examples, reference, compiled=compiled) as driver:
+        batch = driver.collect(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
+    at = np.arange(steps)
+    costs = batch.lessons.slots.costs[batch.lessons.first + at].astype(np.float64)
+    final = float(batch.losses[0, 0])
+    if chosen.roll_out == "none":
+        return costs, None, final
+    by_teacher, by_learner = batch.losses[:, 1], batch.losses[:, 2]
+    weight = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_out, beta)
+    anchor = _spent(task.space, examples, taken) + weight * by_teacher + (1.0 - weight) * by_learner
+    return costs, (anchor - costs[at, taken])[:, np.newaxis] + costs, final
+
+
+def _measuring_rounds(seed: int, steps: int) -> np.ndarray:
+    """For each step a round in which the engine compares teacher and learner there."""
+    found: dict[int, int] = {}
+    number = 0
+    while len(found) < steps:
+        found.setdefault(int(unit(mix(mix(seed, number), COMPARE)) * steps), number)
+        number += 1
+    return np.array([found[k] for k in range(steps)], np.int64)
+
+
+def _spent(space: Any, examples: Examples, taken: np.ndarray) -> np.ndarray:
+    """What has been added to the loss before each step; nothing where the loss is known at the end only."""
+    spent = np.zeros(taken.size)
+    if space.cost is not None:
+        x, y = examples.example(0)
+        state = np.zeros(int(examples.states[0]), np.int64)
+        space.start(x, state)
+        for k, action in enumerate(taken[:-1]):
+            spent[k + 1] = spent[k] + space.cost(x, y, state, action)
+            space.step(x, state, action)
+    return spent
+
+
+def _decisions(
+    task: Any,
+    words: Sequence[str],
+    true: np.ndarray | None,
+    taken: np.ndarray,
+    predicted: np.ndarray,
+    costs: np.ndarray | None,
+    losses: np.ndarray | None,
+) -> tuple[WordDecision, ...]:
+    """Numbers to names; what is illegal is left out."""
+    labels, made = task.inner_labels, []
+    places = range(len(words)) if task.direction == "forward" else range(len(words) - 1, -1, -1)
+    for k, place in enumerate(places):
+        legal = [a for a in np.argsort(predicted[k], kind="stable").tolist() if np.isfinite(predicted[k, a])]
+        deviations = tuple(
+            LabelDeviation(
+                labels[a],
+                float(predicted[k, a]),
+                None if losses is None else float(losses[k, a]),
+                None if costs is None else float(costs[k, a]),
+                bool(a == taken[k]),
+                true is not None and bool(a == true[k]),
+            )
+            for a in legal
+        )
+        right = None if true is None else labels[true[k]]
+        made.append(WordDecision(place + 1, words[place], right, labels[taken[k]], deviations))
+    return tuple(made)
+
+
+# --- where sentences come from ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FileSentence:
+    """A sentence of a file; labels are None where the file has none for it."""
+
+    corpus: Corpus
+    labels: list[str] | None
+    number: int
+    count: int
+
+
+def read_sentence(tagger: Any, path: str | os.PathLike[str], number: int, columns: FileColumns) -> FileSentence:
+    """Sentence `number` of a file, counted from 1."""
+    columns = settle(path, columns)
+    label = str(columns.label)
+    wanted = [columns.word, label, *(columns.use or {}).values()]
+    data = tagged([conll.read(path, wanted, format=columns.format, header=columns.header, optional=[label])], columns)
+    ends = data.corpus.offsets
+    count = ends.size - 1
+    if not 1 <= number <= count:
+        raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")
+    tokens = slice(int(ends[number - 1]), int(ends[number]))
+    whole = {name: column.texts.strings() for name, column in data.corpus.columns.items()}
+    strings = {name: [whole[name][k] for k in c.numbers[tokens]] for name, c in data.corpus.columns.items()}
+    made = {name: intern(texts_of(values)) for name, values in strings.items()}
+    corpus = Corpus(made, np.array([0, tokens.stop - tokens.start], np.int64))
+    labels: list[str] | None = [data.names[k] for k in data.numbers[tokens]]
+    known = set(tagger.task_.labels)
+    if all(name in ("", NO_LABEL) and name not in known for name in labels or ()):
+        labels = None
+    for k, name in enumerate(labels or ()):
+        if name not in known:
+            raise LolsError(
+                f"{data.place(tokens.start + k)}: label '{name}' was never seen in training; name the right column "
+                "with --column (or one that the file does not have, for predictions only)"
+            )
+    return FileSentence(corpus, labels, number, count)
+
+
+def _strings(corpus: Corpus) -> list[str]:
+    """The words, or the first column in their place."""
+    column = corpus.columns.get(WORD) or next(iter(corpus.columns.values()))
+    texts = column.texts.strings()
+    return [texts[k] for k in column.numbers.tolist()]

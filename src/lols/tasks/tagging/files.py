@@ -1,0 +1,193 @@
+"""A tagger and files: which columns hold words, labels and further input; training data in, tagged files out."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.io import conll
+from lols.io.conll import Sentences
+from lols.io.strings import Column, Texts, intern
+from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.tagging.session import Session
+from lols.tasks.tokens.corpus import WORD, Corpus
+
+__all__ = ["FileColumns", "TaggedFile", "read_tagged", "tag_pieces"]
+
+NO_LABEL = "_"
+
+
+@dataclass(frozen=True)
+class FileColumns:
+    """Where things are in a file: columns as `lols.io.conll` names them.
+
+    `label` is None for the default: `upos` in CoNLL-U and CoNLL-X, the last column elsewhere. `use` maps names for
+    templates to further columns; None means all between word and label in plain columns, and none in other formats.
+    """
+
+    word: str = "form"
+    label: str | None = None
+    use: Mapping[str, str] | None = None
+    format: str | None = None
+    header: bool | None = None
+    trained: str | None = None  # the format of the training file
+
+    def check(self, sentences: Sentences) -> None:
+        """Columns by number mean nothing in another format than that of training."""
+        named = ("conllu", "conllx")
+        numbers = [c for c in (self.word, str(self.label), *(self.use or {}).values()) if c.isdigit()]
+        if self.trained is not None and numbers and (self.trained in named) != (sentences.format in named):
+            raise LolsError(
+                f"{sentences.path}: read as {sentences.format}, but the tagger was trained on {self.trained} and knows "
+                "its columns by number; name them with --word, --column and --use"
+            )
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> FileColumns:
+        """What `describe` described; anything else is an error."""
+        made = cls(**files)
+        use = made.use if isinstance(made.use, dict) else None
+        strings = [made.word, made.label, *(use or {}), *(use or {}).values()]
+        optional = [value for value in (made.format, made.trained) if value is not None]
+        if use is None or not all(isinstance(value, str) for value in (*strings, *optional)):
+            raise ValueError("the files' columns are not named by strings")
+        if made.header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return made
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
+
+
+@dataclass
+class TaggedFile:
+    """The sentences of one or several files, with the labels as numbers and names."""
+
+    corpus: Corpus
+    numbers: np.ndarray
+    names: list[str]
+    columns: FileColumns
+    files: list[Sentences] = field(default_factory=list)
+
+    @property
+    def labels(self) -> tuple[np.ndarray, list[str]]:
+        """Numbers of labels, and their names."""
+        return self.numbers, self.names
+
+    def place(self, token: int) -> str:
+        """File and line of a token."""
+        return line_of(self.files, token)
+
+    def check_labels(self) -> None:
+        """Labels must be there: a column without any is the wrong column, or a file without labels."""
+        if set(self.names) <= {NO_LABEL, ""}:
+            raise LolsError(
+                f"{self.place(0)}: there are no labels in column '{self.columns.label}'; name another with --column, "
+                "or give a labelled file"
+            )
+        if "" in self.names:
+            token = int(np.argmax(self.numbers == self.names.index("")))
+            raise LolsError(f"{self.place(token)}: the label in column '{self.columns.label}' is empty; fill it in")
+
+
+def read_files(paths: Sequence[str | os.PathLike[str]], columns: FileColumns) -> tuple[list[Sentences], FileColumns]:
+    """Bytes to columns of strings; the columns that were left open are settled by the first file."""
+    columns = settle(paths[0], columns)
+    wanted = [columns.word, str(columns.label), *(columns.use or {}).values()]
+    files = [conll.read(path, wanted, format=columns.format, header=columns.header) for path in paths]
+    return files, columns
+
+
+def settle(path: str | os.PathLike[str], columns: FileColumns) -> FileColumns:
+    """Fill in the defaults that depend on a file's format."""
+    if columns.label not in (None, "last") and columns.use is not None:
+        return columns
+    if path == "-":
+        raise LolsError("standard input: name the columns with --column and --use, since it can be read only once")
+    first = next(conll.chunks(path, [columns.word], format=columns.format, header=columns.header, size=1 << 16))
+    named = first.format in ("conllu", "conllx")
+    label = columns.label or ("upos" if named else "last")
+    use = columns.use
+    count = _column_count(first)
+    if label == "last":  # a file without labels has another last column
+        label = str(count)
+    if use is None and first.format == "columns":
+        last = int(label) if label.isdigit() else count
+        word = 1 if columns.word == "form" else int(columns.word) if columns.word.isdigit() else 1
+        use = {f"column{k}": str(k) for k in range(1, last) if k != word}
+    return FileColumns(columns.word, label, use or {}, columns.format, columns.header, first.format)
+
+
+def _column_count(sentences: Sentences) -> int:
+    """How many columns the first token of a plain file has."""
+    begin = int(sentences.begin[0, 0])
+    end = begin + int(np.argmax(sentences.buffer[begin:] == 10)) if (sentences.buffer[begin:] == 10).any() else None
+    start = (
+        begin - int(np.argmax(sentences.buffer[:begin][::-1] == 10)) if (sentences.buffer[:begin] == 10).any() else 0
+    )
+    line = bytes(sentences.buffer[start:end])
+    return len(line.split(b"\t") if sentences.format != "columns" else line.split())
+
+
+def tagged(files: Sequence[Sentences], columns: FileColumns) -> TaggedFile:
+    """Files as a corpus and labels; interning strings is work, not reading."""
+    whole = joined(files)
+    names = [WORD, "", *(columns.use or {})]
+    made: dict[str, Column] = {}
+    for k, name in enumerate(names):
+        made[name] = intern(Texts(whole.buffer, whole.begin[k], whole.end[k]))
+    labels = made.pop("")
+    strings = labels.texts.strings()
+    if str(columns.label).startswith(("feats:", "misc:")):
+        strings = [s or NO_LABEL for s in strings]
+    return TaggedFile(Corpus(made, whole.offsets), labels.numbers, strings, columns, list(files))
+
+
+def read_tagged(paths: Sequence[str | os.PathLike[str]], columns: FileColumns | None = None) -> TaggedFile:
+    """Read labelled files."""
+    made = tagged(*read_files(paths, columns or FileColumns()))
+    made.check_labels()
+    return made
+
+
+def tag_pieces(
+    tagger: Any,
+    path: str | os.PathLike[str],
+    columns: FileColumns,
+    *,
+    threads: int = 1,
+    size: int = PIECE,
+    keep: bool = True,
+) -> Iterator[tuple[bytes, int]]:
+    """The file with its label column replaced by predictions, piece by piece, and how many tokens each piece has.
+
+    What is known of strings is kept from piece to piece; without that the result is the same.
+    """
+    use = dict(columns.use or {})
+    wanted = [columns.word, str(columns.label), *use.values()]
+    pieces = conll.chunks(
+        path, wanted, format=columns.format, header=columns.header, optional=[str(columns.label)], size=size
+    )
+
+    idle: deque[Session] = deque()
+
+    def work(piece: Sentences) -> tuple[bytes, int]:
+        columns.check(piece)
+        if piece.lines.size == 0:
+            return piece.buffer.tobytes(), 0
+        texts = {
+            name: Texts(piece.buffer, piece.begin[k], piece.end[k]) for k, name in enumerate([WORD, "", *use]) if name
+        }
+        session = idle.pop() if keep and idle else tagger.session()
+        numbers = session.predict(texts, piece.offsets)
+        idle.append(session)
+        return conll.replace(piece, str(columns.label), tagger.task_.labels, numbers), piece.lines.size
+
+    yield from in_order(work, pieces, threads)

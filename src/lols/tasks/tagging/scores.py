@@ -1,0 +1,133 @@
+"""How good tags are: accuracy, accuracy on words never seen, spans as conlleval counts them, and which are confused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lols.tasks.tagging.span_scores import SpanScores, span_scores
+from lols.tasks.tagging.spans import PREFIXES
+from lols.tasks.tagging.task import TaggingTask
+from lols.tasks.tokens.corpus import WORD, Corpus
+
+__all__ = ["TagScores", "score_tags"]
+
+
+@dataclass(frozen=True)
+class TagScores:
+    """Scores of tagged sentences; shares are between 0 and 1.
+
+    `tags` has precision, recall, F1 and count of each tag; `confusions` the most frequent mistakes (true, predicted,
+    how often); `spans` is None for plain tags.
+    """
+
+    tokens: int
+    sentences: int
+    accuracy: float
+    sentence_accuracy: float
+    unknown_tokens: int
+    unknown_accuracy: float | None
+    unseen_labels: tuple[str, ...] = ()
+    tags: dict[str, dict[str, float]] = field(default_factory=dict)
+    confusions: list[tuple[str, str, int]] = field(default_factory=list)
+    spans: SpanScores | None = None
+
+    @property
+    def error(self) -> float:
+        """The share of wrong tags."""
+        return 1.0 - self.accuracy
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        made: dict[str, Any] = {
+            "accuracy": self.accuracy,
+            "error": self.error,
+            "tokens": self.tokens,
+            "sentences": self.sentences,
+            "sentence_accuracy": self.sentence_accuracy,
+            "unknown_tokens": self.unknown_tokens,
+            "unknown_accuracy": self.unknown_accuracy,
+            "unseen_labels": list(self.unseen_labels),
+        }
+        if self.spans is not None:
+            made |= {"f1": self.spans.f1, "precision": self.spans.precision, "recall": self.spans.recall}
+            made["types"] = {
+                name: {"precision": s.precision, "recall": s.recall, "f1": s.f1, "count": s.gold}
+                for name, s in self.spans.by_type.items()
+            }
+        return made | {"tags": self.tags, "confusions": [list(c) for c in self.confusions]}
+
+
+def score_tags(
+    task: TaggingTask,
+    corpus: Corpus,
+    numbers: np.ndarray,
+    names: Sequence[str],
+    predicted: np.ndarray,
+    vocabulary: Collection[str],
+) -> TagScores:
+    """Compare predicted labels with true ones, which are given as numbers into `names`."""
+    known = task.number(names)
+    unseen = [name for name, number in zip(names, known, strict=True) if number < 0]
+    labels = [*task.labels, *unseen]
+    known[known < 0] = len(task.labels) + np.arange(len(unseen))
+    gold = known[numbers]
+    right = gold == predicted
+    sentence_right = np.logical_and.reduceat(right, corpus.offsets[:-1][np.diff(corpus.offsets) > 0])
+    strange, strange_right = _unknown_words(corpus, right, vocabulary)
+    return TagScores(
+        tokens=corpus.tokens,
+        sentences=int(sentence_right.size),
+        accuracy=float(right.mean()),
+        sentence_accuracy=float(sentence_right.mean()),
+        unknown_tokens=strange,
+        unknown_accuracy=strange_right / strange if strange else None,
+        unseen_labels=tuple(unseen),
+        tags=_by_tag(gold, predicted, labels),
+        confusions=_confusions(gold, predicted, labels),
+        spans=None
+        if task.scheme is None
+        else span_scores(gold, predicted, corpus.offsets, _as_spans(labels, task.scheme), task.scheme),
+    )
+
+
+def _as_spans(labels: Sequence[str], scheme: str) -> list[str]:
+    """Labels that are none of the scheme, which only unseen ones can be, as beginnings of spans of their own type."""
+    prefixes = tuple(f"{prefix}-" for prefix in PREFIXES[scheme])
+    return [
+        label if label == "O" or (label.startswith(prefixes) and len(label) > 2) else f"B-\0{label}" for label in labels
+    ]
+
+
+def _unknown_words(corpus: Corpus, right: np.ndarray, vocabulary: Collection[str]) -> tuple[int, int]:
+    if WORD not in corpus.columns or not vocabulary:
+        return 0, 0
+    column, known = corpus.columns[WORD], set(vocabulary)
+    strange = np.array([s not in known for s in column.texts.strings()], np.bool_)[column.numbers]
+    return int(strange.sum()), int(right[strange].sum())
+
+
+def _by_tag(gold: np.ndarray, predicted: np.ndarray, labels: Sequence[str]) -> dict[str, dict[str, float]]:
+    count = len(labels)
+    truth, guesses = np.bincount(gold, minlength=count), np.bincount(predicted, minlength=count)
+    right = np.bincount(gold[gold == predicted], minlength=count)
+    made = {}
+    for k in np.flatnonzero(truth + guesses).tolist():
+        precision = float(right[k] / guesses[k]) if guesses[k] else 0.0
+        recall = float(right[k] / truth[k]) if truth[k] else 0.0
+        both = precision + recall
+        f1 = 2 * precision * recall / both if both else 0.0
+        made[labels[k]] = {"precision": precision, "recall": recall, "f1": f1, "count": int(truth[k])}
+    return made
+
+
+def _confusions(
+    gold: np.ndarray, predicted: np.ndarray, labels: Sequence[str], most: int = 10
+) -> list[tuple[str, str, int]]:
+    wrong = gold != predicted
+    pairs, counts = np.unique(gold[wrong] * len(labels) + predicted[wrong], return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:most]
+    return [(labels[p // len(labels)], labels[p % len(labels)], int(n)) for p, n in zip(pairs[order], counts[order])]

@@ -1,0 +1,118 @@
+"""Precision, recall and F1 of spans over a corpus, counted as the CoNLL script `conlleval` counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import kernel
+from lols.errors import ConfigurationError
+from lols.tasks.tagging.spans import label_parts, span_marks
+
+__all__ = ["SpanCounts", "SpanScores", "f1_loss", "span_scores"]
+
+
+class SpanCounts(NamedTuple):
+    """How many spans of one type were found rightly, found at all, and to be found.
+
+    >>> SpanCounts(correct=1, predicted=2, gold=4).f1
+    0.3333333333333333
+    """
+
+    correct: int
+    predicted: int
+    gold: int
+
+    @property
+    def precision(self) -> float:
+        """The part of the spans found that is right; 0 where nothing was found."""
+        return self.correct / self.predicted if self.predicted else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The part of the gold spans that was found; 0 where there are none."""
+        return self.correct / self.gold if self.gold else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; 0 where nothing is right."""
+        return 2 * self.correct / (self.predicted + self.gold) if self.correct else 0.0
+
+
+class SpanScores(NamedTuple):
+    """The counts over all types, the scores that follow from them, and the counts of each type."""
+
+    correct: int
+    predicted: int
+    gold: int
+    by_type: dict[str, SpanCounts]
+
+    @property
+    def total(self) -> SpanCounts:
+        """The counts over all types."""
+        return SpanCounts(self.correct, self.predicted, self.gold)
+
+    @property
+    def precision(self) -> float:
+        """The part of the spans found that is right; 0 where nothing was found."""
+        return self.total.precision
+
+    @property
+    def recall(self) -> float:
+        """The part of the gold spans that was found; 0 where there are none."""
+        return self.total.recall
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; 0 where nothing is right."""
+        return self.total.f1
+
+
+def span_scores(
+    gold: np.ndarray, predicted: np.ndarray, offsets: np.ndarray, labels: Sequence[str], scheme: str
+) -> SpanScores:
+    """Compare predicted with gold spans: one is correct if begin, end and type are. Any label sequence can be read.
+
+    >>> labels = ["O", "B-LOC", "I-LOC", "B-PER"]
+    >>> scores = span_scores(np.array([1, 2, 0, 3]), np.array([1, 0, 0, 3]), np.array([0, 4]), labels, "bio")
+    >>> scores.f1, scores.by_type["LOC"]
+    (0.5, SpanCounts(correct=0, predicted=1, gold=1))
+    """
+    if len(gold) != len(predicted):
+        raise ConfigurationError(f"{len(gold)} gold but {len(predicted)} predicted labels: give both for every word")
+    parts = label_parts(labels, scheme)
+    counts = np.zeros((len(parts.names), 3), np.int64)
+    _count(*span_marks(gold, offsets, parts), *span_marks(predicted, offsets, parts), counts)
+    correct, found, there = counts.sum(axis=0).tolist()
+    return SpanScores(
+        correct, found, there, {name: SpanCounts(*row) for name, row in zip(parts.names, counts.tolist())}
+    )
+
+
+@dual
+def f1_loss(correct, predicted, gold):
+    """1 - F1 of one sentence from its counts: 0 where nothing was to be found and nothing was.
+
+    >>> f1_loss(1, 1, 3), f1_loss(0, 0, 0), f1_loss(0, 2, 0)
+    (0.5, 0.0, 1.0)
+    """
+    return 1.0 - 2.0 * correct / (predicted + gold) if predicted + gold > 0 else 0.0
+
+
+@kernel
+def _count(gold_begins, gold_ends, begins, ends, counts):
+    # Spans end within their sentence, so the ends of sentences need no attention.
+    together = False  # the last span that began, on either side, began on both and with one type
+    for i in range(len(begins)):
+        if begins[i] >= 0:
+            counts[begins[i], 1] += 1
+        if gold_begins[i] >= 0:
+            counts[gold_begins[i], 2] += 1
+        if begins[i] >= 0 or gold_begins[i] >= 0:
+            together = begins[i] == gold_begins[i]
+            kind = begins[i]
+        if together and ends[i] and gold_ends[i]:
+            counts[kind, 0] += 1

@@ -1,0 +1,252 @@
+"""A tagging task: templates, columns, labels, scheme and loss; all of it goes into the model file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.space import Reference, SearchSpace
+from lols.engine.compile.kernel import kernel
+from lols.errors import ConfigurationError, LolsError
+from lols.io.strings import intern, texts_of
+from lols.tasks.tagging.space import make_examples, make_space, references
+from lols.tasks.tagging.span_oracle import completions
+from lols.tasks.tagging.span_space import F1_FUNCTIONS, SPAN_FUNCTIONS, span_references
+from lols.tasks.tagging.spans import automaton, convert_columns, make_labels, span_marks
+from lols.tasks.tokens.corpus import WORD, Corpus, backward
+from lols.tasks.tokens.encoding import Encoder, TemplateLayout
+from lols.tasks.tokens.templates import parse_templates
+
+__all__ = ["LOSSES", "TaggingTask", "default_templates"]
+
+LOSSES = ("hamming", "spans", "f1")
+DIRECTIONS = ("forward", "backward")
+SCHEMES = ("bio", "iob1", "bilou", "bioes")
+
+DEFAULT_TEMPLATES = """
+word
+lower
+prefix1..4
+suffix1..5
+shape
+class
+length
+lower[-2..-1]
+lower[1..2]
+suffix3[-1]
+suffix3[+1]
+prefix3[-1]
+prefix3[+1]
+shape[-1]
+shape[+1]
+lower[-1] & lower
+lower & lower[+1]
+tag[-1]
+tag[-1] & tag[-2]
+tag[-1] & lower
+tag[-1] & lower[+1]
+tag[-1] & shape
+"""
+# For every further column, such as a part of speech.
+COLUMN_TEMPLATES = """
+{0}[-2..2]
+{0}[-2] & {0}[-1]
+{0}[-1] & {0}
+{0} & {0}[+1]
+{0}[+1] & {0}[+2]
+{0}[-1] & {0} & {0}[+1]
+{0} & tag[-1]
+{0}[+1] & tag[-1]
+{0} & {0}[+1] & tag[-1]
+"""
+
+
+CLUSTER_TEMPLATES = """
+{0}.prefix4
+{0}.prefix6
+{0}.prefix10
+"""
+
+
+def default_templates(columns: Sequence[str]) -> list[str]:
+    """The templates for these columns where none are given.
+
+    >>> default_templates(["word"])[:3], len(default_templates(["word", "pos"]))
+    (['word', 'lower', 'prefix1..4'], 31)
+    """
+    text = DEFAULT_TEMPLATES if WORD in columns else "tag[-1]\ntag[-1] & tag[-2]\nbias\n"
+    text += "".join(COLUMN_TEMPLATES.format(name) for name in columns if name != WORD)
+    text += CLUSTER_TEMPLATES.format("cluster") if "cluster" in columns else ""
+    return [line for line in text.split("\n") if line]
+
+
+class TaggingTask:
+    """What a tagger was made for.
+
+    Parameters
+    ----------
+    labels
+        The labels as the user writes them, sorted.
+    columns
+        Names of the columns of strings that templates may name.
+    templates
+        Lines of the template language; by default those of `default_templates`.
+    scheme
+        How spans are written in the labels: `"bio"`, `"iob1"`, `"bilou"`, `"bioes"`, or None for plain tags.
+    inner_scheme
+        How the tagger itself writes them, where that serves better; results are written as `scheme` says.
+    direction
+        `"forward"`, from the first word to the last, or `"backward"`. Places in templates count along it: `word[-1]` is
+        the word that was tagged before.
+    loss
+        `"hamming"`, `"spans"` (false positives plus false negatives) or `"f1"` (1 - F1 of each sentence).
+
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        *,
+        columns: Sequence[str] = (WORD,),
+        templates: Sequence[str] | None = None,
+        scheme: str | None = None,
+        inner_scheme: str | None = None,
+        direction: str = "forward",
+        loss: str = "hamming",
+    ):
+        if direction not in DIRECTIONS:
+            raise ConfigurationError(f"unknown direction '{direction}': choose one of {', '.join(DIRECTIONS)}")
+        if loss not in LOSSES:
+            raise ConfigurationError(f"unknown loss '{loss}': choose one of {', '.join(LOSSES)}")
+        if loss != "hamming" and scheme is None:
+            raise ConfigurationError(f"loss '{loss}' needs span labels such as B-NP and I-NP; these are plain tags")
+        self.columns, self.scheme, self.direction, self.loss = tuple(columns), scheme, direction, loss
+        self.templates = list(templates) if templates is not None else default_templates(self.columns)
+        self.layout = TemplateLayout.of(parse_templates(self.templates, self.columns))
+        self.inner_scheme = inner_scheme if scheme is not None else None
+        if scheme is not None and self.inner_scheme is None:
+            self.inner_scheme = "bio" if scheme == "iob1" else scheme
+        self.labels = make_labels(scheme, labels)
+        self.inner_labels = make_labels(self.inner_scheme, self.labels)
+        if len(self.inner_labels) < 2:
+            raise LolsError(f"there is only one label, {self.labels}: nothing can be learned; check the column")
+        self.machine = automaton(self.inner_scheme, self.inner_labels)
+
+    def describe(self) -> dict[str, Any]:
+        """The task as plain values, for model files."""
+        names = ("labels", "columns", "templates", "scheme", "inner_scheme", "direction", "loss")
+        return {"name": "tagger"} | {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
+
+    @classmethod
+    def from_description(cls, task: Mapping[str, Any]) -> TaggingTask:
+        """The task that `describe` described."""
+        names = ("labels", "columns", "templates")
+        for name in names:
+            if not isinstance(task[name], list) or not all(isinstance(v, str) for v in task[name]):
+                raise LolsError(f"the task's {name} are not a list of strings")
+        return cls(
+            task["labels"],
+            columns=task["columns"],
+            templates=task["templates"],
+            scheme=task["scheme"],
+            inner_scheme=task["inner_scheme"],
+            direction=task["direction"],
+            loss=task["loss"],
+        )
+
+    @cached_property
+    def space(self) -> SearchSpace:
+        """The search space."""
+        functions = {"hamming": None, "spans": SPAN_FUNCTIONS, "f1": F1_FUNCTIONS}[self.loss]
+        return make_space(self.layout, len(self.inner_labels), self.machine, functions)
+
+    def reference(self, name: str) -> Reference:
+        """A teacher by name: optimal, suboptimal or bad."""
+        made = references() if self.loss == "hamming" else span_references(self.loss == "spans")
+        if name not in made:
+            raise ConfigurationError(f"unknown reference '{name}': choose one of {', '.join(made)}")
+        return made[name]
+
+    # --- between the user's labels and actions ---
+
+    def actions_of(self, numbers: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Actions for labels by number, in the order of tagging; in another scheme where the tagger has its own."""
+        turned = self.direction == "backward"
+        if self.scheme is None:
+            return numbers[backward(offsets)] if turned else numbers
+        made, labels, scheme = numbers, self.labels, self.scheme
+        if turned:
+            made, labels, scheme = _turned(made, offsets, labels, scheme)
+        return convert_columns(made, offsets, labels, self.inner_labels, scheme, str(self.inner_scheme))
+
+    def labels_of(self, actions: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Labels by number for actions."""
+        turned = self.direction == "backward"
+        if self.scheme is None or (self.scheme == self.inner_scheme and not turned):
+            return actions[backward(offsets)] if turned else actions
+        made, labels, scheme = actions, self.inner_labels, str(self.inner_scheme)
+        if turned:
+            made, labels, scheme = _turned(made, offsets, labels, scheme)
+        return convert_columns(made, offsets, labels, self.labels, scheme, self.scheme)
+
+    def number(self, strings: Sequence[str]) -> np.ndarray:
+        """Numbers of labels; -1 for those that the tagger does not know."""
+        known = {label: number for number, label in enumerate(self.labels)}
+        return np.array([known.get(s, -1) for s in strings], np.int64)
+
+    def examples(self, corpus: Corpus, numbers: np.ndarray | None = None, encoder: Encoder | None = None) -> Examples:
+        """Sentences, and where given the numbers of their true labels, as the engine reads them.
+
+        An encoder of the task's layout remembers the strings of the pieces before.
+        """
+        missing = [name for name in self.layout.columns if name not in corpus.columns]
+        if missing:
+            corpus = corpus._replace(columns=corpus.columns | {name: _empty(corpus.tokens) for name in missing})
+        if self.direction == "backward":
+            corpus = corpus.backward()
+        encoded = (encoder or Encoder(self.layout)).encode(corpus.columns, corpus.offsets, corpus.extra)
+        if numbers is None:
+            return make_examples(self.space, encoded, corpus.offsets)
+        actions = self.actions_of(numbers, corpus.offsets)
+        cost_to_go, spans = None, None
+        if self.scheme is not None:
+            cost_to_go = completions(
+                actions, corpus.offsets, self.machine, "hamming" if self.loss == "hamming" else "spans"
+            )
+        if self.loss != "hamming":
+            begins, ends = span_marks(actions, corpus.offsets, self.machine)
+            lasts = np.full(begins.size, -1, np.int64)
+            _find_lasts(begins, ends, corpus.offsets, lasts)
+            spans = {"begins": begins, "ends": ends, "lasts": lasts}
+        return make_examples(self.space, encoded, corpus.offsets, actions, cost_to_go, spans)
+
+
+def _turned(
+    numbers: np.ndarray, offsets: np.ndarray, labels: Sequence[str], scheme: str
+) -> tuple[np.ndarray, list[str], str]:
+    """Span labels from the end to the beginning, in a scheme that marks both ends: they change places."""
+    both = make_labels("bilou", labels)
+    made = convert_columns(numbers, offsets, labels, both, scheme, "bilou")[backward(offsets)]
+    ends = {"B": "L", "L": "B"}
+    other = [both.index(ends.get(label[0], label[0]) + label[1:]) for label in both]
+    return np.array(other, np.int64)[made], both, "bilou"
+
+
+def _empty(tokens: int) -> Any:
+    return intern(texts_of([""]))._replace(numbers=np.zeros(tokens, np.int64))
+
+
+@kernel
+def _find_lasts(begins, ends, offsets, lasts):
+    """For a word that begins a span, the place in its sentence of the span's last word."""
+    for k in range(offsets.size - 1):
+        at = -1
+        for t in range(offsets[k], offsets[k + 1]):
+            if begins[t] >= 0:
+                at = t
+            if ends[t] and at >= 0:
+                lasts[at] = t - offsets[k]

@@ -1,0 +1,1 @@
+"""What the tasks on words share: attributes of strings, templates, their encoding, names of features."""

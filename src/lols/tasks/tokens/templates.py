@@ -1,0 +1,138 @@
+"""The template language: which features a tagger looks at, in readable lines.
+
+A template is one or more atoms joined by `&`; it makes one feature of their values together. An atom is an attribute of
+a word, `suffix3`, of a word beside it, `lower[-1]`, the value of another column, `pos[+1]`, an attribute of that,
+`cluster.prefix4`, a tag given before, `tag[-1]`, or `bias`, which is always there. `word[-2..2]` and `suffix1..4` stand
+for one template each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import product
+from typing import NamedTuple
+
+from lols.errors import ConfigurationError
+from lols.tasks.tokens.attributes import ATTRIBUTES, EXACT, Attribute, attribute
+
+__all__ = ["Atom", "Template", "parse_templates", "static_atom"]
+
+MOST_TAGS = 3
+FARTHEST = 9
+_ATOM = re.compile(r"(?:([^\W\d][\w-]*)\.)?([^\W\d][\w-]*?)(\d+)?(?:\.\.(\d+))?(?:\[([+-]?\d+)(?:\.\.([+-]?\d+))?\])?")
+
+
+class Atom(NamedTuple):
+    """What one place is asked for; a tag has no column and no attribute."""
+
+    column: str
+    attribute: Attribute | None
+    offset: int = 0
+
+
+class Template(NamedTuple):
+    """A feature: its text, which is its identity, the input it looks at, and how far back the tags lie."""
+
+    text: str
+    atoms: tuple[Atom, ...]
+    tags: tuple[int, ...] = ()
+
+
+def parse_templates(lines: str | Iterable[str], columns: Iterable[str] = ("word",)) -> list[Template]:
+    """Read templates: one per line, or one per string; `#` begins a comment, ranges are written out.
+
+    >>> [t.text for t in parse_templates("suffix1..2\\nword[-1..0] & tag[-1]  # history")]
+    ['suffix1', 'suffix2', 'word[-1] & tag[-1]', 'word & tag[-1]']
+    >>> parse_templates("sufix3")
+    Traceback (most recent call last):
+        ...
+    lols.errors.ConfigurationError: template 'sufix3': there is no attribute or column 'sufix3'; columns: word; \
+attributes: word, lower, prefixN, suffixN, shape, class, length, digits; also tag[-1], bias
+    """
+    lines = lines.splitlines() if isinstance(lines, str) else list(lines)
+    made: dict[str, Template] = {}
+    for line in lines:
+        text = line.partition("#")[0].strip()
+        if text:
+            made |= {t.text: t for t in _expanded(text, frozenset(columns))}
+    if not made:
+        raise ConfigurationError("there are no templates: give at least one, such as 'word'")
+    return list(made.values())
+
+
+def _expanded(text: str, columns: frozenset[str]) -> list[Template]:
+    choices = [_atoms(part.strip(), text, columns) for part in text.split("&")]
+    if sum(len(c) > 1 for c in choices) > 1:
+        raise ConfigurationError(f"template '{text}': only one atom may have a range")
+    made = []
+    for chosen in product(*choices):
+        tags = tuple(sorted(-atom.offset for _, atom in chosen if atom.column == ""))
+        if len(set(tags)) < len(tags):
+            raise ConfigurationError(f"template '{text}': names a tag twice")
+        made.append(Template(" & ".join(t for t, _ in chosen), tuple(a for _, a in chosen if a.column), tags))
+    return made
+
+
+def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Atom]]:
+    """One atom, or as many as its range says, each with its own text."""
+    found = _ATOM.fullmatch(part)
+    if found is None:
+        raise ConfigurationError(
+            f"template '{text}': '{part}' is not an atom; atoms look like word, suffix3[-1], pos[+1] or tag[-1]"
+        )
+    column, name, size, to_size, offset, to_offset = found.groups()
+    if to_size is not None and to_offset is not None:
+        raise ConfigurationError(f"template '{text}': only one atom may have a range")
+    sizes = _range(size, to_size, text)
+    offsets = _range(offset or "0", to_offset, text)
+    made = []
+    for s, o in product(sizes, offsets):
+        whole = name + ("" if s is None else str(s))
+        place = "" if o == 0 else f"[{o:+d}]"
+        made.append(
+            ((f"{column}." if column else "") + whole + place, _atom(column, whole, int(o or 0), text, columns))
+        )
+    return made
+
+
+def _range(first: str | None, last: str | None, text: str) -> list[int | None]:
+    if first is None:
+        return [None]
+    low, high = int(first), int(last if last is not None else first)
+    if high < low or high - low > 2 * FARTHEST:
+        raise ConfigurationError(f"template '{text}': the range {low}..{high} does not go upwards, or too far")
+    return list(range(low, high + 1))
+
+
+def _atom(column: str | None, name: str, offset: int, text: str, columns: frozenset[str]) -> Atom:
+    if abs(offset) > FARTHEST:
+        raise ConfigurationError(f"template '{text}': {offset} is too far away; at most {FARTHEST} places")
+    if name == "tag" and column is None:
+        if not -MOST_TAGS <= offset < 0:
+            raise ConfigurationError(f"template '{text}': tags are known for tag[-1] to tag[-{MOST_TAGS}] only")
+        return Atom("", None, offset)
+    if name == "bias" and column is None and offset == 0:
+        return Atom("word", None)
+    known = static_atom(column, name, columns)
+    if known is not None:
+        return Atom(*known, offset)
+    wrong = name if column is None or column in columns else column
+    raise ConfigurationError(
+        f"template '{text}': there is no attribute or column '{wrong}'; columns: {', '.join(sorted(columns))}; "
+        f"attributes: {', '.join(ATTRIBUTES)}; also tag[-1], bias"
+    )
+
+
+def static_atom(column: str | None, name: str, columns: frozenset[str]) -> tuple[str, Attribute] | None:
+    """The column and the attribute that a name stands for: an attribute of words, a column, or one of a column.
+
+    >>> static_atom(None, "suffix3", frozenset(["word", "pos"])), static_atom(None, "pos", frozenset(["word", "pos"]))
+    (('word', Attribute(kind=3, size=3)), ('pos', Attribute(kind=0, size=0)))
+    """
+    known = attribute(name)
+    if column is None:
+        if known is not None and name not in columns - {"word"}:
+            return "word", known
+        return (name, Attribute(EXACT)) if name in columns else None
+    return (column, known) if column in columns and known is not None else None

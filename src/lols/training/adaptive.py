@@ -1,0 +1,48 @@
+"""An adaptive β: follow whichever of teacher and learner has lately completed searches better."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+__all__ = ["AdaptiveBeta"]
+
+MEMORY = 300
+
+
+@dataclass
+class AdaptiveBeta:
+    """Running means of what teacher and learner make of the same states, over about the last 300 examples.
+
+    β is the teacher's share by squared loss: one half when they are level, near 1 when the teacher's completions are
+    much cheaper, near 0 when the learner's are.
+
+    >>> adaptive = Rivalry()
+    >>> adaptive.beta
+    0.5
+    >>> adaptive.observe(np.array([[0.0, 1.0, 3.0]])); round(adaptive.beta, 3)
+    0.9
+    """
+
+    teacher: float = 0.0
+    learner: float = 0.0
+    count: int = 0
+
+    def observe(self, losses: np.ndarray) -> None:
+        """Take in a batch: columns 1 and 2 are the losses of completions by teacher and learner, in order."""
+        for teacher, learner in losses[:, 1:3].tolist():
+            self.count += 1
+            rate = 1.0 / min(self.count, MEMORY)
+            self.teacher += rate * (teacher - self.teacher)
+            self.learner += rate * (learner - self.learner)
+
+    @property
+    def beta(self) -> float:
+        """Probability of the teacher in the next roll-outs."""
+        teacher, learner = self.teacher**2, self.learner**2
+        return learner / (teacher + learner) if teacher + learner > 0.0 else 0.5
+
+    def state(self) -> dict[str, float]:
+        """For checkpoints; JSON keeps floats exactly."""
+        return asdict(self)

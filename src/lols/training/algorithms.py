@@ -1,0 +1,263 @@
+"""Algorithms as presets of one schematic: roll in, deviate, roll out, learn. Adding one is an entry in `PRESETS`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from lols.errors import ConfigurationError
+from lols.training.schedules import Constant, Linear, Schedule, schedule
+
+__all__ = ["PRESETS", "Algorithm", "algorithm", "explain"]
+
+ROLL_INS = ("reference", "learned", "mixture")
+ROLL_OUTS = ("reference", "mixture", "learned", "none")
+MIXES = ("state", "rollout", "example", "expected", "step")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Algorithm:
+    """A resolved schematic.
+
+    Parameters
+    ----------
+    name, cites
+        What it is called, and where it comes from.
+    roll_in
+        Who leads to the states that are learned from: `"reference"`, `"learned"`, or `"mixture"` (a draw at each step).
+    roll_out
+        Who completes the deviations: `"reference"`, `"mixture"`, `"learned"`, or `"none"` (immediate costs only).
+    beta
+        Probability of the reference in a mixture roll-out: a number, a schedule, or `"auto"`, which follows whichever
+        of teacher and learner has lately completed searches better.
+    beta_in
+        The same for a mixture roll-in; like `beta` unless given.
+    mix
+        Where the coin is tossed: once per `"state"`, shared by its deviations; per `"rollout"` (Algorithm 1 as
+        printed); per `"example"`; at every `"step"` of a roll-out (Searn); or not at all: `"expected"` averages both
+        roll-outs.
+    ties
+        `"first"` or `"random"`.
+    returned
+        The policy that training gives: `"average"` of the weights, `"last"`, or one `"drawn"` uniformly from all
+        rounds.
+    imitate
+        Without roll-outs: whether an action costs 1 unless the reference would take it, even if the space has `cost`.
+    restart
+        Whether every pass trains a new learner, and the policy is a mixture over passes (Searn).
+    alpha
+        Searn's: how fast the mixture leaves the reference; by default the learned part passes one half midway.
+    horizon
+        The most steps of a roll-out; None for all. Needs a space with `cost`.
+    sample_steps, sample_actions
+        The most states per example, and actions per state, that are deviated at; None for all.
+    prune
+        The most actions of a state that the learner rolls out: those that it likes best, besides the one that the
+        roll-in took and the teacher's; None for all. Where the teacher alone rolls out, all are.
+
+    """
+
+    name: str
+    cites: str = ""
+    roll_in: str = "learned"
+    roll_out: str = "mixture"
+    beta: float | str | Schedule = 0.5
+    beta_in: float | str | Schedule | None = None
+    mix: str = "state"
+    ties: str = "first"
+    returned: str = "average"
+    imitate: bool = False
+    restart: bool = False
+    alpha: float | None = None
+    horizon: int | None = None
+    sample_steps: int | None = None
+    sample_actions: int | None = None
+    prune: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, allowed in (
+            ("roll_in", ROLL_INS),
+            ("roll_out", ROLL_OUTS),
+            ("mix", MIXES),
+            ("ties", ("first", "random")),
+            ("returned", ("average", "last", "drawn")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise ConfigurationError(f"{name} is '{getattr(self, name)}': choose one of {', '.join(allowed)}")
+        for name in ("horizon", "sample_steps", "sample_actions", "prune"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigurationError(f"{name} is {value}; it must be at least 1, or None for all")
+        if self.sample_actions == 1:
+            raise ConfigurationError("sample_actions is 1; a comparison needs at least 2")
+        if self.alpha is not None and not 0.0 < self.alpha < 1.0:
+            raise ConfigurationError(f"alpha is {self.alpha}; it must be between 0 and 1")
+        if self.beta != "auto":
+            schedule(self.beta)
+        if self.beta_in is not None and self.beta_in != "auto":
+            schedule(self.beta_in)
+
+    def explain(self) -> str:
+        """The schematic in words.
+
+        >>> print(algorithm("dagger").explain())
+        dagger (Ross, Gordon & Bagnell 2011)
+          roll in    with a mixture: the reference with probability β_in, else the learned policy, drawn at each step
+          β_in       linear:1:0
+          deviate    at every step, to every legal action
+          roll out   not at all: an action costs 1 unless the reference would take it
+          ties       the first action wins
+          return     the average of the weights over all rounds
+        """
+        lines = [("roll in", _ROLL_IN_WORDS[self.roll_in])]
+        if self.roll_in == "mixture":
+            lines.append(("β_in", _beta_words(self.beta if self.beta_in is None else self.beta_in, self)))
+        steps = "every step" if self.sample_steps is None else f"{self.sample_steps} random steps"
+        moves = "every legal action" if self.sample_actions is None else f"{self.sample_actions} actions"
+        if self.prune is not None and self.roll_out in ("mixture", "learned"):
+            moves += f"; the learner rolls out its {self.prune} best-liked and the teacher's"
+        lines += [
+            ("deviate", f"at {steps}, to {moves}"),
+            ("roll out", _ROLL_OUT_WORDS["imitate" if self.imitate else self.roll_out]),
+        ]
+        if self.horizon is not None and self.roll_out != "none":
+            lines.append(("horizon", f"a roll-out stops after {self.horizon} steps; what comes later costs nothing"))
+        if self.roll_out == "mixture":
+            lines += [("β", _beta_words(self.beta, self)), ("coin", _MIX_WORDS[self.mix])]
+        if self.restart:
+            lines.append(("learner", "a new one for every pass, trained from scratch"))
+        lines.append(("ties", "the first action wins" if self.ties == "first" else "a random action wins"))
+        returned = "a mixture over the passes' policies, one drawn at each state" if self.restart else ""
+        lines.append(("return", returned or _RETURNED_WORDS[self.returned]))
+        title = self.name + (f" ({self.cites})" if self.cites else "")
+        return "\n".join([title, *(f"  {name:<10} {words}" for name, words in lines)])
+
+
+_ROLL_IN_WORDS = {
+    "reference": "with the reference",
+    "learned": "with the learned policy",
+    "mixture": "with a mixture: the reference with probability β_in, else the learned policy, drawn at each step",
+}
+_ROLL_OUT_WORDS = {
+    "reference": "with the reference",
+    "learned": "with the learned policy",
+    "mixture": "with a mixture: the reference with probability β, else the learned policy",
+    "none": "not at all: an action costs what it adds to the loss, or 1 unless the reference would take it",
+    "imitate": "not at all: an action costs 1 unless the reference would take it",
+}
+_MIX_WORDS = {
+    "state": "one per state, shared by all its deviations",
+    "rollout": "one per roll-out, as Algorithm 1 is printed",
+    "example": "one per example",
+    "step": "one at every step of every roll-out",
+    "expected": "none: both roll-outs are done, and their costs averaged",
+}
+_RETURNED_WORDS = {
+    "average": "the average of the weights over all rounds",
+    "last": "the policy of the last round",
+    "drawn": "the policy of one round, drawn uniformly from all",
+}
+
+
+def _beta_words(beta: Any, of: Algorithm) -> str:
+    if of.restart:
+        rate = "α such that it is one half midway" if of.alpha is None else f"α = {of.alpha:g}"
+        return f"(1 - α)^t after t rounds, {rate}"
+    return "follows whichever of teacher and learner has lately done better" if beta == "auto" else str(schedule(beta))
+
+
+LOLS = Algorithm(name="lols", cites="Chang et al. 2015, Algorithm 1")
+
+PRESETS: dict[str, Algorithm] = {
+    "lols": LOLS,
+    "aggrevate": Algorithm(name="aggrevate", cites="Ross & Bagnell 2014", roll_out="reference"),
+    "dagger": Algorithm(
+        name="dagger",
+        cites="Ross, Gordon & Bagnell 2011",
+        roll_in="mixture",
+        roll_out="none",
+        imitate=True,
+        beta_in=Linear(1.0, 0.0),
+    ),
+    "cloning": Algorithm(
+        name="cloning", cites="behavioural cloning", roll_in="reference", roll_out="none", imitate=True
+    ),
+    "searn": Algorithm(
+        name="searn",
+        cites="Daumé III, Langford & Marcu 2009",
+        roll_in="mixture",
+        roll_out="mixture",
+        mix="step",
+        restart=True,
+    ),
+}
+
+
+def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
+    """Resolve a preset: its own choices, then the options that were given (not None); a contradiction is an error.
+
+    >>> algorithm("lols", beta=0.2).beta
+    0.2
+    >>> algorithm("aggrevate", beta=0.2)
+    Traceback (most recent call last):
+        ...
+    lols.errors.ConfigurationError: beta has no effect: roll_out is 'reference', not 'mixture'
+    """
+    if isinstance(name, str) and name not in PRESETS:
+        raise ConfigurationError(f"unknown algorithm '{name}': choose one of {', '.join(PRESETS)}")
+    base = PRESETS[name] if isinstance(name, str) else name
+    unknown = set(options) - {f.name for f in fields(Algorithm)}
+    if unknown:
+        raise ConfigurationError(f"unknown option '{min(unknown)}' of an algorithm")
+    given = {key: value for key, value in options.items() if value is not None}
+    made = replace(base, **given)
+    _contradictions(made, given)
+    return made
+
+
+def _contradictions(made: Algorithm, given: dict[str, Any]) -> None:
+    mixture_out, mixture_in = made.roll_out == "mixture", made.roll_in == "mixture"
+    fades = mixture_out or (mixture_in and made.beta_in is None)
+    for option, fits, why in (
+        ("beta", fades and not made.restart, f"roll_out is '{made.roll_out}', not 'mixture'"),
+        ("mix", mixture_out, f"roll_out is '{made.roll_out}', not 'mixture'"),
+        ("beta_in", mixture_in and not made.restart, f"roll_in is '{made.roll_in}', not 'mixture'"),
+        ("alpha", made.restart, "only searn has it"),
+        ("horizon", made.roll_out != "none", "there are no roll-outs"),
+        ("prune", made.roll_out in ("mixture", "learned"), "the learner rolls nothing out"),
+        ("returned", not made.restart, "searn returns its mixture"),
+    ):
+        if option in given and not fits:
+            reason = "searn's β follows from alpha" if option.startswith("beta") and made.restart else why
+            raise ConfigurationError(f"{option} has no effect: {reason}")
+    if made.imitate and made.roll_out != "none":
+        raise ConfigurationError(f"{made.name} imitates: roll_out must be 'none', or choose lols or aggrevate")
+    if made.restart and (not mixture_out or made.mix != "step"):
+        raise ConfigurationError("searn draws a policy at every step: roll_out must be 'mixture' and mix 'step'")
+    if made.roll_out == "none" and mixture_in and "auto" in (made.beta_in, made.beta if made.beta_in is None else None):
+        raise ConfigurationError("beta='auto' compares completions by teacher and learner: it needs roll-outs")
+    if made.mix == "step" and not made.restart and mixture_out and made.beta == "auto":
+        raise ConfigurationError("beta='auto' needs one coin per roll-out: choose another mix than 'step'")
+
+
+def explain(name: str | Algorithm = "lols", **options: Any) -> str:
+    """What a preset with these options resolves to, in words.
+
+    >>> print(explain("lols", beta="auto").splitlines()[4])
+      β          follows whichever of teacher and learner has lately done better
+    """
+    return algorithm(name, **options).explain()
+
+
+def searn_alpha(of: Algorithm, total_rounds: int) -> float:
+    """Searn's α: as given, or such that (1 - α)^t is one half midway."""
+    return of.alpha if of.alpha is not None else 1.0 - 0.5 ** (2.0 / max(total_rounds, 2))
+
+
+def schedules(of: Algorithm) -> tuple[Schedule | None, Schedule | None]:
+    """The schedules of roll-out and roll-in; None where it is `"auto"`."""
+    if of.restart:
+        return Constant(1.0), Constant(1.0)
+    out = None if of.beta == "auto" else schedule(of.beta)
+    beta_in = of.beta if of.beta_in is None else of.beta_in
+    return out, None if beta_in == "auto" else schedule(beta_in)

@@ -1,0 +1,126 @@
+"""Searn's policy: a mixture over the passes' policies, each trained from scratch, one drawn at each state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from lols.engine.structures import FrozenPolicy, Table
+from lols.engine.table import copied, features_by_row, fill, growing_table, is_fixed
+from lols.learners.learner import Learner
+from lols.training.algorithms import Algorithm, searn_alpha
+
+__all__ = ["PolicyMixture"]
+
+
+class PolicyMixture:
+    """The components so far and their weights; what is missing to one is the reference's.
+
+    After a pass of n rounds the new component gets 1 - (1 - α)^n, and all others shrink by that factor, so that after t
+    rounds the learned part weighs 1 - (1 - α)^t.
+    """
+
+    def __init__(self, chosen: Algorithm, total_rounds: int):
+        self.alpha = searn_alpha(chosen, total_rounds)
+        self.weights = np.zeros(0)
+        self.stack = np.zeros((0, 0, 0), np.float32)
+        self.single_stack = np.zeros((0, 0), np.float32)
+        self.tables: tuple[Table, Table] | None = None
+
+    @property
+    def reference_weight(self) -> float:
+        """The chance of the reference at a state."""
+        return float(1.0 - self.weights.sum()) if self.weights.size else 1.0
+
+    def begin(self, learner: Learner) -> None:
+        """Start a pass: a new learner over the features known so far, and a frozen view of the components."""
+        learner.restart()
+        self._freeze(learner)
+
+    def _freeze(self, learner: Learner) -> None:
+        policy = learner.policy()
+        self.tables = tuple(  # type: ignore[assignment]
+            copied(t) for t in (policy.shared, policy.single)
+        )
+
+    def policy(self, learner: Learner) -> FrozenPolicy:
+        """The learned part of the mixture as it was at the beginning of the pass."""
+        assert self.tables is not None
+        if not self.weights.size:
+            shape = learner.policy().stack.shape
+            empty = growing_table(16)
+            blank = learner.policy()
+            if not is_fixed(blank.shared):
+                return blank._replace(
+                    shared=empty,
+                    stack=np.zeros((1, 1, shape[2]), np.float32),
+                    single=empty,
+                    single_stack=np.zeros((1, 1), np.float32),
+                )
+            return blank._replace(stack=np.zeros(shape, np.float32))
+        return learner.policy()._replace(
+            shared=self.tables[0],
+            single=self.tables[1],
+            stack=self.stack,
+            single_stack=self.single_stack,
+            chances=self._chances(),
+        )
+
+    def _chances(self) -> np.ndarray:
+        chances = np.cumsum(self.weights / self.weights.sum())
+        chances[-1] = 1.0
+        return chances
+
+    def end(self, learner: Learner, rounds: int) -> None:
+        """Finish a pass: its policy becomes a component."""
+        policy = learner.policy(averaged=True)
+        # Without the slack of growing tables, which depends on how often a run was interrupted.
+        self.stack = _stacked(self.stack, policy.stack[:, : learner.shared.filled[0]])
+        self.single_stack = _stacked(self.single_stack, policy.single_stack[:, : learner.single.filled[0]])
+        kept = (1.0 - self.alpha) ** rounds
+        self.weights = np.append(self.weights * kept, 1.0 - kept)
+        self._freeze(learner)
+
+    def final(self, learner: Learner) -> FrozenPolicy:
+        """The mixture without the reference."""
+        if not self.weights.size:
+            return learner.policy(averaged=True)
+        return self.policy(learner)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """For checkpoints. The frozen tables are the first rows of the learner's."""
+        assert self.tables is not None
+        sizes = [int((t.rows >= 0).sum()) for t in self.tables]
+        return {
+            "mixture.weights": self.weights,
+            "mixture.stack": self.stack,
+            "mixture.single": self.single_stack,
+            "mixture.rows": np.array(sizes, np.int64),
+        }
+
+    def load(self, tensors: Mapping[str, np.ndarray], learner: Learner) -> None:
+        """Go on from a checkpoint."""
+        self.weights, self.stack = tensors["mixture.weights"].copy(), tensors["mixture.stack"].copy()
+        self.single_stack = tensors["mixture.single"].copy()
+        self._freeze(learner)
+        assert self.tables is not None
+        rows = tensors["mixture.rows"]
+        self.tables = tuple(_first_rows(t, int(n)) for t, n in zip(self.tables, rows, strict=True))  # type: ignore[assignment]
+
+
+def _stacked(stack: np.ndarray, added: np.ndarray) -> np.ndarray:
+    made = np.zeros((stack.shape[0] + 1, *added.shape[1:]), np.float32)
+    if stack.size:
+        made[:-1, : stack.shape[1]] = stack
+    made[-1] = added[0]
+    return made
+
+
+def _first_rows(table: Table, count: int) -> Table:
+    """The table as it was when it had `count` rows; unchanged where it is of fixed size."""
+    if is_fixed(table):
+        return table
+    made = growing_table(table.entries.shape[0])
+    fill(made, features_by_row(table, count))
+    return made

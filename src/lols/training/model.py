@@ -1,0 +1,273 @@
+"""A trained model: a search space and a policy that follows it, saved and loaded without executing anything."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lols import __version__
+from lols.contract.examples import Examples
+from lols.contract.frames import as_objects
+from lols.contract.source_digest import source_digest
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import as_space, as_teacher
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.drivers.predictions import Predictions
+from lols.engine.structures import FrozenPolicy, Plan, following
+from lols.engine.table import fill, fixed_table, growing_table, is_fixed
+from lols.errors import ModelFileError
+from lols.io.model_file import write_tensors
+from lols.io.sparse import pack, unpack
+from lols.learners.learner import hadamard_code
+from lols.policies.files import filled, kind_of, state_of
+
+__all__ = ["Follower", "Model", "make_model"]
+
+NOTED = 1 << 12  # numbers of a setting that a model file tells of
+
+
+@dataclass
+class Model:
+    """A policy for a search space.
+
+    Parameters
+    ----------
+    space
+        The search space.
+    policy
+        Weights, and for Searn the chances of its components; or a policy of one's own (`lols.policies.Policy`).
+    plan
+        What the engine must know to follow the policy.
+    about
+        Algorithm, learner, seed and other facts, kept in the model file.
+    report
+        What training saw: progressive loss per pass, seconds, memory.
+
+    """
+
+    space: SearchSpace
+    policy: FrozenPolicy
+    plan: Plan
+    about: dict[str, Any] = field(default_factory=dict)
+    report: dict[str, Any] = field(default_factory=dict)
+    threads: int = 1
+    compiled: bool = True
+
+    def __post_init__(self) -> None:
+        self.space = as_space(self.space)
+
+    def __repr__(self) -> str:
+        kind = "linear" if isinstance(self.policy, FrozenPolicy) else type(self.policy).__name__
+        return f"Model({self.space.name or 'space'}, {self.space.sizes.actions} actions, policy: {kind})"
+
+    def predict(self, objects: Iterable[Any] | Examples) -> list[Any]:
+        """The space's output for each of the user's objects."""
+        if not isinstance(objects, Examples):
+            objects = list(as_objects(objects))
+            if not objects:
+                return []
+            objects = Examples(self.space, objects, truth=False)
+        predictions = self.run(objects)
+        return [predictions.output(i) for i in range(len(objects))]
+
+    def predict_one(self, obj: Any) -> Any:
+        """The space's output for one object."""
+        return self.predict([obj])[0]
+
+    def run(self, examples: Examples, *, scores: bool = False) -> Predictions:
+        """Follow the policy on examples that are already in columns."""
+        with self.driver(examples) as driver:
+            return driver.predict(self.policy, self.plan, scores=scores)
+
+    def driver(self, examples: Examples, reference: Reference | None = None) -> FusedDriver:
+        """A driver that takes examples through the space with the policy: in lock-step, if it is one's own."""
+        kind = FusedDriver if isinstance(self.policy, FrozenPolicy) else LockStepDriver
+        return kind(self.space, examples, reference, threads=self.threads, compiled=self.compiled)
+
+    def follower(self) -> Follower:
+        """Follow the policy on one piece of a data set after the other."""
+        return Follower(self)
+
+    def losses(self, objects: Iterable[Any] | Examples) -> np.ndarray:
+        """The loss of the policy on each labelled object."""
+        examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
+        with self.driver(examples) as driver:
+            return driver.losses(driver.predict(self.policy, self.plan), self.policy)
+
+    def evaluate(self, objects: Iterable[Any] | Examples) -> float:
+        """The mean loss of the policy on labelled objects."""
+        return float(self.losses(objects).mean())
+
+    def reference_losses(self, objects: Iterable[Any] | Examples, reference: Reference | None = None) -> np.ndarray:
+        """The loss of a teacher on each labelled object: what the policy is to be compared with.
+
+        The teacher is the task's own unless another one is given.
+        """
+        reference = as_teacher(reference, self.space)
+        examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
+        with self.driver(examples, reference) as driver:
+            return driver.losses(driver.follow_teacher(self.plan, self.policy), self.policy)
+
+    # --- files ---
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        task: Mapping[str, Any] | None = None,
+        tensors: Mapping[str, np.ndarray] | None = None,
+    ) -> None:
+        """Write the model file, atomically. Weights that are zero are left out.
+
+        `task` is what an estimator wants to know again, as plain values, and `tensors` likewise, as arrays.
+        """
+        write_tensors(path, "model", *self.contents(task, tensors))
+
+    def contents(
+        self, task: Mapping[str, Any] | None = None, tensors: Mapping[str, np.ndarray] | None = None
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        header: dict[str, Any] = {
+            "task": dict(task or {}),
+            "about": self.about,
+            "version": __version__,
+            "space": {
+                "name": self.space.name,
+                "digest": source_digest(self.space.functions() | {"output": self.space.output}),
+                "settings": {k: np.asarray(v).tolist() for k, v in self.space.settings.items() if np.size(v) <= NOTED},
+                "actions": self.space.sizes.actions,
+            },
+            "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},
+        }
+        arrays = {f"task.{name}": array for name, array in (tensors or {}).items()}
+        if not isinstance(self.policy, FrozenPolicy):
+            own = {f"policy.{name}": array for name, array in state_of(self.policy).items()}
+            return header | {"policy": kind_of(self.policy)}, arrays | own
+        header["thresholds"], arrays["chances"] = self.policy.thresholds, self.policy.chances
+        for name, table, stack in (
+            ("shared", self.policy.shared, self.policy.stack),
+            ("single", self.policy.single, self.policy.single_stack[:, :, np.newaxis]),
+        ):
+            fixed = is_fixed(table)
+            taken = np.zeros(0, np.int64) if fixed else np.flatnonzero(table.rows >= 0)
+            taken = taken[np.argsort(table.keys[taken])]  # one policy, one file, however its table came about
+            rows = np.arange(stack.shape[1]) if fixed else table.rows[taken].astype(np.int64)
+            kept, packed = pack(stack, rows)
+            arrays[f"{name}.features"] = kept if fixed else table.keys[taken][kept]
+            arrays |= {f"{name}.{part}": array for part, array in packed.items()}
+            header[f"{name}_bits"] = 64 - table.shift if fixed else None
+        return header, arrays
+
+
+class Follower:
+    """Follows a model's policy on one piece of a data set after the other, in one thread.
+
+    What types of items contribute is computed once, so that those of a piece must be those of the piece before and
+    more.
+    """
+
+    def __init__(self, model: Model):
+        self.model = model
+        self._driver: FusedDriver | None = None
+
+    def run(self, examples: Examples) -> Predictions:
+        """Follow the policy on the next piece."""
+        model, known = self.model, self._driver is not None
+        if not isinstance(model.policy, FrozenPolicy):
+            return model.run(examples)
+        if self._driver is None:
+            self._driver = FusedDriver(model.space, examples, compiled=model.compiled)
+        else:
+            self._driver.turn_to(examples)
+        return self._driver.predict(model.policy, model.plan, same=known)
+
+
+def make_model(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    space: SearchSpace,
+    *,
+    policy: Any = None,
+    threads: int = 1,
+    compiled: bool = True,
+) -> Model:
+    """The model that a file's header and arrays describe, for a space."""
+    try:
+        about, how = dict(header["about"]), header["following"]
+        plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
+        actions = int(header["space"]["actions"])
+        kind = header.get("policy")
+        linear = _policy(header, tensors, actions) if kind is None else None
+        digest, settings = header["space"]["digest"], dict(header["space"]["settings"])
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
+        raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
+    if actions != space.sizes.actions:
+        raise ModelFileError(f"{path}: trained for {actions} actions; this space has {space.sizes.actions}")
+    _check_settings(path, settings, space)
+    if policy is not None or linear is None:
+        policy = filled(path, kind, tensors, policy)
+    if source_digest(space.functions() | {"output": space.output}) != digest:
+        about["space_changed"] = True
+    return Model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
+
+
+def _check_settings(path: str | os.PathLike[str], known: Mapping[str, Any], space: SearchSpace) -> None:
+    """Make sure that the space has the settings that the policy was trained with: its features may depend on them."""
+    for name, value in known.items():
+        if name in space.settings and np.asarray(space.settings[name]).tolist() != value:
+            single = not isinstance(value, list) and np.ndim(space.settings[name]) == 0
+            what = f"{name} = {value!r}, and this space has {space.settings[name]!r}" if single else f"another {name}"
+            raise ModelFileError(f"{path}: trained with {what}: load it with the same settings")
+
+
+def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], actions: int) -> FrozenPolicy:
+    thresholds = int(header["thresholds"])
+    code = hadamard_code(actions) if thresholds else np.zeros((0, actions), np.float32)
+    columns = code.shape[0] * thresholds if thresholds else actions
+    chances = tensors["chances"]
+    if chances.ndim != 1 or chances.dtype != np.float64:
+        raise ModelFileError("the chances of the policies are not a list of numbers")
+    parts: list[Any] = []
+    for name, width in (("shared", columns), ("single", 1)):
+        features, bits = tensors[f"{name}.features"], header[f"{name}_bits"]
+        if features.dtype != np.int64 or features.ndim != 1 or not _distinct(features):
+            raise ModelFileError(f"'{name}.features' is not a list of distinct 64-bit integers")
+        weights = unpack({part: tensors[f"{name}.{part}"] for part in ("counts", "columns", "values")}, width)
+        if weights.shape[:2] != (chances.size, features.size):
+            raise ModelFileError(
+                f"'{name}' has weights of {weights.shape[:2]} rows, not {(chances.size, features.size)}"
+            )
+        if bits is None:
+            table = growing_table(1 << max(int(2 * features.size).bit_length(), 4))
+            fill(table, features)
+        else:
+            if not 1 <= int(bits) <= 30:
+                raise ModelFileError(f"'{name}_bits' is {bits}")
+            table = fixed_table(int(bits))
+            weights = _spread(weights, features, 1 << int(bits))
+        parts += [table, weights]
+    if chances.size < 1 or abs(chances[-1] - 1.0) > 1e-9 or (np.diff(chances) < 0).any():
+        raise ModelFileError("the chances of the policies do not add up to 1")
+    return FrozenPolicy(parts[0], parts[1], parts[2], parts[3][:, :, 0].copy(), chances, code, thresholds)
+
+
+def _distinct(features: np.ndarray) -> bool:
+    """Whether no feature comes twice; they are written in order."""
+    return bool((features[1:] > features[:-1]).all()) or np.unique(features).size == features.size
+
+
+def _spread(weights: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """The rows of a table of fixed size, back in their places."""
+    if rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < count:
+        raise ModelFileError("the rows of the weights are beyond the table")
+    made = np.zeros((weights.shape[0], count, weights.shape[2]), np.float32)
+    made[:, rows] = weights
+    return made

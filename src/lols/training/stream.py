@@ -1,0 +1,106 @@
+"""Training on a stream: the rounds of `Trainer.fit` with one pass in the given order, however the stream is cut."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.structures import FrozenPolicy
+from lols.errors import ConfigurationError
+from lols.learners.learner import Learner, frozen
+from lols.training.adaptive import AdaptiveBeta
+from lols.training.algorithms import schedules
+from lols.training.model import Model
+from lols.training.run import plain
+from lols.training.schedules import Linear
+from lols.training.trainer import Trainer
+
+__all__ = ["Stream"]
+
+
+class Stream:
+    """Learns from examples as they come.
+
+    Examples of one batch see the same policy, so a stream that stops inside a batch keeps the policy that the batch
+    began with: the result does not depend on how the stream was cut.
+
+    Parameters
+    ----------
+    trainer
+        Space, reference, algorithm and learner; its `batch_size` must be given.
+    learner
+        A learner to go on with, by default a new one.
+
+    """
+
+    def __init__(self, trainer: Trainer, learner: Learner | None = None):
+        chosen = trainer.algorithm
+        if trainer.batch_size is None:
+            raise ConfigurationError("a stream has no end to derive the batch size from: give batch_size")
+        if chosen.restart or chosen.returned == "drawn":
+            raise ConfigurationError(f"{chosen.name} needs to know how much data there is: use fit")
+        self.schedules = schedules(chosen)
+        if any(isinstance(s, Linear) for s in self.schedules):
+            raise ConfigurationError("a linear schedule needs to know how much data there is: use fit, or another beta")
+        self.trainer = trainer
+        self.learner = learner or trainer.new_learner()
+        self.adaptive = AdaptiveBeta()
+        self.round = int(self.learner.report()["rounds"])
+        self.batch_began = self.round
+        self.held: FrozenPolicy | None = None
+        self.losses: list[np.ndarray] = []
+        self.sums = np.zeros(2)
+
+    def learn(self, examples: Examples, order: np.ndarray | None = None) -> None:
+        """Learn from the next examples of the stream, in their order or another one."""
+        order = np.arange(len(examples)) if order is None else order
+        trainer, size = self.trainer, self.trainer.batch_size or 1
+        done = 0
+        with FusedDriver(
+            trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
+        ) as driver:
+            while done < len(examples):
+                until = min(len(examples), done + size - (self.round - self.batch_began))
+                at = order[done:until]
+                rounds = self.round + np.arange(at.size)
+                beta, beta_in = (
+                    np.full(at.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules
+                )
+                ends = self.round + at.size == self.batch_began + size
+                policy = self.learner.policy() if self.held is None else self.held
+                batch = driver.collect(at, rounds, policy, trainer.plan, beta, beta_in)
+                if not ends and self.held is None:
+                    self.held = frozen(policy)
+                self.learner.learn(batch.lessons)
+                self.losses.append(batch.losses)
+                self.sums += (batch.losses[:, 0].sum(), at.size)
+                self.round += at.size
+                done = until
+                if ends:
+                    self.batch_began, self.held = self.round, None
+                    if trainer.plan.compare:
+                        self.adaptive.observe(np.concatenate(self.losses))
+                    self.losses = []
+
+    def model(self) -> Model:
+        """The model as it is now."""
+        trainer = self.trainer
+        about = {
+            "algorithm": plain(trainer.algorithm),
+            "learner": self.learner.describe(),
+            "passes": 1,
+            "batch_size": trainer.batch_size,
+            "seed": trainer.seed,
+            "examples": self.round,
+            "reference": trainer.reference.name,
+        }
+        report = {
+            "progressive_loss": [float(self.sums[0] / max(self.sums[1], 1.0))],
+            "beta": self.adaptive.beta,
+            **self.learner.report(),
+        }
+        policy = trainer.returned_policy(self.learner)
+        return Model(
+            trainer.space, policy, trainer.plan, about, report, threads=trainer.threads, compiled=trainer.compiled
+        )

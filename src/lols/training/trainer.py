@@ -1,0 +1,250 @@
+"""Training: passes of batches through the two stages, for every algorithm, with checkpoints that resume bit for bit."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.hashing import mix
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import Task, as_space, as_teacher
+from lols.engine.compile.kernel import compile_seconds
+from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
+from lols.engine.table import copied
+from lols.errors import ConfigurationError
+from lols.learners.learner import Learner, frozen
+from lols.learners.settings import LearnerSettings
+from lols.training.algorithms import Algorithm
+from lols.training.algorithms import algorithm as resolve
+from lols.training.model import Model
+from lols.training.progress import Progress
+from lols.training.run import TrainingRun
+from lols.training.students import fitting
+
+__all__ = ["Trainer"]
+
+TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
+
+
+class Trainer:
+    """Trains a policy for a search space under a reference.
+
+    Parameters
+    ----------
+    space, reference
+        The contract: a `SearchSpace` or a `Task`, and its teacher, by default the task's own.
+    algorithm
+        A preset's name or an `Algorithm`; `options` override single choices, as in `lols.algorithm`.
+    learner
+        A reduction's name (`"hinge"`, the default, `"csoaa"`, `"secoc"`) or `LearnerSettings`.
+    update
+        The online update, where `learner` is a name.
+    policy
+        A policy of your own, to be trained in place of the linear learner: see `lols.policies.Policy`.
+    passes
+        Passes over the data.
+    batch_size
+        How many examples see the same policy; the number is part of the result. 1 is Algorithm 1 as printed. By default
+        a fiftieth of the examples, at least 1 and at most 64: enough to keep several threads busy.
+    seed
+        One number behind all randomness.
+    threads
+        Threads that share a batch; not part of the result.
+    shuffle
+        Whether every pass goes through the examples in another order.
+    neighbours
+        How many examples stay together when they are shuffled: reading small ones in runs is faster.
+    compiled
+        False runs the same code as plain Python, for debugging.
+    tricks
+        Speed tricks to switch off, for example `{"merge": False}`; the result is the same without them.
+
+    """
+
+    def __init__(
+        self,
+        space: SearchSpace | Task | type[Task],
+        reference: Reference | None = None,
+        *,
+        algorithm: str | Algorithm = "lols",
+        learner: str | LearnerSettings | None = None,
+        update: str | None = None,
+        policy: Any = None,
+        passes: int = 5,
+        batch_size: int | None = None,
+        seed: int = 0,
+        threads: int = 1,
+        shuffle: bool = True,
+        neighbours: int = 1,
+        compiled: bool = True,
+        tricks: dict[str, bool] | None = None,
+        **options: Any,
+    ):
+        for name, value in (
+            ("passes", passes),
+            ("batch_size", batch_size),
+            ("threads", threads),
+            ("neighbours", neighbours),
+        ):
+            if value is not None and not isinstance(value, int | np.integer):
+                raise ConfigurationError(f"{name} is {value!r}; it must be a whole number")
+            if value is not None and value < 1:
+                raise ConfigurationError(f"{name} is {value}; it must be at least 1")
+        if not isinstance(seed, int | np.integer):
+            raise ConfigurationError(f"seed is {seed!r}; it must be a whole number")
+        unknown = set(tricks or {}) - set(TRICKS)
+        if unknown:
+            raise ConfigurationError(f"unknown trick '{min(unknown)}': choose from {', '.join(TRICKS)}")
+        self.space = space = as_space(space)
+        self.reference = as_teacher(reference, space)
+        self.algorithm = resolve(algorithm, **options)
+        self.policy = policy
+        if policy is not None:
+            for name in (n for n, given in (("learner", learner), ("update", update)) if given is not None):
+                raise ConfigurationError(f"{name} has no effect: the policy that was given learns in its own way")
+            self.algorithm = fitting(policy, self.algorithm, options)
+            learner = "csoaa"  # what the plan must know: that it matters how much an action costs
+        learner = learner or "hinge"
+        if isinstance(learner, str):
+            default = "nag" if learner == "csoaa" else "adagrad"
+            learner = LearnerSettings(learner, update or default)
+        elif update is not None:
+            raise ConfigurationError("update has no effect: it is part of the LearnerSettings that were given")
+        if learner.slack is not None and self.algorithm.restart:
+            raise ConfigurationError(
+                f"slack must be None for {self.algorithm.name}: its learner starts anew in every pass, and the policy "
+                "that rolls in is another one"
+            )
+        self.settings = learner
+        self.passes, self.batch_size, self.seed, self.threads = passes, batch_size, seed, threads
+        self.shuffle, self.neighbours, self.compiled = shuffle, neighbours, compiled
+        self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
+        if self.algorithm.horizon is not None and space.cost is None:
+            raise ConfigurationError(
+                "horizon needs a space with `cost`: a loss that is known at the end only cannot be cut"
+            )
+        self.plan = self._plan()
+
+    def _plan(self) -> Plan:
+        chosen, on = self.algorithm, self.tricks
+        live = self.space.sizes.live if on["live"] and self.space.cost is not None else None
+        auto = (chosen.beta == "auto" and "mixture" in (chosen.roll_out, chosen.roll_in)) or chosen.beta_in == "auto"
+        return Plan(
+            seed=mix(self.seed, 0x1015),
+            roll_in=ROLLS[chosen.roll_in],
+            roll_out=ROLLS[chosen.roll_out],
+            mix=MIXES[chosen.mix],
+            random_ties=chosen.ties == "random",
+            random_teacher=self.reference.random,
+            set_valued=self.reference.free is not None or self.reference.action is None,
+            horizon=chosen.horizon or 0,
+            sample_steps=chosen.sample_steps or 0,
+            sample_actions=chosen.sample_actions or 0,
+            prune=chosen.prune or 0,
+            imitate=chosen.imitate,
+            compare=bool(auto),
+            merge=on["merge"],
+            reuse=on["reuse"],
+            closed_form=on["closed_form"] and self.reference.costs is not None,
+            cache_items=on["cache_items"],
+            live=live or 0,
+            bound=on["bound"] and self.space.nonnegative and (self.settings.only_order or self._passes_over),
+            exact=not self.settings.only_order,
+            margin=self.settings.width,
+            slack=np.inf if self.settings.slack is None else float(self.settings.slack),
+        )
+
+    @property
+    def _passes_over(self) -> bool:
+        """Whether states are passed over by the order of their costs alone."""
+        return self.settings.slack is not None and self.settings.width >= 0.0
+
+    def new_learner(self) -> Learner:
+        """A linear learner that knows nothing yet."""
+        chosen = self.algorithm
+        if self.policy is not None:
+            raise ConfigurationError("only the linear learner can do this: leave policy out, or use fit")
+        return Learner(
+            self.settings,
+            self.space.sizes.actions,
+            by_action=self.space.action_features is not None,
+            averaged=chosen.restart or chosen.returned == "average",
+            compiled=self.compiled,
+        )
+
+    def returned_policy(self, learner: Learner) -> FrozenPolicy:
+        """The policy that a learner has come to, as a copy: averaged or as it is now."""
+        if self.algorithm.returned == "average" and learner.averaged:
+            policy = learner.policy(averaged=True)  # new weights already
+            return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
+        return frozen(learner.policy())
+
+    def fit(
+        self,
+        data: Iterable[Any] | Examples,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float = 60.0,
+        resume: bool = False,
+        progress: bool | Progress | None = None,
+        after_pass: Callable[[int, Model], bool | None] | None = None,
+    ) -> Model:
+        """Train, and give the model.
+
+        Parameters
+        ----------
+        data
+            The user's objects, or `Examples` in columns.
+        checkpoint
+            A file that is rewritten every `checkpoint_every` seconds.
+        resume
+            Go on from the checkpoint if there is one: the result is bit-identical to a run without interruption.
+        progress
+            Whether to show a bar, by default on a terminal only; or the bar that shall be moved, in steps.
+        after_pass
+            Called with the number of the pass and the model so far; training stops if it gives True.
+
+        """
+        if resume and checkpoint is None:
+            raise ConfigurationError("resume has no effect: name the checkpoint file")
+        began, compiling = time.perf_counter(), compile_seconds()
+        run = self.new_run(data)
+        if checkpoint is not None:
+            run.student.check_resumable()
+        if resume and checkpoint is not None and Path(checkpoint).exists():
+            run.restore(checkpoint)
+        saved = time.monotonic()
+        with (
+            run.driver() as driver,
+            progress if isinstance(progress, Progress) else self.bar(run.examples, progress) as bar,
+        ):
+            for indices, rounds in run.batches():
+                beta, beta_in = run.betas(rounds)
+                batch = driver.collect(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
+                run.learn(batch)
+                bar.advance(run.way, loss=run.progressive_loss)
+                if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
+                    run.save(checkpoint)
+                    saved = time.monotonic()
+                if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
+                    break
+        self.learner = run.student.learner
+        model = run.model()
+        compiling = compile_seconds() - compiling
+        model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
+        return model
+
+    def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
+        """A run over a data set that has not begun yet."""
+        truth = self.reference.needs_truth or None
+        return TrainingRun(self, data if isinstance(data, Examples) else Examples(self.space, data, truth=truth))
+
+    def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
+        """A progress bar for training on these examples."""
+        return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
