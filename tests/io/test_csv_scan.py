@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lols.engine.compile import words
 from lols.engine.compile.kernel import kernel
-from lols.io import csv_bits, csv_scan
+from lols.io import csv_scan
 from lols.io.csv_file import Scanned, _Scanner
 from lols.io.csv_head import Head
 from lols.io.csv_quoted import BYTE, LinePiece
@@ -52,19 +53,19 @@ def columns_of(batch: Any) -> list[tuple[list[int], list[str]]]:
 
 @kernel
 def compiled_bits(buffer, at, byte, made):
-    equal = csv_bits.equal_bits(buffer, at, byte)
-    made[0] = csv_bits.word_at(buffer, at)
+    equal = words.equal_bits(buffer, at, byte)
+    made[0] = words.word_at(buffer, at)
     made[1] = equal
-    made[2] = csv_bits.rare_bits(buffer, at)
-    made[3] = csv_bits.lowest_bit(equal) if equal != 0 else 0
+    made[2] = words.rare_bits(buffer, at)
+    made[3] = words.lowest_bit(equal) if equal != 0 else 0
 
 
 @given(st.binary(min_size=80, max_size=80), st.integers(0, 16), st.integers(0, 255))
 def test_bits_are_those_of_the_plain_version(content: bytes, at: int, byte: int) -> None:
     buffer = np.frombuffer(content, np.uint8).copy()
     buffer[at + byte % 64] = byte  # so that there is one
-    equal = csv_bits.equal_bits(buffer, at, byte)
-    plain = csv_bits.word_at(buffer, at), equal, csv_bits.rare_bits(buffer, at), csv_bits.lowest_bit(equal)
+    equal = words.equal_bits(buffer, at, byte)
+    plain = words.word_at(buffer, at), equal, words.rare_bits(buffer, at), words.lowest_bit(equal)
     made = np.zeros(4, np.uint64)
     compiled_bits(buffer, at, byte, made)
     assert made.tolist() == [int(word) for word in plain]

@@ -536,7 +536,7 @@ def test_no_more_than_twenty_findings_are_reported():
 @pytest.fixture
 def no_clock(monkeypatch):
     """What is sampled follows from counting; a slow machine must not change it here."""
-    monkeypatch.setattr("lols.checks.budget.monotonic", lambda: 0.0)
+    monkeypatch.setattr("lols.contract.checks.budget.monotonic", lambda: 0.0)
 
 
 def texts(*lengths):
@@ -650,7 +650,7 @@ def test_slow_functions_are_stopped_by_the_clock(monkeypatch):
         now[0] += 0.001
         return now[0]
 
-    monkeypatch.setattr("lols.checks.budget.monotonic", tick)
+    monkeypatch.setattr("lols.contract.checks.budget.monotonic", tick)
     report = check_space(GOOD, texts(*[20] * 10), TEACHER)
     assert now[0] < 5.01 and report == []
     assert not report.coverage.complete and report.coverage.walks < 20
@@ -658,7 +658,7 @@ def test_slow_functions_are_stopped_by_the_clock(monkeypatch):
 
 
 def test_of_very_many_objects_the_first_are_encoded(monkeypatch):
-    monkeypatch.setattr("lols.checks.MOST_ENCODED", 2)
+    monkeypatch.setattr("lols.contract.checks.MOST_ENCODED", 2)
     report = check_space(GOOD, DATA, TEACHER)
     assert "objects after the first 2 were not encoded" in report.summary and not report.coverage.complete
     assert check_space(GOOD, DATA, TEACHER, thorough=True).coverage.examples == 3

@@ -14,7 +14,7 @@ import pytest
 import lols
 from lols import Parser
 from lols.io.model_file import read_tensors
-from lols.tasks.parsing.space import files as parser_files
+from lols.tasks.parsing import files as parser_files
 from lols.training import trainer
 from tests.tasks.parsing.test_parser import (
     CROSSED,

@@ -20,7 +20,7 @@ import pytest
 import lols
 from lols.cli import main
 from lols.io.model_file import read_tensors, write_tensors
-from lols.tasks.tagging.space import files as tagger_files
+from lols.tasks.tagging import files as tagger_files
 from lols.training import trainer
 from tests.tasks.tagging.tagger_data import columns, conllu, sentences, spans, weights
 

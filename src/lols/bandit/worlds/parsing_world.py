@@ -19,6 +19,7 @@ from lols.contract.hashing import mix, unit
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
 from lols.front import train as train_model
+from lols.tasks.parsing import space as parsing
 from lols.tasks.parsing.projective import lift
 from lols.tasks.parsing.space import (
     ANY,
@@ -37,7 +38,6 @@ from lols.tasks.parsing.space import (
     cell,
     on_stack,
 )
-from lols.tasks.parsing.space import space as parsing
 
 __all__ = ["parsing_loss", "parsing_rule", "parsing_space", "parsing_world"]
 

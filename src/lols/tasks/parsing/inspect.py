@@ -18,7 +18,7 @@ from lols.engine.table import features_by_row, fill, growing_table, is_fixed
 from lols.errors import LolsError, ModelFileError
 from lols.io.model_file import read_tensors
 from lols.io.strings import texts_of
-from lols.tasks.parsing.space import space as parsing
+from lols.tasks.parsing import space as parsing
 from lols.tasks.parsing.task import ParsingTask, placeless
 from lols.tasks.parsing.templates import ParsingTemplate, SearchAtom
 from lols.tasks.parsing.treebank import ARROW

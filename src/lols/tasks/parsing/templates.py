@@ -20,7 +20,7 @@ import numpy as np
 
 from lols.contract.hashing import mix
 from lols.errors import ConfigurationError
-from lols.tasks.parsing.space import space as parsing
+from lols.tasks.parsing import space as parsing
 from lols.tasks.tokens.attributes import ATTRIBUTES, Attribute
 from lols.tasks.tokens.encoding import key
 from lols.tasks.tokens.templates import static_atom

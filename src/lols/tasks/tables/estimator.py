@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.choice import Choice
@@ -50,7 +49,7 @@ TOGETHER = 1 << 15  # rows whose costs are computed at a time
 MOST_TOGETHER = 1 << 12  # rows of a batch
 
 
-class CostSensitiveClassifier(ClassifierMixin, BaseEstimator, StoredClassifier):  # type: ignore[misc]
+class CostSensitiveClassifier(StoredClassifier):
     """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
 
     `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are
@@ -114,6 +113,7 @@ class CostSensitiveClassifier(ClassifierMixin, BaseEstimator, StoredClassifier):
 
     """
 
+    _estimator_type = "classifier"  # what older versions of scikit-learn ask for
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
     NEIGHBOURS = 8
@@ -338,6 +338,11 @@ class CostSensitiveClassifier(ClassifierMixin, BaseEstimator, StoredClassifier):
 
     # --- scores ---
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of rows that are classified right."""
+        right = self.predict(X) == np.asarray(y)
+        return float(np.average(right, weights=sample_weight))
+
     def evaluate(self, X: Any, y: Any, costs: Any = None) -> ClassScores:
         """The average cost, the share of errors, and which classes were taken for which."""
         rows = self._rows(X)
@@ -401,6 +406,9 @@ class CostSensitiveClassifier(ClassifierMixin, BaseEstimator, StoredClassifier):
             raise error.at(columns[error.column], lambda row: f"row {row}") from None
 
     def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags
+
         tags = super().__sklearn_tags__()
+        tags.estimator_type, tags.classifier_tags, tags.target_tags.required = "classifier", ClassifierTags(), True
         tags.input_tags.sparse = tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import check_matrix, mapped
@@ -66,6 +64,7 @@ class Targets(NamedTuple):
 def table_of(estimator: Any, X: Any, *, reset: bool) -> InputTable:
     """Columns from a data frame, an Arrow table, an array, or nested lists; a sparse matrix as it is."""
     from scipy import sparse
+    from sklearn.utils.validation import validate_data
 
     if _is_frame(X):
         names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
@@ -220,6 +219,8 @@ def targets_of(
     if names is not None and len(set(names)) != len(names):
         raise ConfigurationError("classes names a class twice: name each once")
     if y is not None:
+        from sklearn.utils.multiclass import check_classification_targets
+
         y = _column(y, rows)
         check_classification_targets(y)
         if label_map is not None:

@@ -10,8 +10,8 @@ import numpy as np
 
 from lols.contract.features import uniform
 from lols.contract.space import Reference, taught_together
+from lols.tasks.tagging import space as tagging
 from lols.tasks.tagging.space import HEAD, OPEN, POSITION, STATE
-from lols.tasks.tagging.space import space as tagging
 from lols.tasks.tagging.span_oracle import span_step, span_step_cost
 from lols.tasks.tagging.span_scores import f1_loss
 

@@ -1,0 +1,91 @@
+"""One list of options: what an estimator takes, said once for Python, the command line and the API pages.
+
+An option is a field of a keyword-only dataclass. Its help is metadata of the field. The generated constructor is an
+explicit signature, so scikit-learn's `get_params` and `clone` work; `lols.cli.generate` turns the same fields into
+options of a command, and `estimator` writes the Parameters section of the class's documentation from them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
+
+__all__ = ["INPUT", "LEARNING", "SEARCH", "Option", "estimator", "option", "options_of"]
+
+# The panels of `--help`.
+INPUT, SEARCH, LEARNING = "Input", "Search", "Learning"
+WIDTH = 116
+
+Kind = TypeVar("Kind")
+
+
+class Option(NamedTuple):
+    """How an option is documented, and how it is written on the command line.
+
+    Parameters
+    ----------
+    help
+        One or two sentences, for `--help` and for the API pages.
+    panel
+        The panel of `--help` in which it is listed.
+    flag
+        What is typed, if not the name of the field with dashes: `"--template"`, `"--header/--no-header"`.
+    kind
+        The type on the command line, if not that of the field.
+    parse
+        From the value on the command line to that of the field; it is not called for None.
+    default
+        The default on the command line, where it is written differently than in Python; `...` for the field's own.
+    cli
+        False for what makes no sense on a command line.
+
+    """
+
+    help: str
+    panel: str | None = None
+    flag: str | None = None
+    kind: Any = None
+    parse: Callable[[Any], Any] | None = None
+    default: Any = ...
+    cli: bool = True
+
+
+def option(default: Any, help: str, panel: str | None = None, **more: Any) -> Any:
+    """A field of an estimator that is an option.
+
+    >>> @dataclasses.dataclass(kw_only=True)
+    ... class Guess:
+    ...     value: int = option(0, "What is guessed.")
+    >>> Guess(value=1), [(name, found.help) for name, _, found in options_of(Guess)]
+    (Guess(value=1), [('value', 'What is guessed.')])
+    """
+    return dataclasses.field(default=default, metadata={"option": Option(help, panel, **more)})
+
+
+def options_of(kind: type) -> Iterator[tuple[str, dataclasses.Field[Any], Option]]:
+    """Name, field and documentation of each option of a dataclass, in order."""
+    for each in dataclasses.fields(kind):
+        if "option" in each.metadata:
+            yield each.name, each, each.metadata["option"]
+
+
+def types_of(kind: type) -> dict[str, Any]:
+    """The types of the fields, resolved."""
+    return typing.get_type_hints(kind)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
+def estimator(kind: type[Kind]) -> type[Kind]:
+    """Make a class an estimator: its fields become keyword arguments, and are listed in its documentation."""
+    made = dataclasses.dataclass(kw_only=True, repr=False, eq=False)(kind)
+    text, examples, rest = (kind.__doc__ or "").partition("    Examples\n")
+    entries = [
+        f"{name}\n" + textwrap.fill(found.help, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4)
+        for name, _, found in options_of(kind)
+    ]
+    listed = textwrap.indent("\n".join(["Parameters", "----------", *entries]), "    ")
+    made.__doc__ = f"{text.rstrip()}\n\n{listed}\n\n{examples}{rest}"
+    return made
