@@ -185,7 +185,7 @@ def test_columns_that_do_not_fit_together_are_refused(columns: Any, offsets: Any
 
 
 def test_a_single_dictionary_is_not_taken_for_columns() -> None:
-    with pytest.raises(SpaceError, match="a dictionary alone is one example: give a list of them"):
+    with pytest.raises(SpaceError, match="a single dictionary is one example: give a list of them"):
         lols.Examples(SPACE, DATA[0])
 
 
@@ -227,7 +227,7 @@ def test_labels() -> None:
     assert list(lols.Labels.of({"n": [3, 1, "x"]}, "n")) == [1, 3, "x"]
     with pytest.raises(SpaceError, match=r"'c' is not one of the 3 labels \('b', 'a', 3\)"):
         labels.number("c")
-    with pytest.raises(SpaceError, match="label 'a' is there twice"):
+    with pytest.raises(SpaceError, match="label 'a' is given twice"):
         lols.Labels("a", "a")
 
 

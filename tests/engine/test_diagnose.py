@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.contract.user_frames import place_of
+from lols.contract.user_frames import user_line
 from lols.engine.compile.dual import bind
 from lols.engine.diagnose import diagnose
 from lols.errors import SpaceError
@@ -226,5 +226,5 @@ def test_a_place_in_no_users_file_is_left_out() -> None:
     try:
         lols.Labels("noun").number("verb")
     except SpaceError as error:
-        assert place_of(error).endswith(f"test_diagnose.py:{inspect.currentframe().f_lineno - 2})")
-        assert place_of(error.with_traceback(None)) == ""
+        assert user_line(error).endswith(f"test_diagnose.py:{inspect.currentframe().f_lineno - 2})")
+        assert user_line(error.with_traceback(None)) == ""

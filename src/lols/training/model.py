@@ -12,7 +12,7 @@ import numpy as np
 from lols import __version__
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
-from lols.contract.source_digest import source_digest
+from lols.contract.digest import source_digest
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
 from lols.engine.drivers.fused import FusedDriver

@@ -223,10 +223,10 @@ class FusedDriver:
 
 def _taught(reference: Reference, examples: Examples) -> tuple[Mapping[str, Any], Any]:
     """The functions of a teacher and the truth as they see it; several teachers may be compiled as one."""
-    if reference.together is None or not examples.has_truth:
+    if reference.family is None or not examples.has_truth:
         return reference.functions(), examples.y
     columns = {
         **dict(zip(type(examples.y)._fields, examples.y)),
-        "teacher": Shared(np.int64(reference.together.number)),
+        "teacher": Shared(np.int64(reference.family.number)),
     }
-    return reference.together.functions, record_class(tuple(columns))(*columns.values())
+    return reference.family.functions, record_class(tuple(columns))(*columns.values())

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.user_frames import place_of, said
+from lols.contract.user_frames import one_line, user_line
 from lols.engine.structures import (
     AT_ACTION,
     AT_STEP,
@@ -76,16 +76,16 @@ def _blame(driver: Any, error: Exception, place: str, again: Any) -> str:
     for name, function in [*driver.bound.functions.items(), *reference.items()]:
         for frame, line in traceback.walk_tb(error.__traceback__):
             if frame.f_code is function.__code__:
-                at = place_of(error, function.__code__)
+                at = user_line(error, function.__code__)
                 other = not at.endswith(f":{line})")
                 via = f", called from line {line})" if other else ")"
-                return f"{place}: `{name}` failed with {said(error)}{at[:-1]}{via}"
+                return f"{place}: `{name}` failed with {one_line(error)}{at[:-1]}{via}"
     if driver.compiled and not isinstance(error, ArithmeticError | LookupError):
         reason = not_compiled(driver, error, "")
         if reason:
             return reason
     fix = "lols.checks.check_space tells which"
-    return f"{place}: a function of the space failed, or gave what it must not: {said(error)}; {fix}"
+    return f"{place}: a function of the space failed, or gave what it must not: {one_line(error)}; {fix}"
 
 
 def not_compiled(driver: Any, error: Exception, otherwise: str | None = None) -> str:
