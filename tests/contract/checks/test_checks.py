@@ -109,7 +109,7 @@ def test_numbers_are_as_wide_as_in_compiled_code():
 
 def test_the_checks_do_not_import_numba():
     code = (
-        "import sys, lols.checks, lols.datasets.worlds as w; "
+        "import sys, lols, lols.datasets.worlds as w; "
         "assert not lols.checks.check_space(w.tagging_space(labels=2), [{'words': [1, 2], 'tags': [0, 0]}]); "
         "assert 'numba' not in sys.modules"
     )
