@@ -300,9 +300,8 @@ def test_a_key_of_the_wrong_type_and_a_missing_attribute_are_named_in_plain_pyth
 
 @pytest.mark.parametrize("options", [{}, {"roll_in": "reference"}, ROLLED_OUT], ids=["lols", "reference", "rolled out"])
 def test_a_search_that_never_ends_is_stopped(options: dict[str, Any]) -> None:
-    assert "the search goes on after 4 steps: `step` loops for ever, or Sizes.steps is too small" in mistakes(
-        ENDLESS, **options
-    )
+    said = mistakes(ENDLESS, **options)
+    assert "the search goes on after 4 steps: `step` never reaches an end state, or Sizes.steps is too small" in said
 
 
 def test_a_start_state_without_actions_is_refused() -> None:

@@ -75,7 +75,7 @@ def assert_collects_what_the_twin_does(
     twin = TwinLearner("hinge", learner.update, 1.0, ACTIONS, margin=learner.margin, slack=learner.slack)
     passed = 0
     with FusedDriver(variant.space, examples, variant.reference, compiled=compiled) as driver:
-        batch = driver.collect(
+        batch = driver.make_lessons(
             np.arange(n), rounds, in_arrays(policy, ACTIONS), plan, np.full(n, beta), np.full(n, beta_in)
         )
     for b in range(n):
@@ -182,7 +182,8 @@ def test_only_what_the_learner_would_roll_out_is_pruned(name: str, roll_out: str
         with FusedDriver(variant.space, examples, variant.reference) as driver:
             plan = lols.Trainer(variant.space, variant.reference, algorithm=chosen).plan
             every = np.arange(6)
-            batch = driver.collect(every, every, in_arrays(policy, ACTIONS), plan, np.full(6, beta), np.full(6, beta))
+            shares = np.full(6, beta)
+            batch = driver.make_lessons(every, every, in_arrays(policy, ACTIONS), plan, shares, shares)
         counts[prune, beta] = [len(example.costs) for b in range(6) for example in collected(batch, b)]
     for beta in (0.0, 1.0):
         all_, three, one = (counts[prune, beta] for prune in (None, 3, 1))
@@ -206,7 +207,7 @@ def test_the_best_liked_are_those_of_the_policy_that_rolled_in_and_ties_go_to_th
     for prune, kept in ((1, {0, 3}), (2, {0, 1, 3}), (3, {0, 1, 2, 3}), (9, {0, 1, 2, 3})):
         plan = lols.Trainer(variant.space, variant.reference, roll_out="learned", prune=prune).plan
         with FusedDriver(variant.space, lols.Examples(variant.space, [example]), variant.reference) as driver:
-            batch = driver.collect(
+            batch = driver.make_lessons(
                 np.arange(1), np.arange(1), in_arrays(policy, ACTIONS), plan, np.zeros(1), np.zeros(1)
             )
         assert set(collected(batch, 0)[0].costs) == kept
@@ -438,14 +439,14 @@ def test_what_is_collected_does_not_depend_on_the_order_of_the_batch(name: str) 
     plan = lols.Trainer(variant.space, variant.reference, ties="random").plan
     half = np.full(6, 0.5)
     with FusedDriver(variant.space, lols.Examples(variant.space, data), variant.reference) as driver:
-        whole = driver.collect(np.arange(6), np.arange(6), policy, plan, half, half)
+        whole = driver.make_lessons(np.arange(6), np.arange(6), policy, plan, half, half)
         expected = [(collected(whole, b), whole.losses[b].tolist()) for b in range(6)]
         for seed in range(3):
             order = np.random.default_rng(seed).permutation(6)
-            batch = driver.collect(order, order, policy, plan, half, half)
+            batch = driver.make_lessons(order, order, policy, plan, half, half)
             assert [(collected(batch, b), batch.losses[b].tolist()) for b in range(6)] == [expected[k] for k in order]
         for k in range(6):
-            alone = driver.collect(np.array([k]), np.array([k]), policy, plan, half[:1], half[:1])
+            alone = driver.make_lessons(np.array([k]), np.array([k]), policy, plan, half[:1], half[:1])
             assert (collected(alone, 0), alone.losses[0].tolist()) == expected[k]
 
 
@@ -460,10 +461,10 @@ def test_a_batch_leaves_nothing_behind_in_the_memory_of_the_next(name: str, opti
     policy, half, every = in_arrays(random_policy(19, variant), ACTIONS), np.full(6, 0.5), np.arange(6)
     whole, some = (lols.Trainer(variant.space, variant.reference, **o).plan for o in ({}, options))
     with FusedDriver(variant.space, examples, variant.reference) as driver:
-        fresh = driver.collect(every, every, policy, some, half, half)
+        fresh = driver.make_lessons(every, every, policy, some, half, half)
         expected = [collected(fresh, b) for b in range(6)]
-        driver.collect(every[::-1].copy(), every, policy, whole, half, half)
-        again = driver.collect(every, every, policy, some, half, half)
+        driver.make_lessons(every[::-1].copy(), every, policy, whole, half, half)
+        again = driver.make_lessons(every, every, policy, some, half, half)
     assert [collected(again, b) for b in range(6)] == expected
     assert any(example.weight == 0.0 for one in expected for example in one)
     lessons, slots = again.lessons, again.lessons.slots

@@ -148,7 +148,7 @@ def collect_deviations(
     for begin in range(0, count, TOGETHER):
         numbers = np.arange(begin, min(begin + TOGETHER, count))
         shares = np.full(numbers.size, beta), np.full(numbers.size, beta_in)
-        batch = driver.collect(numbers, numbers, model.policy, plan, *shares)
+        batch = driver.make_lessons(numbers, numbers, model.policy, plan, *shares)
         pieces.append(_Piece(batch))
         loss += float(batch.losses[:, 0].sum())
         if bar is not None:

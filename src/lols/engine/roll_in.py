@@ -99,7 +99,7 @@ def roll_in(search, here, s, beta_in):
 @not_inlined
 @dual
 def value_trail(search, here, s, steps, trail, components):
-    """Compute the cost to go from each state of the roll-in, and store it for roll-outs that meet it; the final loss."""
+    """Compute the cost to go from each state of the roll-in, and store it for later roll-outs; the final loss."""
     plan, report = search.plan, search.scratch.report
     final = float(loss(search.space, here.x, here.y, s))
     if not np.isfinite(final):

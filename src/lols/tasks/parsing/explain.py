@@ -278,7 +278,7 @@ class _Searched:
             np.zeros(1),
         )
         with FusedDriver(self.space, self.examples, self.reference, compiled=self.compiled) as driver:
-            batch = driver.collect(one, one, self.policy, plan, none, none)
+            batch = driver.make_lessons(one, one, self.policy, plan, none, none)
         first = int(batch.lessons.first[0])
         return batch.lessons.slots.costs[first : first + self.taken.size].astype(np.float64)
 

@@ -213,7 +213,7 @@ def _evaluate(
     rounds = _measuring_rounds(plan.seed, steps)
     share = np.full(steps, beta)
     with FusedDriver(task.space, examples, reference, compiled=compiled) as driver:
-        batch = driver.collect(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
+        batch = driver.make_lessons(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
     at = np.arange(steps)
     costs = batch.lessons.slots.costs[batch.lessons.first + at].astype(np.float64)
     final = float(batch.losses[0, 0])
