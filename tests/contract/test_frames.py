@@ -110,7 +110,7 @@ def test_kinds_of_pandas_columns() -> None:
     made = lols.objects(frame, group="g")
     assert [one["n"].tolist() for one in made] == [[1, 3], [2]] and made[0]["n"].dtype.kind == "i"
     assert made[0]["flag"].tolist() == [True, True] and made[0]["real"].tolist() == [0.5, 2.5]
-    with pytest.raises(SpaceError, match=r"there is no column 'g': it has 'n', 'flag', 'real' .*reset_index"):
+    with pytest.raises(SpaceError, match=r"there is no column 'g', only 'n', 'flag', 'real' .*reset_index"):
         lols.objects(frame.set_index("g"), group="g")
     with pytest.raises(SpaceError, match="the frame has several columns 'n': rename one of them"):
         lols.objects(pandas.concat([frame[["n"]], frame[["n"]]], axis=1))
@@ -215,7 +215,7 @@ def test_labels_are_found_in_all_kinds_of_data(frame_of: Any) -> None:
     assert lols.Labels.of({"tags": [["V"], ["N"]]}, "tags") == expected
     assert lols.Labels.of([{"tags": ["V"]}, {"tags": ["N"]}, {}], "tags") == expected
     for data in (frame_of({"a": ["V"]}), {"a": ["V"]}, [{"a": ["V"]}]):
-        with pytest.raises(SpaceError, match="there is no column 'tags': it has 'a'"):
+        with pytest.raises(SpaceError, match="there is no column 'tags', only 'a'"):
             lols.Labels.of(data, "tags")
 
 

@@ -69,7 +69,7 @@ class ProgramRun(TrainingRun):
         self.program, self.objects, self.tricks = trainer.program, objects, trainer.tricks
 
     @property
-    def way(self) -> int:
+    def progress(self) -> int:
         """How far it has come, in examples."""
         return self.done
 

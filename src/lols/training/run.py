@@ -73,6 +73,11 @@ class TrainingRun:
         """Rounds done so far."""
         return self.pass_ * len(self.examples) + self.offset
 
+    @property
+    def progress(self) -> int:
+        """How far the run is, in the unit of the progress bar."""
+        return self.steps_done
+
     def driver(self) -> Any:
         """The driver that searches the examples, to be used in a `with` statement."""
         return self.student.driver(self.examples)

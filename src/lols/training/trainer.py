@@ -228,7 +228,7 @@ class Trainer:
                 beta, beta_in = run.betas(rounds)
                 batch = driver.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
                 run.learn(batch)
-                bar.advance(run.steps_done, loss=run.progressive_loss)
+                bar.advance(run.progress, loss=run.progressive_loss)
                 if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
                     run.save(checkpoint)
                     saved = time.monotonic()
