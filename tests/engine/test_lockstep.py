@@ -18,7 +18,8 @@ from lols.policies import LinearPolicy, States
 from lols.specification import Choices, SlowPolicy, SlowSearch
 from tests.engine.random_space import ACTIONS, VARIANTS, Variant, data_sets, random_data
 from tests.engine.test_engine import STRATEGIES, cases, random_policy
-from tests.engine.twin import TwinLearner, collected, in_arrays
+from tests.engine.twin import collected, in_arrays
+from tests.engine.twin_learner import TwinLearner
 
 
 class FlatPolicy:
