@@ -293,7 +293,10 @@ def test_what_is_no_space_is_refused() -> None:
     [
         ({"word": [1], "tags": [0]}, "example 1: column 'words' of x is missing: did you mean 'word'?"),
         ({"words": [1, np.nan], "tags": [0, 0]}, "example 1: column 'words' of x holds NaN or infinity"),
-        ({"words": [1], "tags": ["noun"]}, "column 'tags' of y: strings need numbers: give their labels, Columns(y={'t"),
+        (
+            {"words": [1], "tags": ["noun"]},
+            "column 'tags' of y: strings need numbers: give their labels, Columns(y={'",
+        ),
         ({"words": [1], "tags": None}, "example 1: column 'tags' of y is None: give a number"),
         ({"words": [[1], [2]], "tags": [0, 0]}, "example 1: column 'words' of x has 2 dimensions"),
         ({"words": [1 + 2j], "tags": [0]}, "example 1: column 'words' of x holds complex128 values"),

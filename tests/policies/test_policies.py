@@ -183,7 +183,7 @@ def test_a_run_that_was_interrupted_resumes_bit_for_bit(make: Any, tmp_path: Pat
 @pytest.mark.parametrize(
     ("policy", "options", "message"),
     [
-        (Plain(), {"learner": "hinge"}, "learner has no effect: the policy that was given learns in its own way"),
+        (Plain(), {"learner": "hinge"}, "learner has no effect: the given policy has its own way to learn"),
         (Plain(), {"update": "nag"}, "update has no effect"),
         (Plain(), {"algorithm": "searn"}, "searn trains a new learner in every pass"),
         (Plain(), {"returned": "average"}, "give Plain a method `averaged`, or choose 'last'"),
@@ -201,9 +201,9 @@ def test_contradictions_are_told(policy: Any, options: dict[str, Any], message: 
 
 
 def test_linear_learners_things_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="leave policy out, or use fit"):
+    with pytest.raises(ConfigurationError, match="leave out policy, or use fit"):
         Stream(lols.Trainer(SPACE, TEACHER, policy=Plain(), batch_size=2))
-    with pytest.raises(ConfigurationError, match="slack is the fused driver's"):
+    with pytest.raises(ConfigurationError, match="slack needs the fused driver"):
         LinearPolicy(SPACE, lols.LearnerSettings(slack=0.0))
     with pytest.raises(ConfigurationError, match="a certificate is of a linear policy"):
         lols.certify(train(Plain()), DATA * 3, TEACHER)

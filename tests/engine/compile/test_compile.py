@@ -84,7 +84,7 @@ def test_what_has_no_layout_is_refused() -> None:
 
 def test_the_quick_way_to_an_address_is_the_one_that_numpy_says() -> None:
     for array in (np.zeros(0), np.arange(6).reshape(2, 3), np.arange(9)[4:], np.zeros(3, np.bool_)):
-        assert layout._read_address(array) == layout._said_address(array)
+        assert layout._read_address(array) == layout._official_address(array)
 
 
 def test_a_record_is_laid_out_once_and_a_changed_copy_anew() -> None:

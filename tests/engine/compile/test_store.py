@@ -5,13 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import lols
 from lols.contract.digest import digest_functions
+from lols.datasets.worlds import tagging_references, tagging_space
 from lols.engine.compile import ahead, store
 from lols.engine.compile.dual import needs
+from lols.engine.compile.kernel import DISABLED, CompilerError, Kernel
+from lols.engine.predict import predict_kernel
 
 # --- object files -----------------------------------------------------------------------------------------------------
 
@@ -125,6 +133,120 @@ def test_how_a_function_is_compiled_is_part_of_its_digest() -> None:
 
     before = digest_functions({"f": plain})
     assert digest_functions({"f": needs("space", "key", 1)(marked)}) not in (before, digest_functions({"f": plain}))
+
+
+# --- the size of the folder -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    return tmp_path
+
+
+def stored(shelf: Path, number: int, age: float = 0.0) -> str:
+    """Store a kernel of about 1,000 bytes that was last used some seconds ago."""
+    name = store.name_of(str(number))
+    store.keep(name, bytes(1000), "x ")
+    used = time.time() - age
+    os.utime(shelf / f"{name}.o", (used, used))
+    return name
+
+
+def test_the_least_recently_used_kernels_are_deleted(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [stored(shelf, k, age=1000.0 - k) for k in range(5)]
+    assert store.find(names[0]) is not None  # from now on the most recently used one
+    monkeypatch.setattr(store, "MOST_BYTES", 4000)
+    newest = stored(shelf, 5)
+    assert [store.holds(name) for name in (*names, newest)] == [True, False, False, False, True, True]
+
+
+def test_files_that_killed_processes_left_are_deleted_and_files_of_others_are_not(shelf: Path) -> None:
+    name = store.name_of("left")
+    left, recent, other = (shelf / file for file in (f"{name}.abcd_123", f"{name}.abcd_456", "notes.o"))
+    for file in (left, recent, other):
+        file.write_bytes(b"...")
+    for file in (left, other):
+        os.utime(file, (0, 0))
+    stored(shelf, 1)
+    assert [file.exists() for file in (left, recent, other)] == [False, True, True]
+
+
+def test_processes_that_tidy_up_at_once_do_not_disturb_each_other(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MOST_BYTES", 5000)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: stored_by_somebody(shelf, k), range(80)))
+    assert 1 <= len(list(shelf.glob("*.o"))) <= 8 and not [f for f in shelf.iterdir() if f.suffix != ".o"]
+
+
+def stored_by_somebody(shelf: Path, number: int) -> None:
+    name = store.name_of(str(number))
+    store.keep(name, bytes(1000), "x ")
+    assert store.find(name) in (None, (bytes(1000), "x "))
+
+
+# --- errors of the compiler and the loader ----------------------------------------------------------------------------
+
+
+def no_memory(*_: object, **__: object) -> int:
+    raise OSError("Cannot allocate memory")
+
+
+def broken(*_: object) -> tuple[bytes, str]:
+    raise RuntimeError("LLVM ERROR: out of registers")
+
+
+def first(values):
+    return values[0]
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+def test_an_error_of_the_loader_is_named(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "load", no_memory)
+    with pytest.raises(CompilerError, match="kernel `first` could not be compiled or loaded: OSError: Cannot a"):
+        Kernel(first)(True, np.arange(3))
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+def test_a_stored_kernel_that_cannot_be_loaded_is_compiled_again(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Kernel(first)(True, np.arange(3, 6)) == 3
+    load, calls = store.load, []
+
+    def fails_once(*arguments: Any, **options: Any) -> int:
+        calls.append(arguments)
+        return no_memory() if len(calls) == 1 else load(*arguments, **options)
+
+    monkeypatch.setattr(store, "load", fails_once)
+    assert Kernel(first)(True, np.arange(3, 6)) == 3 and len(calls) == 2
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("part", "fails", "says"),
+    [
+        ("load", no_memory, "OSError: Cannot allocate memory"),
+        (
+            "compile",
+            broken,
+            "RuntimeError: LLVM ERROR: out of registers",
+        ),
+    ],
+)
+def test_an_error_of_the_compiler_is_not_blamed_on_the_space(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, part: str, fails: Any, says: str
+) -> None:
+    from lols.engine.compile import backend
+
+    space, data = tagging_space(labels=3), [{"words": [4, 5], "tags": [0, 2]}]
+    model = lols.train(space, data, tagging_references()["optimal"], compiled=False)
+    model.compiled = True
+    monkeypatch.setattr(predict_kernel, "_loaded", {})
+    if part == "load":
+        monkeypatch.setattr(store, "load", fails)
+    else:
+        monkeypatch.setattr(backend, "compile_kernel", fails)
+    with pytest.raises(CompilerError, match=f"kernel `predict` could not be compiled or loaded: {says}"):
+        model.predict(data)
 
 
 # --- the compiler -----------------------------------------------------------------------------------------------------
