@@ -45,7 +45,7 @@ def algorithm1(space, reference, data, policy, plan, scratch, batch, counter):
 @not_inlined
 @dual
 def search_around(search, here, s, batch, f, m):
-    """Deviate from the states of the roll-in and write lessons, with features from `f` and `m` on; the next free places."""
+    """Deviate from the states of the roll-in and write lessons, features from `f` and `m` on; the next free places."""
     plan, scratch, lessons, b = search.plan, search.scratch, batch.lessons, here.number
     slots, steps = lessons.slots, lessons.filled[b]
     wanted = steps_wanted(plan, steps)
