@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import lols
 from lols.certificates import advice
 from lols.certificates.advice import Regrets, advise
-from lols.certificates.choosing import Draw, drawn, some
+from lols.tasks.choosing import Draw, drawn, some
 from lols.certificates.deviations import collect_deviations
 from lols.certificates.fitting import Fit, fit_policy
 from lols.certificates.intervals import Estimate, estimates

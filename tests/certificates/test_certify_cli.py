@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lols
-from lols.certificates.choosing import drawn
-from lols.certificates.tasks import parser_examples
+from lols.tasks.choosing import drawn
+from lols.tasks.parsing.case import parser_examples
 from tests.cli.command_line import error_line, run
 from tests.tasks.tagging.tagger_data import conllu, sentences, spans
 

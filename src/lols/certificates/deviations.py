@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from lols.certificates.choosing import offsets_within, runs
+from lols.tasks.choosing import offsets_within, runs
 from lols.contract.space import Reference
 from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.fused import FusedDriver

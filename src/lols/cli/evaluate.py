@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from lols.cli.base import Json, app, print_json
-from lols.cli.clock import Clock
+from lols.training.clock import Clock
 from lols.cli.console import say
 from lols.cli.options import (
     AnyHeader,

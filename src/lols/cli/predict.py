@@ -14,7 +14,7 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from lols.cli.base import Json, app, print_json
-from lols.cli.clock import Clock
+from lols.training.clock import Clock
 from lols.cli.options import (
     AnyHeader,
     File,

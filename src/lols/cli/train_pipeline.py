@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from lols.cli.base import Json
-from lols.cli.clock import Clock
+from lols.training.clock import Clock
 from lols.cli.console import say
 from lols.cli.options import (
     LEARNING,

@@ -21,10 +21,9 @@ from lols.io.strings import Texts, intern
 from lols.tasks.parsing.files import ParserColumns
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.inspect import KINDS, action_name
-from lols.tasks.parsing.projective import lift
 from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
-from lols.tasks.parsing.treebank import ARROW, Trees
-from lols.tasks.parsing.trees import read_heads, require_trees, single_root
+from lols.tasks.parsing.treebank import Trees, taught
+from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.tagging.explain import explained_roll_out
 from lols.tasks.tagging.input import checked_sentences
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
@@ -198,26 +197,15 @@ def explain_parse(
 
 def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str]) -> tuple[Trees, list[str]]:
     """A true tree as the parser would be taught it, and what was changed for that."""
-    offsets, notes = np.array([0, heads.size], np.int64), []
-    if task.roots == "one":
-        heads, mended = single_root(heads, offsets)
-        if mended.size:
-            notes.append("The true tree has several roots: losses are those with all but the first attached to it.")
-    lifted = lift(heads, numbers, offsets)
-    moved = int((lifted.origin >= 0).sum())
-    if moved:
-        were = "1 word" if moved == 1 else f"{moved} words"
+    gold, notes = taught(task, heads, numbers, names, np.array([0, heads.size], np.int64)), []
+    if gold.mended:
+        notes.append("The true tree has several roots: losses are those with all but the first attached to it.")
+    if gold.lifted:
+        were = "1 word" if gold.lifted == 1 else f"{gold.lifted} words"
         notes.append(f"The true tree is not projective: losses are those of the tree as it is taught, {were} lifted.")
-    if task.labelling == "none":
-        return Trees(lifted.heads, (lifted.heads < 0).astype(np.int64)), notes
-    known, relations, unseen = {name: k for k, name in enumerate(task.relations)}, [], []
-    for head, number, origin in zip(lifted.heads.tolist(), numbers.tolist(), lifted.origin.tolist(), strict=True):
-        plain = known.get(names[number], -1)
-        relations.append(plain if origin < 0 else known.get(f"{names[number]}{ARROW}{names[origin]}", plain))
-        unseen += [names[number]] if head >= 0 and relations[-1] < 0 else []
-    if unseen:
-        notes.append(f"Never seen in training, and so always wrong: {', '.join(sorted(set(unseen)))}.")
-    return Trees(lifted.heads, np.array(relations, np.int64)), notes
+    if gold.unseen:
+        notes.append(f"Never seen in training, and so always wrong: {', '.join(gold.unseen)}.")
+    return gold.trees, notes
 
 
 # --- what the engine is asked -----------------------------------------------------------------------------------------

@@ -1,0 +1,110 @@
+"""What a parser's verbs take; nothing here takes time to import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from lols.errors import ConfigurationError
+from lols.tasks.options import option
+from lols.tasks.tokens.columns import file_format, file_header, use_of
+from lols.tasks.tokens.options import FILE, ExplainOptions
+from lols.tasks.verbs import CertifyOptions, InspectOptions, Verbs
+
+__all__ = ["VERBS", "ParserColumns", "ParserEvaluation", "ParserExplanation", "ParserInspection", "ParserPrediction"]
+
+
+@dataclass(frozen=True)
+class ParserColumns:
+    """Where things are in a file: columns as `lols.io.conll` names them.
+
+    `use` maps names for templates to columns; None means those of upos, xpos and feats that are filled in.
+    """
+
+    word: str = option("form", "The column of the words.")
+    head: str = option("head", "The column of the heads.")
+    relation: str = option("deprel", "The column of the relations.")
+    use: Mapping[str, str] | None = option(
+        None,
+        "A column that templates can name, such as xpos or pos=2; may be repeated. In training by default upos, xpos "
+        "and feats, if they are filled in; none for none.",
+        kind=list[str] | None,
+        parse=use_of,
+    )
+    format: str | None = file_format()
+    header: bool | None = file_header()
+
+    def changed(self, **given: Any) -> ParserColumns:
+        """The same columns in another file, whose format is detected anew, but for those that are given."""
+        return replace(self, **{"format": None, "header": None} | given)
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
+        """What `describe` described; anything else is an error."""
+        made = cls(**files)
+        if not isinstance(made.use, dict | None):
+            raise ValueError("the files' further columns are no mapping")
+        use = made.use or {}
+        strings = [made.word, made.head, made.relation, *use, *use.values()]
+        if not all(isinstance(s, str) for s in [*strings, *([] if made.format is None else [made.format])]):
+            raise ValueError("the files' columns are not named by strings")
+        if made.header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return made
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserPrediction:
+    """How a parser searches."""
+
+    beam: int | None = option(None, "The width of a beam search; 1 is greedy. As in training unless given.")
+
+    def __post_init__(self) -> None:
+        if self.beam is not None and self.beam < 1:
+            raise ConfigurationError(f"--beam is {self.beam}; it must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserEvaluation(ParserPrediction):
+    """How a parser is evaluated."""
+
+    punctuation: bool = option(
+        True, "Whether words that are all punctuation count.", flag="--punctuation/--no-punctuation"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserExplanation(ExplainOptions):
+    """How the search of a parser is shown."""
+
+    top: int = option(3, "How many actions to show, those of the least predicted cost and the teacher's.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserInspection(InspectOptions):
+    """What is shown of a parser."""
+
+    label: list[str] | None = option(
+        None, "Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated."
+    )
+
+
+VERBS = Verbs(
+    name="parser",
+    unit="sentences",
+    input=FILE,
+    files=ParserColumns,
+    options={
+        "predict": ParserPrediction,
+        "evaluate": ParserEvaluation,
+        "explain": ParserExplanation,
+        "inspect": ParserInspection,
+        "certify": CertifyOptions,
+    },
+    speed="tokens_per_second",
+)

@@ -1,0 +1,95 @@
+"""What a classifier's verbs take; nothing here takes time to import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lols.errors import ConfigurationError
+from lols.tasks.options import option
+from lols.tasks.verbs import CertifyOptions, InspectOptions, Verbs
+
+__all__ = [
+    *("VERBS", "ClassifierEvaluation", "ClassifierExplanation", "ClassifierInspection", "ClassifierPrediction"),
+    "TableFiles",
+]
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """How tables are laid out: goes into the model file, so that others like them are read the same way."""
+
+    label: str | None = option(None, "The column of the labels; in training by default the last one.")
+    header: bool | None = option(
+        None,
+        "Whether a CSV file begins with the names of the columns; detected by default. Without names the columns are "
+        "column1, column2, ...",
+        flag="--header/--no-header",
+    )
+    separator: str | None = option(
+        None, "The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar)."
+    )
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self)
+
+    @classmethod
+    def from_description(cls, facts: Mapping[str, Any]) -> TableFiles:
+        """The layout that a model file describes."""
+        label, header, separator = facts["label"], facts["header"], facts["separator"]
+        for value, kind in ((label, str), (header, bool), (separator, str)):
+            if value is not None and not isinstance(value, kind):
+                raise ValueError("the layout of the files is damaged")
+        return cls(label, header, separator)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierPrediction:
+    """What is written for each row."""
+
+    labels_only: bool = option(False, "Write only the classes, one per line.", flag="--labels-only")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierEvaluation:
+    """What is drawn of an evaluation."""
+
+    plot: str | None = option(None, "Draw how often each class was taken for each other one, as .png, .svg or .pdf.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierExplanation:
+    """What is shown of a decision."""
+
+    top: int = option(5, "How many features of each decision to show.")
+
+    def __post_init__(self) -> None:
+        if self.top < 0:
+            raise ConfigurationError(f"--top is {self.top}: give at least 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierInspection(InspectOptions):
+    """What is shown of a classifier."""
+
+    label: list[str] | None = option(
+        None, "Show only the features of the child of the node that leads to this class; may be repeated."
+    )
+    node: int = option(0, "The node of the tree of classes whose features are shown; 0 is the root.")
+
+
+VERBS = Verbs(
+    name="classifier",
+    unit="rows",
+    input="A table: CSV (also compressed by gzip), Parquet, Arrow or Feather.",
+    files=TableFiles,
+    options={
+        "predict": ClassifierPrediction,
+        "evaluate": ClassifierEvaluation,
+        "explain": ClassifierExplanation,
+        "inspect": ClassifierInspection,
+        "certify": CertifyOptions,
+    },
+)
