@@ -36,7 +36,7 @@ def add_command(name: str) -> None:
         clock = Clock()
         made = kind.from_typed(typed)
         made.progress = False if as_json else None
-        places = values_of(kind.Files, typed) | (values_of(kind.TRAINING, typed) if kind.TRAINING else {})
+        places = values_of(kind.VERBS.files, typed) | (values_of(kind.TRAINING, typed) if kind.TRAINING else {})
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
         tell = (lambda line: None) if as_json else (lambda line: say.print(line, markup=False))
@@ -46,11 +46,13 @@ def add_command(name: str) -> None:
         report_training(made, output, clock, as_json)
 
     parameters = [
-        required("files", Annotated[list[str], typer.Argument(metavar="FILE", help=kind.INPUT, show_default=False)]),
+        required(
+            "files", Annotated[list[str], typer.Argument(metavar="FILE", help=kind.VERBS.input, show_default=False)]
+        ),
         required("output", Output),
         optional("dev", Annotated[str | None, typer.Option(help=kind.DEV, show_default=False)], None),
     ]
-    for part in (kind.Files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])):
+    for part in (kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])):
         taken = {*kind.WITHOUT, *(each.name for each in parameters)}
         parameters += [each for each in parameters_of(part) if each.name not in taken]
     parameters += [optional("resume", Resume, False), optional("as_json", Json, False)]

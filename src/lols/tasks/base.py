@@ -9,26 +9,15 @@ import copy
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from lols.tasks.options import values_of
+from lols.tasks.verbs import FileVerbs
 
-__all__ = ["Estimator", "Unit", "as_paths", "not_fitted", "silent", "unfitted"]
-
-
-class Unit(NamedTuple):
-    """What the data are counted in."""
-
-    name: str
-    speed: str  # the key under which the speed is reported
-    loss: str  # the heading of the losses
+__all__ = ["Estimator", "as_paths", "not_fitted", "silent", "unfitted"]
 
 
-TOKENS = Unit("tokens", "tokens_per_second", "loss per sentence")
-FILES = "Files with one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read directly."
-
-
-class Estimator:
+class Estimator(FileVerbs):
     """Parameters are the arguments of the constructor, which does nothing but keep them.
 
     >>> class Guess(Estimator):
@@ -38,13 +27,8 @@ class Estimator:
     Guess(other=Guess(value=3), value=2)
     """
 
-    READS: ClassVar[str] = "sentences"  # or "tables"
-    NAME: ClassVar[str]  # in model files and on the command line
     HELP: ClassVar[str]  # of `lols train NAME`
-    INPUT: ClassVar[str] = FILES  # what its files are, in the help
     DEV: ClassVar[str] = "A labelled file on which the best pass is chosen."
-    UNIT_OF_DATA: ClassVar[Unit] = TOKENS
-    Files: ClassVar[type]  # where things are in its files
     WITHOUT: ClassVar[tuple[str, ...]] = ()  # options that `lols train NAME` does not have after all
     PARTS: ClassVar[tuple[type, ...]] = ()  # further dataclasses whose options it has: see `from_typed`
     TRAINING: ClassVar[type | None] = None  # a dataclass of further options of `fit_files`
@@ -52,9 +36,18 @@ class Estimator:
     columns_: Any  # where things are in the files of training, if it was files
     task_: Any
     model_: Any
+    fit: Any
+    predict_columns: Any
+    evaluate_columns: Any
+    from_file: ClassVar[Any]
     _stream: Any
     _learner: Any
     _model: Any
+
+    @property
+    def _fitted(self) -> Any:
+        """The trained model."""
+        return self.model_
 
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Self:

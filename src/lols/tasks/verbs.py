@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NoReturn, Protocol, Self
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Protocol, Self
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
@@ -19,7 +19,32 @@ if TYPE_CHECKING:
 
     from lols.tasks.case import Case
 
-__all__ = ["CertifyOptions", "Evaluation", "FileVerbs", "InspectOptions", "NoOptions", "Report", "Verbs"]
+__all__ = [
+    *("ROWS", "TOKENS", "CertifyOptions", "Evaluation", "FileLayout", "FileVerbs", "InspectOptions", "NoOptions"),
+    *("Report", "Unit", "Verbs", "some_of"),
+]
+
+
+class Unit(NamedTuple):
+    """What data are counted in."""
+
+    name: str
+    speed: str  # the key under which the speed is reported
+    loss: str  # the heading of the losses
+
+
+TOKENS = Unit("tokens", "tokens_per_second", "loss per sentence")
+ROWS = Unit("rows", "examples_per_second", "cost per row")
+EXAMPLES = Unit("examples", "examples_per_second", "loss per example")
+
+
+@dataclasses.dataclass(frozen=True)
+class FileLayout:
+    """Where things are in a file: the base of the dataclasses that say so for each task."""
+
+    def changed(self, **given: Any) -> Self:
+        """The same layout, but for what is given."""
+        return dataclasses.replace(self, **given)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,17 +88,17 @@ class Verbs:
         given is as in training.
     options
         For each verb a dataclass of its further options.
-    speed
-        The key under which reports give the speed.
+    counted
+        What the size of the data and the speed are counted in.
 
     """
 
     name: str
     unit: str
     input: str
-    files: type = NoOptions
+    files: type = FileLayout
     options: Mapping[str, type] = dataclasses.field(default_factory=dict)
-    speed: str = "examples_per_second"
+    counted: Unit = EXAMPLES
 
     @property
     def described(self) -> str:
@@ -128,6 +153,11 @@ class FileVerbs:
     path_: Any = None  # the model file that it was read from
 
     @property
+    def named(self) -> str:
+        """What reports call the model: its file, if it was read from one."""
+        return str(self.path_ or f"this {self.VERBS.name}")
+
+    @property
     def file_columns(self) -> Any:
         """Where things are in files like those of training."""
         raise NotImplementedError
@@ -137,9 +167,7 @@ class FileVerbs:
         names = {each.name for each in dataclasses.fields(self.VERBS.files)}
         files = {name: value for name, value in given.items() if name in names}
         rest = {name: value for name, value in given.items() if name not in names}
-        like = self.file_columns
-        where = like.changed(**files) if hasattr(like, "changed") else dataclasses.replace(like, **files)
-        return where, self.VERBS.options_of(verb)(**rest)
+        return self.file_columns.changed(**files), self.VERBS.options_of(verb)(**rest)
 
     def fit_files(self, paths: Any, *, dev: Any = None, **options: Any) -> Self:
         """Train on files."""
@@ -150,11 +178,15 @@ class FileVerbs:
         path: str,
         out: BinaryIO,
         *,
+        output: str = "-",
         threads: int = 1,
         say: Callable[[str], None] | None = None,
         **options: Any,
     ) -> dict[str, Any]:
-        """Write a file with predictions, and return facts about it; `say` is given remarks for the user."""
+        """Write a file with predictions to `out`, and return facts about it.
+
+        `output` is what `out` is called, and `say` is given remarks for the user.
+        """
         raise NotImplementedError
 
     def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
@@ -166,9 +198,7 @@ class FileVerbs:
         self.refuse("there is no single search to explain")
 
     @classmethod
-    def inspect_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, Any], **options: Any
-    ) -> Report:
+    def inspect_file(cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, Any], **options: Any) -> Report:
         """Say what is in a model file, given its header and arrays."""
         raise NotImplementedError
 
@@ -191,12 +221,6 @@ class FileVerbs:
     def refuse(self, why: str) -> NoReturn:
         """Say that this estimator cannot do something."""
         raise ConfigurationError(f"{self.path_ or type(self).__name__}: {self.VERBS.described}: {why}")
-
-
-def check_number(number: int, count: int, one: str, path: str) -> None:
-    """Whether a file has an example of this number."""
-    if not 1 <= number <= count:
-        raise ConfigurationError(f"{path}: there is no {one} {number}; it has {count:,}, and they are counted from 1")
 
 
 def some_of(names: Iterable[str], most: int) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -13,11 +13,12 @@ from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.model_file import read_task, write_tensors
 from lols.tasks.base import as_paths, silent
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
-from lols.tasks.parsing.files import ParserColumns, parse_pieces, read_treebanks
+from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
+from lols.tasks.parsing.verbs import ParserVerbs
 from lols.tasks.tagging.input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
 from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
@@ -33,7 +34,7 @@ Tree = Sequence[tuple[int, str]] | Sequence[int]
 
 
 @estimator
-class Parser(TokenEstimator):
+class Parser(ParserVerbs):
     """A greedy dependency parser (arc-hybrid), trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries of strings: `word`, and columns that templates can name, such as
@@ -53,12 +54,10 @@ class Parser(TokenEstimator):
 
     """
 
-    NAME = "parser"
     HELP = """Train a dependency parser, and write a model file.
 
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
-    Files = ParserColumns
     RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", "auto")
@@ -334,16 +333,6 @@ class Parser(TokenEstimator):
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
-
-    @property
-    def file_columns(self) -> ParserColumns:
-        """Where things are in files like those of training."""
-        use = {name: name for name in self.task_.columns if name != "word"}
-        return getattr(self, "columns_", ParserColumns(use=use))
-
-    def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
-        """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return parse_pieces(self, path, columns, threads=threads)
 
     # --- helpers ---
 

@@ -18,15 +18,16 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.errors import LolsError
 from lols.io import conll
 from lols.io.strings import Texts, intern
-from lols.tasks.parsing.files import ParserColumns
+from lols.tasks.explain import explained_roll_out
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.inspect import KINDS, action_name
+from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
 from lols.tasks.parsing.treebank import Trees, taught
 from lols.tasks.parsing.trees import read_heads, require_trees
-from lols.tasks.tagging.explain import explained_roll_out
 from lols.tasks.tagging.input import checked_sentences
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+from lols.tasks.tokens.verbs import check_sentence
 from lols.training.algorithms import Algorithm
 from lols.training.trainer import Trainer
 
@@ -366,8 +367,7 @@ def read_tree(parser: Any, path: str | os.PathLike[str], number: int, columns: P
     wanted, trees = [columns.word, columns.head, columns.relation, *use.values()], [columns.head, columns.relation]
     whole = conll.read(path, wanted, format=columns.format, header=columns.header, optional=trees)
     count = whole.offsets.size - 1
-    if not 1 <= number <= count:
-        raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")
+    check_sentence(number, count, path)
     tokens = slice(int(whole.offsets[number - 1]), int(whole.offsets[number]))
     offsets, begin, end = np.array([0, tokens.stop - tokens.start]), whole.begin[:, tokens], whole.end[:, tokens]
     one = whole._replace(offsets=offsets, lines=whole.lines[tokens], begin=begin, end=end)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -10,13 +10,20 @@ from lols.errors import ConfigurationError
 from lols.tasks.options import option
 from lols.tasks.tokens.columns import file_format, file_header, use_of
 from lols.tasks.tokens.options import FILE, ExplainOptions
-from lols.tasks.verbs import CertifyOptions, InspectOptions, Verbs
+from lols.tasks.verbs import TOKENS, CertifyOptions, FileLayout, InspectOptions, Verbs
 
-__all__ = ["VERBS", "ParserColumns", "ParserEvaluation", "ParserExplanation", "ParserInspection", "ParserPrediction"]
+__all__ = [
+    "VERBS",
+    "ParserColumns",
+    "ParserEvaluateOptions",
+    "ParserExplainOptions",
+    "ParserInspectOptions",
+    "ParserPredictOptions",
+]
 
 
 @dataclass(frozen=True)
-class ParserColumns:
+class ParserColumns(FileLayout):
     """Where things are in a file: columns as `lols.io.conll` names them.
 
     `use` maps names for templates to columns; None means those of upos, xpos and feats that are filled in.
@@ -59,7 +66,7 @@ class ParserColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParserPrediction:
+class ParserPredictOptions:
     """How a parser searches."""
 
     beam: int | None = option(None, "The width of a beam search; 1 is greedy. As in training unless given.")
@@ -70,7 +77,7 @@ class ParserPrediction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParserEvaluation(ParserPrediction):
+class ParserEvaluateOptions(ParserPredictOptions):
     """How a parser is evaluated."""
 
     punctuation: bool = option(
@@ -79,18 +86,18 @@ class ParserEvaluation(ParserPrediction):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParserExplanation(ExplainOptions):
+class ParserExplainOptions(ExplainOptions):
     """How the search of a parser is shown."""
 
     top: int = option(3, "How many actions to show, those of the least predicted cost and the teacher's.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParserInspection(InspectOptions):
+class ParserInspectOptions(InspectOptions):
     """What is shown of a parser."""
 
-    label: list[str] | None = option(
-        None, "Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated."
+    label: Sequence[str] | None = option(
+        None, "Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated.", kind=list[str] | None
     )
 
 
@@ -100,11 +107,11 @@ VERBS = Verbs(
     input=FILE,
     files=ParserColumns,
     options={
-        "predict": ParserPrediction,
-        "evaluate": ParserEvaluation,
-        "explain": ParserExplanation,
-        "inspect": ParserInspection,
+        "predict": ParserPredictOptions,
+        "evaluate": ParserEvaluateOptions,
+        "explain": ParserExplainOptions,
+        "inspect": ParserInspectOptions,
         "certify": CertifyOptions,
     },
-    speed="tokens_per_second",
+    counted=TOKENS,
 )

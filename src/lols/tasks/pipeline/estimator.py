@@ -7,7 +7,7 @@ trained on the others (jack-knifing).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,18 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io import conll
-from lols.io.conll import Sentences
 from lols.io.model_file import read_task, write_tensors
 from lols.io.strings import Column, texts_of
-from lols.tasks.base import Estimator, as_paths, not_fitted, silent, unfitted
+from lols.tasks.base import as_paths, not_fitted, silent, unfitted
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
-from lols.tasks.parsing.files import ParserColumns, check_ids, cut_columns, read_treebanks, tree_changes
+from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.scores import TreeScores
 from lols.tasks.parsing.treebank import Trees
-from lols.tasks.pieces import PIECE, in_order
+from lols.tasks.pipeline.verbs import PipelineVerbs, part_of
 from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tagging.input import check_lengths, checked_sentences
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
@@ -52,7 +50,7 @@ def tags_of(text: str) -> list[str]:
 
 
 @estimator
-class Pipeline(Estimator):
+class Pipeline(PipelineVerbs):
     """A parser with the taggers that it needs.
 
     Examples
@@ -65,14 +63,12 @@ class Pipeline(Estimator):
 
     """
 
-    NAME = "pipeline"
     HELP = """Train taggers and a dependency parser that works on their tags, and write one model file.
 
     Options of search and learning are the parser's; passes and patience are for all parts.
 
     `lols train pipeline en-train.conllu --dev en-dev.conllu -o en.lols`
     """
-    Files = ParserColumns
     WITHOUT = ("use",)
     PARTS = (Parser,)
 
@@ -275,33 +271,6 @@ class Pipeline(Estimator):
 
     # --- files ---
 
-    @property
-    def file_columns(self) -> ParserColumns:
-        """Where things are in files like those of training."""
-        return getattr(self, "columns_", ParserColumns(use={name: name for name in self.taggers_}))
-
-    def predict_pieces(
-        self, path: Any, columns: ParserColumns, *, threads: int = 1, size: int = PIECE
-    ) -> Iterator[tuple[bytes, int]]:
-        """The file with tags and trees replaced by predictions, piece by piece, and how many tokens each piece has."""
-        tags = {name: dict(columns.use or {}).get(name, name) for name in self.taggers_}
-        wanted = [columns.word, columns.head, columns.relation, "id", *tags.values()]
-        pieces = conll.chunks(
-            path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size
-        )
-
-        def work(piece: Sentences) -> tuple[bytes, int]:
-            if piece.lines.size == 0:
-                return piece.buffer.tobytes(), 0
-            check_ids(piece, 3)
-            tagged, trees = self.predict_columns(Corpus(cut_columns(piece, [WORD]), piece.offsets))
-            changes = tree_changes(columns, trees, self.parser_.task_.plain)
-            for name, column in tags.items():
-                changes[column] = (self.taggers_[name].task_.labels, tagged.columns[name].numbers)
-            return conll.replace_columns(piece, changes), piece.lines.size
-
-        yield from in_order(work, pieces, threads)
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one model file that holds all parts."""
         self._check_fitted()
@@ -348,14 +317,6 @@ class Pipeline(Estimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "parser_")
-
-
-def part_of(
-    name: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of one part of a pipeline's file."""
-    own = {k.partition("/")[2]: array for k, array in tensors.items() if k.startswith(f"{name}/")}
-    return header["parts"][name], own
 
 
 def _check_columns(corpus: Corpus, names: Sequence[str]) -> None:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lols.tasks.options import option
-from lols.tasks.parsing.options import ParserColumns, ParserEvaluation, ParserPrediction
+from lols.tasks.parsing.options import ParserColumns, ParserEvaluateOptions, ParserPredictOptions
 from lols.tasks.tokens.options import FILE
-from lols.tasks.verbs import InspectOptions, Verbs
+from lols.tasks.verbs import TOKENS, InspectOptions, Verbs
 
-__all__ = ["VERBS", "PipelineInspection"]
+__all__ = ["VERBS", "PipelineInspectOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelineInspection(InspectOptions):
+class PipelineInspectOptions(InspectOptions):
     """What is shown of a pipeline."""
 
-    label: list[str] | None = option(None, "Show the features of this label or action only; may be repeated.")
+    label: Sequence[str] | None = option(
+        None, "Show the features of this label or action only; may be repeated.", kind=list[str] | None
+    )
     part: str = option("parser", "Which part to show: parser, or the column of a tagger.")
 
 
@@ -25,6 +28,6 @@ VERBS = Verbs(
     unit="sentences",
     input=FILE,
     files=ParserColumns,
-    options={"predict": ParserPrediction, "evaluate": ParserEvaluation, "inspect": PipelineInspection},
-    speed="tokens_per_second",
+    options={"predict": ParserPredictOptions, "evaluate": ParserEvaluateOptions, "inspect": PipelineInspectOptions},
+    counted=TOKENS,
 )

@@ -19,9 +19,7 @@ from lols.tasks.tables.inspect import child_name
 __all__ = ["rows_case", "table_case"]
 
 
-def rows_case(
-    classifier: Any, X: Any, y: Any, costs: Any, reference: str | None, limit: int | None, seed: int
-) -> Case:
+def rows_case(classifier: Any, X: Any, y: Any, costs: Any, reference: str | None, limit: int | None, seed: int) -> Case:
     """The case of a table and labels or costs as `fit` takes them."""
     rows, task = classifier._rows(X), classifier.task_
     known = Targets(task.classes, None, task.matrix, None)

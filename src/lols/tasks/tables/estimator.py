@@ -10,21 +10,21 @@ import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
-from lols.tasks.base import Unit, as_paths, silent
+from lols.tasks.base import as_paths, silent
 from lols.tasks.choice import Choice
-from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared, values_of
+from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
 from lols.tasks.tables.cells import NoNumber
 from lols.tasks.tables.encoding import Rows, TableEncoder
 from lols.tasks.tables.files import (
     MEMORY,
-    TableFiles,
     TableTraining,
     evaluate_files,
     fit_files,
-    open_like_training,
+    open_files,
     predict_batches,
     table_notes,
 )
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.input import (
     InputTable,
     Targets,
@@ -83,7 +83,6 @@ class CostSensitiveClassifier(StoredClassifier):
     """
 
     _estimator_type = "classifier"  # what older versions of scikit-learn ask for
-    NAME = "classifier"
     HELP = """Train a cost-sensitive classifier on tables, and write a model file.
 
     It walks down a tree of the classes to the one that costs least. Columns of numbers and of categories are told apart
@@ -91,10 +90,7 @@ class CostSensitiveClassifier(StoredClassifier):
 
     `lols train classifier kdd.csv --label-map kdd99 --cost-matrix kdd99 -o kdd.lols`
     """
-    INPUT = "Tables: CSV (also .gz), Parquet, Arrow or Feather; several files with the same columns are one table."
     DEV = "A labelled table on which the best pass is chosen."
-    UNIT_OF_DATA = Unit("rows", "examples_per_second", "cost per row")
-    Files = TableFiles
     TRAINING = TableTraining
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
@@ -293,14 +289,15 @@ class CostSensitiveClassifier(StoredClassifier):
 
     def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
         """The class of each row of tables in files, laid out as in training."""
-        source = open_like_training(self, paths)
+        source = open_files(as_paths(paths), self.file_columns)
         numbers = [found for _, found in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
 
     def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
         """Compare predictions with labelled rows in files, in constant memory."""
-        source = open_like_training(self, paths)
-        name = label or getattr(self, "files_", {}).get("label") or source.names[-1]
+        layout = self.file_columns
+        source = open_files(as_paths(paths), layout)
+        name = label or layout.label or source.names[-1]
         return evaluate_files(self, source, name, threads=threads)
 
     def set_fitted(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -24,6 +23,7 @@ from lols.tasks.tables.input import (
     missing_texts,
     size_of,
 )
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, scores_of_confusion
 from lols.tasks.tables.stream import fit_stream
@@ -38,7 +38,6 @@ __all__ = [
     "evaluate_files",
     "fit_files",
     "open_files",
-    "open_like_training",
     "predict_batches",
     "table_encoder",
     "table_notes",
@@ -47,35 +46,6 @@ __all__ = [
 MEMORY = 1 << 30  # bytes of cells that are held
 NUMBER = 8  # bytes
 FEW = 12  # classes whose counts are shown
-
-
-@dataclass(frozen=True)
-class TableFiles:
-    """How tables are laid out: goes into the model file, so that others like them are read the same way."""
-
-    label: str | None = option(None, "The column of the labels; by default the last one.")
-    header: bool | None = option(
-        None,
-        "Whether a CSV file begins with the names of the columns; detected by default. Without names the columns are "
-        "column1, column2, ...",
-        flag="--header/--no-header",
-    )
-    separator: str | None = option(
-        None, "The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar)."
-    )
-
-    def describe(self) -> dict[str, Any]:
-        """Plain values, for model files."""
-        return asdict(self)
-
-    @classmethod
-    def from_description(cls, facts: Mapping[str, Any]) -> TableFiles:
-        """The layout that a model file describes."""
-        label, header, separator = facts["label"], facts["header"], facts["separator"]
-        for value, kind in ((label, str), (header, bool), (separator, str)):
-            if value is not None and not isinstance(value, kind):
-                raise ValueError("the layout of the files is damaged")
-        return cls(label, header, separator)
 
 
 @dataclass(frozen=True)
@@ -337,17 +307,6 @@ def _dev(
 
 
 # --- prediction ---
-
-
-def open_like_training(
-    estimator: Any, paths: Sequence[str] | str, header: bool | None = None, separator: str | None = None
-) -> TableSource:
-    """Look at files that are laid out as in training, unless said otherwise."""
-    known = getattr(estimator, "files_", None)
-    layout = TableFiles() if known is None else TableFiles.from_description(known)
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    header = layout.header if header is None else header
-    return open_files([str(path) for path in given], TableFiles(None, header, separator or layout.separator))
 
 
 def check_columns(source: TableSource, names: Sequence[str], label: str | None) -> None:

@@ -11,12 +11,12 @@ import numpy as np
 from lols.errors import LolsError, ModelFileError
 from lols.io.model_file import read_task, write_tensors
 from lols.learners.learner import Learner
-from lols.tasks.search import SearchEstimator
 from lols.tasks.tables.encoding import TableEncoder
-from lols.tasks.tables.files import TableFiles
 from lols.tasks.tables.input import column_names
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.task import ClassificationTask
+from lols.tasks.tables.verbs import ClassifierVerbs
 from lols.training.model import Model, make_model
 from lols.training.stream import Stream
 
@@ -25,10 +25,9 @@ __all__ = ["StoredClassifier"]
 MOST_COLUMNS = 1 << 24
 
 
-class StoredClassifier(SearchEstimator):
+class StoredClassifier(ClassifierVerbs):
     """A classifier that can be written to a file, and read again."""
 
-    READS = "tables"
     task_: ClassificationTask
     interactions: Sequence[tuple[str, str]]
     label_map: Mapping[str, str] | None

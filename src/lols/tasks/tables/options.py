@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
-from lols.tasks.verbs import CertifyOptions, InspectOptions, Verbs
+from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, Verbs
 
 __all__ = [
-    *("VERBS", "ClassifierEvaluation", "ClassifierExplanation", "ClassifierInspection", "ClassifierPrediction"),
+    *(
+        "VERBS",
+        "ClassifierEvaluateOptions",
+        "ClassifierExplainOptions",
+        "ClassifierInspectOptions",
+        "ClassifierPredictOptions",
+    ),
     "TableFiles",
 ]
 
 
 @dataclass(frozen=True)
-class TableFiles:
+class TableFiles(FileLayout):
     """How tables are laid out: goes into the model file, so that others like them are read the same way."""
 
     label: str | None = option(None, "The column of the labels; in training by default the last one.")
@@ -46,21 +52,21 @@ class TableFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierPrediction:
+class ClassifierPredictOptions:
     """What is written for each row."""
 
     labels_only: bool = option(False, "Write only the classes, one per line.", flag="--labels-only")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierEvaluation:
+class ClassifierEvaluateOptions:
     """What is drawn of an evaluation."""
 
     plot: str | None = option(None, "Draw how often each class was taken for each other one, as .png, .svg or .pdf.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierExplanation:
+class ClassifierExplainOptions:
     """What is shown of a decision."""
 
     top: int = option(5, "How many features of each decision to show.")
@@ -71,11 +77,11 @@ class ClassifierExplanation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierInspection(InspectOptions):
+class ClassifierInspectOptions(InspectOptions):
     """What is shown of a classifier."""
 
-    label: list[str] | None = option(
-        None, "Show only the features of the child of the node that leads to this class; may be repeated."
+    label: Sequence[str] | None = option(
+        None, "Show only the features of the child of the node that leads to this class; may be repeated.", kind=list[str] | None
     )
     node: int = option(0, "The node of the tree of classes whose features are shown; 0 is the root.")
 
@@ -83,13 +89,14 @@ class ClassifierInspection(InspectOptions):
 VERBS = Verbs(
     name="classifier",
     unit="rows",
-    input="A table: CSV (also compressed by gzip), Parquet, Arrow or Feather.",
+    input="Tables: CSV (also compressed by gzip), Parquet, Arrow or Feather.",
     files=TableFiles,
     options={
-        "predict": ClassifierPrediction,
-        "evaluate": ClassifierEvaluation,
-        "explain": ClassifierExplanation,
-        "inspect": ClassifierInspection,
+        "predict": ClassifierPredictOptions,
+        "evaluate": ClassifierEvaluateOptions,
+        "explain": ClassifierExplainOptions,
+        "inspect": ClassifierInspectOptions,
         "certify": CertifyOptions,
     },
+    counted=ROWS,
 )

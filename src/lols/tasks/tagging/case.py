@@ -10,8 +10,9 @@ import numpy as np
 from lols.errors import LolsError
 from lols.tasks.case import Case, Naming, draw_examples, teacher_of
 from lols.tasks.tagging.clusters import with_clusters
-from lols.tasks.tagging.files import FileColumns, read_tagged
+from lols.tasks.tagging.files import read_like_training
 from lols.tasks.tagging.input import check_lengths, checked_labels, numbered
+from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tokens.corpus import Corpus
 
 __all__ = ["tagged_file_case", "tagger_case"]
@@ -32,7 +33,7 @@ def tagged_file_case(
     tagger: Any, path: str, columns: FileColumns, reference: str | None, limit: int | None, seed: int
 ) -> Case:
     """The case of a file."""
-    data = read_tagged([path], columns, checked=True)
+    data, _ = read_like_training(path, columns)
     data.check_known(tagger.task_, "leave such sentences out")
     return _case(tagger, data.corpus, data.numbers, data.names, reference, limit, seed)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +10,16 @@ from lols.errors import LolsError
 from lols.tasks.options import option
 from lols.tasks.tokens.columns import file_format, file_header, use_of
 from lols.tasks.tokens.options import FILE, ExplainOptions
-from lols.tasks.verbs import CertifyOptions, InspectOptions, Verbs
+from lols.tasks.verbs import TOKENS, CertifyOptions, FileLayout, InspectOptions, Verbs
 
 if TYPE_CHECKING:
     from lols.io.conll import Sentences
 
-__all__ = ["VERBS", "FileColumns", "TaggerEvaluation", "TaggerExplanation", "TaggerInspection"]
+__all__ = ["VERBS", "FileColumns", "TaggerEvaluateOptions", "TaggerExplainOptions", "TaggerInspectOptions"]
 
 
 @dataclass(frozen=True)
-class FileColumns:
+class FileColumns(FileLayout):
     """Where things are in a file: columns as `lols.io.conll` names them.
 
     `label` is None for the default: `upos` in CoNLL-U and CoNLL-X, the last column elsewhere. `use` maps names for
@@ -78,7 +78,7 @@ class FileColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggerEvaluation:
+class TaggerEvaluateOptions:
     """How a tagger is evaluated."""
 
     unseen: str = option(
@@ -91,17 +91,19 @@ class TaggerEvaluation:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggerExplanation(ExplainOptions):
+class TaggerExplainOptions(ExplainOptions):
     """How the search of a tagger is shown."""
 
     top: int = option(5, "How many labels to show, those of the least predicted cost and the true one.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggerInspection(InspectOptions):
+class TaggerInspectOptions(InspectOptions):
     """What is shown of a tagger."""
 
-    label: list[str] | None = option(None, "Show the features of this label only; may be repeated.")
+    label: Sequence[str] | None = option(
+        None, "Show the features of this label only; may be repeated.", kind=list[str] | None
+    )
 
 
 VERBS = Verbs(
@@ -110,10 +112,10 @@ VERBS = Verbs(
     input=FILE,
     files=FileColumns,
     options={
-        "evaluate": TaggerEvaluation,
-        "explain": TaggerExplanation,
-        "inspect": TaggerInspection,
+        "evaluate": TaggerEvaluateOptions,
+        "explain": TaggerExplainOptions,
+        "inspect": TaggerInspectOptions,
         "certify": CertifyOptions,
     },
-    speed="tokens_per_second",
+    counted=TOKENS,
 )

@@ -9,7 +9,7 @@ from lols.tasks.options import option
 
 __all__ = ["FILE", "ExplainOptions"]
 
-FILE = "A file with one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read directly."
+FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read directly."
 
 
 @dataclass(frozen=True, kw_only=True)
