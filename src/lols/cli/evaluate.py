@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from lols.cli.base import Json, app, report
-from lols.cli.generate import command, optional, required
-from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_help
+from lols.cli.base import MAKERS, Json, report
+from lols.cli.generate import built_command, optional, required
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument
 
 HELP = """Compare predictions with a labelled file.
 
@@ -16,33 +14,31 @@ For a tagger: accuracy, also by label and of unknown words; for spans also F1. F
 CoNLL 2018 scorer counts, sentences without a mistake, and every relation. For a classifier: the average cost, the
 share of errors, which class was taken for which, and every class.
 """
-OPTIONS = VerbOptions("evaluate")
-File = Annotated[str, typer.Argument(metavar="FILE", help=file_help("Labelled. "), show_default=False)]
 
 
-def evaluate(model: str, file: str, threads: int | None, as_json: bool, **typed: Any) -> None:
-    """Evaluate on a file."""
-    from lols.front import load
-    from lols.training.clock import Clock
+def evaluate_command() -> Any:
+    """`lols evaluate`, with the options of all estimators."""
+    options = VerbOptions("evaluate")
 
-    clock = Clock()
-    estimator = load(model)
-    options = OPTIONS.values(typed, estimator.VERBS)
-    made = estimator.evaluate_file(file, threads=threads or cores(), **options)
-    speed = {estimator.VERBS.counted.speed: made.count / clock.working(made.seconds_reading)}
-    report(made, {"model": model, "file": file}, as_json, clock.facts(made.seconds_reading) | speed)
+    def evaluate(model: str, file: str, threads: int | None, as_json: bool, **typed: Any) -> None:
+        from lols.front import load
+        from lols.training.clock import Clock
 
+        clock = Clock()
+        estimator = load(model)
+        values = options.values(typed, estimator.VERBS)
+        made = estimator.evaluate_file(file, threads=threads or cores(), **values)
+        speed = {estimator.VERBS.counted.speed: made.count / clock.working(made.seconds_reading)}
+        report(made, {"model": model, "file": file}, as_json, clock.facts(made.seconds_reading) | speed)
 
-command(
-    app,
-    "evaluate",
-    [
+    parameters = [
         required("model", ModelArgument),
-        required("file", File),
-        *OPTIONS.parameters(),
+        required("file", file_argument("A labelled file.")),
+        *options.parameters(),
         optional("threads", Threads, None),
         optional("as_json", Json, False),
-    ],
-    evaluate,
-    HELP,
-)
+    ]
+    return built_command("evaluate", parameters, evaluate, HELP)
+
+
+MAKERS["evaluate"] = evaluate_command

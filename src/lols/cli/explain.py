@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import Json, app, report
-from lols.cli.generate import command, optional
-from lols.cli.verb import VerbOptions, file_help
+from lols.cli.base import MAKERS, Json, report
+from lols.cli.generate import built_command, optional
+from lols.cli.verb import VerbOptions, file_argument
 from lols.errors import ConfigurationError
 
 HELP = """Say in words what an algorithm does: a preset, with the options that change it.
@@ -22,9 +23,6 @@ stack and buffer. `lols explain MODEL FILE --row 3` shows how a classifier walks
 a table, and which of the row's values led it there.
 """
 MODEL = "One example of a model's file"
-OPTIONS = VerbOptions("explain", panel=MODEL)
-NUMBERS = list(dict.fromkeys(each.one for each in OPTIONS.known.values()))  # options that name an example
-
 Asked = Annotated[
     str | None,
     typer.Argument(
@@ -32,9 +30,6 @@ Asked = Annotated[
         help="lols, aggrevate, dagger, cloning or searn; without it, they are listed. Or a model file.",
         show_default=False,
     ),
-]
-File = Annotated[
-    str | None, typer.Argument(metavar="FILE", help=file_help("For a model, a labelled file. "), show_default=False)
 ]
 # The options of an algorithm; `roll_out` and `beta` also say how the deviations of a model are completed.
 ALGORITHM = {
@@ -49,49 +44,66 @@ ALGORITHM = {
 BOTH = ("roll_out", "beta")
 
 
-def explain(algorithm: str | None, file: str | None, as_json: bool, **typed: Any) -> None:
-    """Explain an algorithm or a model."""
-    from lols.training.algorithms import PRESETS
-    from lols.training.algorithms import explain as in_words
+def explain_command() -> Any:
+    """`lols explain`, with the options of all estimators."""
+    options = VerbOptions("explain", panel=MODEL)
+    numbers = list(dict.fromkeys(each.one for each in options.known.values()))  # options that name an example
 
-    if file is not None or (algorithm is not None and algorithm not in PRESETS and Path(algorithm).is_file()):
-        for name in ALGORITHM:
-            if name not in BOTH and typed[name] is not None:
-                raise ConfigurationError(f"--{name.replace('_', '-')} has no effect: a model is explained")
-        explain_model(str(algorithm), file, as_json, typed)
-        return
-    others = {name: value for name, value in typed.items() if name not in ALGORITHM}
-    nothing = "no model is given: lols explain MODEL FILE"
-    OPTIONS.values(others, None, nothing)
-    for name in NUMBERS:
-        if typed[name] is not None:
-            raise ConfigurationError(f"--{name} has no effect: {nothing}")
-    if as_json:
-        raise ConfigurationError(f"--json has no effect: {nothing}")
-    choices = {name: typed[name] for name in ALGORITHM}
-    if algorithm is None and all(value is None for value in choices.values()):
+    def explain(algorithm: str | None, file: str | None, as_json: bool, **typed: Any) -> None:
+        from lols.training.algorithms import PRESETS
+
+        if file is None and (algorithm is None or algorithm in PRESETS or not Path(algorithm).is_file()):
+            why = "no model is given: lols explain MODEL FILE"
+            options.values({name: typed[name] for name in typed if name not in ALGORITHM}, None, why)
+            refuse({name: typed[name] for name in numbers} | {"json": as_json or None}, why)
+            explain_algorithm(algorithm, {name: typed[name] for name in ALGORITHM})
+            return
+        refuse({name: typed[name] for name in ALGORITHM if name not in BOTH}, "a model is explained")
+        if file is None:
+            raise ConfigurationError(
+                f"{algorithm}: a model explains one example of a file; name a file of sentences or rows after it"
+            )
+        from lols.front import load
+
+        estimator = load(str(algorithm))
+        known = estimator.VERBS
+        others = {name: typed[name] for name in numbers if name != known.one}
+        refuse(others, f"the model is {known.described}; it takes --{known.one}")
+        number = 1 if typed[known.one] is None else typed[known.one]
+        report(estimator.explain_file(file, number, **options.values(typed, known)), {"model": str(algorithm)}, as_json)
+
+    parameters = [
+        optional("algorithm", Asked, None),
+        optional("file", file_argument("For a model, a labelled file.", kind=str | None), None),
+        *(optional(name, Annotated[str | None, typer.Option(help=text)], None) for name, text in ALGORITHM.items()),
+        *(optional(name, number_option(name), None) for name in numbers),
+        *options.parameters(without=BOTH),
+        optional("as_json", Json, False),
+    ]
+    return built_command("explain", parameters, explain, HELP)
+
+
+def number_option(one: str) -> Any:
+    """The option that names an example of a file."""
+    text = f"Which {one} of the file, counted from 1; the first by default."
+    return Annotated[int | None, typer.Option(help=text, show_default=False, rich_help_panel=MODEL)]
+
+
+def refuse(typed: Mapping[str, Any], why: str) -> None:
+    """Options that have no effect are a mistake."""
+    for name, value in typed.items():
+        if value is not None:
+            raise ConfigurationError(f"--{name.replace('_', '-')} has no effect: {why}")
+
+
+def explain_algorithm(name: str | None, choices: dict[str, Any]) -> None:
+    """Print what an algorithm does, or list all of them."""
+    from lols.training.algorithms import explain
+
+    if name is None and all(value is None for value in choices.values()):
         list_presets()
     else:
-        print(in_words(algorithm or "lols", **choices))
-
-
-def explain_model(model: str, file: str | None, as_json: bool, typed: dict[str, Any]) -> None:
-    """Show how a model decides about one example of a file."""
-    from lols.front import load
-
-    if file is None:
-        raise ConfigurationError(
-            f"{model}: a model explains an example of a file; name a file of sentences or rows after it"
-        )
-    estimator = load(model)
-    for name in NUMBERS:
-        if typed[name] is not None and name != estimator.VERBS.one:
-            what = f"the model is {estimator.VERBS.described}; it takes --{estimator.VERBS.one}"
-            raise ConfigurationError(f"--{name} has no effect: {what}")
-    number = typed[estimator.VERBS.one]
-    options = OPTIONS.values(typed, estimator.VERBS)
-    made = estimator.explain_file(file, 1 if number is None else number, **options)
-    report(made, {"model": model}, as_json)
+        print(explain(name or "lols", **choices))
 
 
 def list_presets() -> None:
@@ -109,27 +121,4 @@ def list_presets() -> None:
     console.print("\n`lols explain NAME` says what one does, step by step.")
 
 
-command(
-    app,
-    "explain",
-    [
-        optional("algorithm", Asked, None),
-        optional("file", File, None),
-        *(optional(name, Annotated[str | None, typer.Option(help=text)], None) for name, text in ALGORITHM.items()),
-        *(
-            optional(
-                name,
-                Annotated[
-                    int | None,
-                    typer.Option(help=f"Which {name} of the file, counted from 1; the first by default.", rich_help_panel=MODEL),
-                ],
-                None,
-            )
-            for name in NUMBERS
-        ),
-        *OPTIONS.parameters(without=BOTH),
-        optional("as_json", Json, False),
-    ],
-    explain,
-    HELP,
-)
+MAKERS["explain"] = explain_command

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lols.cli.base import Json, app, report
-from lols.cli.generate import command, optional, required
+from lols.cli.base import MAKERS, Json, report
+from lols.cli.generate import built_command, optional, required
 from lols.cli.verb import ModelArgument, VerbOptions
 
 HELP = """Say what a model file holds: what it was trained on and how, and which features speak for each label.
@@ -15,21 +15,20 @@ Features are kept as hashes; their names are found again from the words that the
 place of labels; those with the largest weights are shown. A classifier decides at each node of a tree which child to
 go to; its features are the values of columns.
 """
-OPTIONS = VerbOptions("inspect", files=False)
 
 
-def inspect_file(model: str, as_json: bool, **typed: Any) -> None:
-    """Inspect a model file."""
-    from lols.tasks.registry import inspect_model, verbs_of_file
+def inspect_command() -> Any:
+    """`lols inspect`, with the options of all estimators."""
+    options = VerbOptions("inspect", files=False)
 
-    options = OPTIONS.values(typed, verbs_of_file(model))
-    report(inspect_model(model, **options), {}, as_json)
+    def inspect(model: str, as_json: bool, **typed: Any) -> None:
+        from lols.tasks.registry import read_model
+
+        stored = read_model(model)
+        report(stored.inspect(**options.values(typed, stored.verbs)), {}, as_json)
+
+    parameters = [required("model", ModelArgument), *options.parameters(), optional("as_json", Json, False)]
+    return built_command("inspect", parameters, inspect, HELP)
 
 
-command(
-    app,
-    "inspect",
-    [required("model", ModelArgument), *OPTIONS.parameters(), optional("as_json", Json, False)],
-    inspect_file,
-    HELP,
-)
+MAKERS["inspect"] = inspect_command

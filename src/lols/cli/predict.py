@@ -12,9 +12,9 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from lols.cli.base import Json, app, print_json
-from lols.cli.generate import command, optional, required
-from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_help, settle
+from lols.cli.base import MAKERS, Json, print_json
+from lols.cli.generate import built_command, optional, required
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument, settle
 from lols.errors import ConfigurationError, LolsError
 
 HELP = """Tag, parse or classify a file: the output is the input with the predicted columns replaced.
@@ -22,30 +22,43 @@ HELP = """Tag, parse or classify a file: the output is the input with the predic
 Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte. A table keeps its
 format; if it has no column of labels, one for the classes is appended.
 """
-OPTIONS = VerbOptions("predict")
-File = Annotated[
-    str, typer.Argument(metavar="FILE", help=file_help("The input; - is standard input. "), show_default=False)
+Output = Annotated[
+    str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
 ]
-Output = Annotated[str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")]
 
 
-def predict(model: str, file: str, output: str, threads: int | None, as_json: bool, **typed: Any) -> None:
-    """Predict a file."""
-    from lols.front import load
-    from lols.training.clock import Clock
+def predict_command() -> Any:
+    """`lols predict`, with the options of all estimators."""
+    options = VerbOptions("predict")
 
-    if as_json and output == "-":
-        raise ConfigurationError("--json and the predictions cannot both go to standard output: name a file with -o")
-    clock = Clock()
-    estimator = load(model)
-    options = OPTIONS.values(typed, estimator.VERBS)
-    settle()
-    say = None if as_json else (lambda line: print(line, file=sys.stderr))
-    with written(output) as out:
-        facts = estimator.predict_file(file, out, output=output, threads=threads or cores(), say=say, **options)
-    if as_json:
-        seconds = {"seconds_compiling": clock.compiling(), "seconds_total": clock.total()}
-        print_json({"output": output, **facts, **seconds})
+    def predict(model: str, file: str, output: str, threads: int | None, as_json: bool, **typed: Any) -> None:
+        from lols.front import load
+        from lols.training.clock import Clock
+
+        if as_json and output == "-":
+            raise ConfigurationError(
+                "--json and the predictions cannot both go to standard output: name a file with -o"
+            )
+        clock = Clock()
+        estimator = load(model)
+        values = options.values(typed, estimator.VERBS)
+        settle()
+        say = None if as_json else (lambda line: print(line, file=sys.stderr))
+        with written(output) as out:
+            facts = estimator.predict_file(file, out, output=output, threads=threads or cores(), say=say, **values)
+        if as_json:
+            seconds = {"seconds_compiling": clock.compiling(), "seconds_total": clock.total()}
+            print_json({"output": output, **facts, **seconds})
+
+    parameters = [
+        required("model", ModelArgument),
+        required("file", file_argument("The input; - is standard input.")),
+        optional("output", Output, "-"),
+        *options.parameters(),
+        optional("threads", Threads, None),
+        optional("as_json", Json, False),
+    ]
+    return built_command("predict", parameters, predict, HELP)
 
 
 @contextlib.contextmanager
@@ -93,17 +106,4 @@ def _umask() -> int:
     return mask
 
 
-command(
-    app,
-    "predict",
-    [
-        required("model", ModelArgument),
-        required("file", File),
-        optional("output", Output, "-"),
-        *OPTIONS.parameters(),
-        optional("threads", Threads, None),
-        optional("as_json", Json, False),
-    ],
-    predict,
-    HELP,
-)
+MAKERS["predict"] = predict_command

@@ -19,7 +19,7 @@ from lols.tasks.options import Option, options_of, types_of
 from lols.tasks.registry import ESTIMATORS, verbs
 from lols.tasks.verbs import Verbs
 
-__all__ = ["FileArgument", "ModelArgument", "Threads", "VerbOptions", "cores", "file_help", "settle"]
+__all__ = ["ModelArgument", "Threads", "VerbOptions", "cores", "file_argument", "settle"]
 
 LAYOUT = "Where things are in the file; as in training unless given"
 
@@ -70,7 +70,8 @@ class VerbOptions:
         types = types_of(kind)
         for name, field, option in options_of(kind):
             flag = option.flag or "--" + name.replace("_", "-")
-            found = Field(name, option.kind or types[name], field.default, option)
+            default = None if panel == LAYOUT else field.default
+            found = Field(name, option.kind or types[name], default, option)
             self.fields.setdefault(flag, {})[estimator] = found
             self.panels.setdefault(flag, panel)
 
@@ -104,9 +105,7 @@ class VerbOptions:
                 continue
             field = fields.get(model.name) if model is not None else None
             if field is None:
-                raise ConfigurationError(
-                    f"{typed_flag(flag, value)} has no effect: {why or self._why(fields, model)}"
-                )
+                raise ConfigurationError(f"{typed_flag(flag, value)} has no effect: {why or self._why(fields, model)}")
             values[field.name] = field.option.parse(value) if field.option.parse is not None else value
         return values
 
@@ -134,12 +133,13 @@ def typed_flag(flag: str, value: Any) -> str:
     return no if no and value is False else yes
 
 
-def file_help(before: str = "") -> str:
-    """What the files of the estimators are."""
+def file_argument(before: str, kind: Any = str) -> Any:
+    """The argument FILE; its help says what the files of the estimators are."""
     texts: dict[str, list[str]] = {}
     for name in ESTIMATORS:
         texts.setdefault(verbs(name).input, []).append(name)
-    return before + " ".join(f"{', '.join(names).capitalize()}: {text}" for text, names in texts.items())
+    text = " ".join([before, *(f"{', '.join(names).capitalize()}: {each}" for each, names in texts.items())])
+    return Annotated[kind, typer.Argument(metavar="FILE", help=text, show_default=False)]
 
 
 def cores() -> int:

@@ -231,9 +231,7 @@ class Inspection:
         unnamed = self.values.get("unnamed_templates")
         listed = (entry for sides in features.values() for entries in sides.values() for entry in entries)
         if unnamed is not None and any(entry["feature"].endswith("?") for entry in listed):
-            console.print(
-                "\n? is a feature whose value is not among the words of the file, such as one of another column"
-            )
+            console.print("\n? is a feature whose value is not among the words of the file, such as one of a column")
             if unnamed:
                 more = escape(some_of(unnamed, MOST_TEMPLATES))
                 console.print(f"or of a template with too many values: {more}")

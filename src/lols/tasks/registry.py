@@ -11,7 +11,7 @@ from lols.errors import ModelFileError
 if TYPE_CHECKING:
     from lols.tasks.verbs import Report, Verbs
 
-__all__ = ["ESTIMATORS", "Entry", "estimator", "inspect_model", "load_estimator", "verbs"]
+__all__ = ["ESTIMATORS", "Entry", "StoredModel", "estimator", "read_model", "verbs"]
 
 
 class Entry(NamedTuple):
@@ -50,40 +50,52 @@ def verbs(name: str) -> Verbs:
     return found
 
 
-def load_estimator(path: str | os.PathLike[str], *, threads: int = 1) -> Any:
-    """The estimator that a file holds."""
+class StoredModel(NamedTuple):
+    """A model file that was read: what an estimator, or a search space or a program of the user's own, left in it."""
+
+    path: str
+    header: dict[str, Any]
+    tensors: dict[str, Any]
+
+    @property
+    def name(self) -> Any:
+        """The estimator's name; None if none wrote the file."""
+        task = self.header.get("task")
+        return task.get("name") if isinstance(task, dict) else None
+
+    @property
+    def verbs(self) -> Verbs | None:
+        """What the verbs of the estimator take; None if there is none."""
+        return verbs(self.name) if self.name in ESTIMATORS else None
+
+    def load(self, *, threads: int = 1) -> Any:
+        """The estimator in the file."""
+        if self.name in ESTIMATORS:
+            loaded = estimator(self.name).from_file(self.path, self.header, self.tensors, threads=threads)
+            loaded.path_ = self.path
+            return loaded
+        if self.name in (None, "program"):
+            own, what = ("program", "program") if self.name else ("search space", "space")
+            raise ModelFileError(f"{self.path}: a model of a {own} of your own; load it with lols.load(path, {what})")
+        raise ModelFileError(
+            f"{self.path}: a model of '{self.name}', which this version of lols does not know; install a newer one"
+        )
+
+    def inspect(self, **options: Any) -> Report:
+        """What is in the file."""
+        if self.name in ESTIMATORS:
+            report: Report = estimator(self.name).inspect_file(self.path, self.header, self.tensors, **options)
+            return report
+        from lols.tasks.inspect import inspect_own
+
+        return inspect_own(self.path, self.header, self.tensors, **options)
+
+
+def read_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Read a model file."""
     from lols.io.model_file import read_tensors
 
-    header, tensors = read_tensors(path, "model")
-    name = name_in(header)
-    if name in ESTIMATORS:
-        loaded = estimator(name).from_file(path, header, tensors, threads=threads)
-        loaded.path_ = os.fspath(path)
-        return loaded
-    if name is None:
-        raise ModelFileError(f"{path}: a model of a search space of your own; load it with lols.load(path, space)")
-    if name == "program":
-        raise ModelFileError(f"{path}: a model of a program of your own; load it with lols.load(path, program)")
-    raise ModelFileError(f"{path}: a model of '{name}', which this version of lols does not know; install a newer one")
-
-
-def inspect_model(path: str | os.PathLike[str], **options: Any) -> Report:
-    """What is in a model file: of an estimator, or of a search space or a program of your own."""
-    from lols.io.model_file import read_tensors
-    from lols.tasks.inspect import inspect_own
-
-    header, tensors = read_tensors(path, "model")
-    name = name_in(header)
-    if name in ESTIMATORS:
-        report: Report = estimator(name).inspect_file(path, header, tensors, **options)
-        return report
-    return inspect_own(path, header, tensors, **options)
-
-
-def name_in(header: Any) -> Any:
-    """The estimator's name in the header of a model file; None if there is none."""
-    task = header.get("task")
-    return task.get("name") if isinstance(task, dict) else None
+    return StoredModel(os.fspath(path), *read_tensors(path, "model"))
 
 
 def _object(place: str) -> Any:

@@ -204,11 +204,11 @@ class FileVerbs:
 
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate: inputs and truths, as for `fit`, of which at most `limit` are drawn."""
-        self.refuse("certify one policy at a time")
+        self.refuse("certify one policy at a time, such as a tagger's or a parser's")
 
     def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
         """A case for a certificate from a labelled file."""
-        self.refuse("certify one policy at a time")
+        self.refuse("certify one policy at a time, such as a tagger's or a parser's")
 
     def prepare(self) -> None:
         """Compile what prediction needs, or load it from the cache, by predicting something tiny."""
@@ -220,7 +220,7 @@ class FileVerbs:
 
     def refuse(self, why: str) -> NoReturn:
         """Say that this estimator cannot do something."""
-        raise ConfigurationError(f"{self.path_ or type(self).__name__}: {self.VERBS.described}: {why}")
+        raise ConfigurationError(f"{self.path_ or type(self).__name__} is {self.VERBS.described}: {why}")
 
 
 def some_of(names: Iterable[str], most: int) -> str:

@@ -30,9 +30,8 @@ def parser_examples(
     if gold.mended:
         notes.append(f"Sentences with several roots: {gold.mended:,}; all but the first root are attached to it.")
     if gold.lifted:
-        notes.append(
-            f"Words lifted to make trees projective: {gold.lifted:,}; losses are those of the trees as taught."
-        )
+        lifted = f"Words lifted to make trees projective: {gold.lifted:,}"
+        notes.append(f"{lifted}; losses are those of the trees as taught.")
     if gold.unseen:
         notes.append(f"Never seen in training, and so always wrong: {', '.join(gold.unseen)}.")
     weights = None if parser.punctuation else (~punctuation(corpus)).astype(np.float64)

@@ -97,7 +97,9 @@ class ParserInspectOptions(InspectOptions):
     """What is shown of a parser."""
 
     label: Sequence[str] | None = option(
-        None, "Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated.", kind=list[str] | None
+        None,
+        "Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated.",
+        kind=list[str] | None,
     )
 
 

@@ -30,6 +30,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
 
     VERBS = VERBS
     beam: int
+    _corpus: Any
 
     @property
     def file_columns(self) -> ParserColumns:

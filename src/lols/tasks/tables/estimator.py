@@ -24,7 +24,6 @@ from lols.tasks.tables.files import (
     predict_batches,
     table_notes,
 )
-from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.input import (
     InputTable,
     Targets,
@@ -42,6 +41,7 @@ from lols.tasks.tables.input import (
     tree_of,
 )
 from lols.tasks.tables.model import StoredClassifier
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.scores import ClassScores, score_classes
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.stream import scorer
@@ -351,18 +351,6 @@ class CostSensitiveClassifier(StoredClassifier):
         rows = self._rows(X)
         targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))
         return score_classes(self.task_.classes, targets, self.predict_rows(rows))
-
-    # --- what is known after training ---
-
-    @property
-    def unknown_(self) -> dict[str, int]:
-        """For each column the cells so far whose category training never showed: they were predicted without it."""
-        self._check_fitted()
-        encoder = self.task_.encoder
-        if not isinstance(encoder, TableEncoder):
-            return {}
-        pairs = zip(encoder.columns, encoder.unknown.tolist(), strict=True)
-        return {column.name: count for column, count in pairs if count}
 
     # --- helpers ---
 

@@ -11,13 +11,11 @@ from lols.tasks.options import option
 from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, Verbs
 
 __all__ = [
-    *(
-        "VERBS",
-        "ClassifierEvaluateOptions",
-        "ClassifierExplainOptions",
-        "ClassifierInspectOptions",
-        "ClassifierPredictOptions",
-    ),
+    "VERBS",
+    "ClassifierEvaluateOptions",
+    "ClassifierExplainOptions",
+    "ClassifierInspectOptions",
+    "ClassifierPredictOptions",
     "TableFiles",
 ]
 
@@ -81,7 +79,9 @@ class ClassifierInspectOptions(InspectOptions):
     """What is shown of a classifier."""
 
     label: Sequence[str] | None = option(
-        None, "Show only the features of the child of the node that leads to this class; may be repeated.", kind=list[str] | None
+        None,
+        "Show only the features of the child of the node that leads to this class; may be repeated.",
+        kind=list[str] | None,
     )
     node: int = option(0, "The node of the tree of classes whose features are shown; 0 is the root.")
 

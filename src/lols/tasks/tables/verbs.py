@@ -147,6 +147,16 @@ class ClassifierVerbs(SearchEstimator):
         source = self.open_file(path, layout)
         return table_case(self, source, layout.label or source.names[-1], asked.reference, limit, seed)
 
+    @property
+    def unknown_(self) -> dict[str, int]:
+        """For each column the cells so far whose category training never showed: they were predicted without it."""
+        self._check_fitted()
+        encoder = self.task_.encoder
+        if not isinstance(encoder, TableEncoder):
+            return {}
+        pairs = zip(encoder.columns, encoder.unknown.tolist(), strict=True)
+        return {column.name: count for column, count in pairs if count}
+
     def prepare(self) -> None:
         """Classify a row of a CSV file."""
         encoder = self.task_.encoder

@@ -94,16 +94,17 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         """Train on a few sentences, and predict."""
         from lols.datasets.worlds import tagging_data
 
+        kind: Any = cls
         data = tagging_data(8)  # kernels are compiled for types, so a few sentences do
         words = [[f"w{n}" for n in sentence["words"]] for sentence in data]
         tags = [[f"T{n:02}" for n in sentence["tags"]] for sentence in data]
         yield "tagger, training"
-        tagger = cls(passes=1, progress=False).fit(words, tags, dev=(words, tags))
+        tagger = kind(passes=1, progress=False).fit(words, tags, dev=(words, tags))
         yield "tagger, prediction"
         tagger.prepare()
         yield "tagger, the paper's learner (csoaa)"
-        cls(passes=1, progress=False, learner="csoaa").fit(words, tags)
+        kind(passes=1, progress=False, learner="csoaa").fit(words, tags)
         spans = [[f"B-{n % 2}" for n in sentence["tags"]] for sentence in data]
         for loss in ("spans", "f1") if everything else ():
             yield f"tagger, loss {loss}"
-            cls(passes=1, progress=False, loss=loss).fit(words, spans).predict(words)
+            kind(passes=1, progress=False, loss=loss).fit(words, spans).predict(words)

@@ -58,6 +58,4 @@ class SentenceVerbs(FileVerbs):
 def check_sentence(number: int, count: int, path: Any) -> None:
     """Whether a file has a sentence of this number."""
     if not 1 <= number <= count:
-        raise ConfigurationError(
-            f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1"
-        )
+        raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")
