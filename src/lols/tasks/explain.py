@@ -40,16 +40,15 @@ class ExampleReport:
 
     model: str
     file: str
+    one: str  # what an example is called
     number: int
     count: int | None  # of examples in the file, if that is known
-
-    ONE = "example"
 
     @property
     def heading(self) -> str:
         """Which example it is."""
         of = "" if self.count is None else f" of {self.count:,}"
-        return f"{self.ONE.capitalize()} {self.number:,}{of} in {self.file}"
+        return f"{self.one.capitalize()} {self.number:,}{of} in {self.file}"
 
     def values(self) -> dict[str, Any]:
         """The explanation as plain values."""
@@ -57,7 +56,7 @@ class ExampleReport:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        counts = {self.ONE: self.number} | ({} if self.count is None else {f"{self.ONE}s": self.count})
+        counts = {self.one: self.number} | ({} if self.count is None else {f"{self.one}s": self.count})
         return {"file": self.file, **counts, **self.values()}
 
     def show(self, console: Console) -> None:

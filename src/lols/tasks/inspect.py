@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.tasks.verbs import some_of
+from lols.tasks.verbs import Verbs, some_of
 from lols.training.algorithms import Algorithm
 
 if TYPE_CHECKING:
@@ -128,9 +128,10 @@ class Inspection:
     """What is in a model file; each kind of model adds to what is shown of a search space of the user's own."""
 
     values: dict[str, Any]
-    top: int = 0
+    verbs: Verbs | None = None  # of the estimator, if one wrote the file
+    top: int = 0  # features that were asked for
 
-    WHAT, SEVERAL, UNIT = "action", "actions", "examples"  # what features speak for, and what was trained on
+    WHAT, SEVERAL = "action", "actions"  # what features speak for
 
     def as_dict(self) -> dict[str, Any]:
         """The plain values."""
@@ -138,6 +139,8 @@ class Inspection:
 
     def described(self) -> str:
         """What kind of model it is."""
+        if self.verbs is not None:
+            return self.verbs.described
         own = "program" if self.values["kind"] == "program" else "search space"
         return f"a model of a {own} of your own"
 
@@ -184,7 +187,8 @@ class Inspection:
         yield from self.facts()
         if found["examples"] is not None:
             tokens = f", {found['tokens']:,} tokens" if found["tokens"] is not None else ""
-            yield "trained on", f"{found['examples']:,} {self.UNIT}{tokens}"
+            units = "examples" if self.verbs is None else self.verbs.unit
+            yield "trained on", f"{found['examples']:,} {units}{tokens}"
         if found.get("fingerprint"):
             yield "fingerprint", f"{found['fingerprint']} (of the training data)"
         if found["passes"] is not None:

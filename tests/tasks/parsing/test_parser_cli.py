@@ -367,7 +367,7 @@ def test_files_that_cannot_be_learned_from(content: str, options: list[str], say
 
 def test_mistakes_in_the_options(model: Path, folder: Path, tmp_path: Path) -> None:
     test, out = folder / "test.conllu", tmp_path / "out"
-    says = "--column has no effect: the model is no tagger, and writes heads and relations"
+    says = "--column has no effect: the model is a parser"
     mistake("predict", model, test, "-o", out, "--column", "upos", says=says)
     mistake("evaluate", model, test, "--column", "upos", says=says)
     mistake("predict", model, test, "-o", out, "--beam", 0, says="--beam is 0; it must be at least 1")
@@ -378,7 +378,7 @@ def test_mistakes_in_the_options(model: Path, folder: Path, tmp_path: Path) -> N
     )
     mistake("train", "parser", test, "-o", tmp_path / "no" / "m.lols", says="m.lols: there is no folder")
     lols.Tagger(passes=1, progress=False).fit(WORDS, [[TAGS[w] for w in s] for s in WORDS]).save(tmp_path / "tags.lols")
-    mistake("predict", tmp_path / "tags.lols", test, "--beam", 2, says="--beam has no effect: the model is no parser")
+    mistake("predict", tmp_path / "tags.lols", test, "--beam", 2, says="--beam has no effect: the model is a tagger")
     (tmp_path / "bare.conllu").write_text(conllu(UNSEEN, [[("_", "_")] * len(s) for s in UNSEEN]))
     mistake("evaluate", model, tmp_path / "bare.conllu", says="bare.conllu, line 4: the head '_' is no number")
     (tmp_path / "ids.conllu").write_text(rows((5, "dog", 0, "_")))

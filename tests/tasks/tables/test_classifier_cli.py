@@ -503,7 +503,7 @@ def test_mistakes_in_prediction(model: Path, folder: Path, tmp_path: Path) -> No
         for option in ("--word", "--use", "--format"):
             mistake(*command, test, *more, option, "x", says=f"{option} has no effect: the model is a classifier")
         mistake(*command, test, *more, "--beam", 2, says="--beam has no effect: the model is a classifier")
-        mistake(*command, test, *more, "--column", "label", says="name the labels with --label")
+        mistake(*command, test, *more, "--column", "label", says="the model is a classifier; it takes --label")
     mistake(
         "evaluate", model, bad("age,colour,size,label\n1,red,1,maybe\n"), says="line 2, column 'label': label 'maybe'"
     )
@@ -529,8 +529,8 @@ def test_options_of_tables_have_no_effect_on_taggers(folder: Path, tmp_path: Pat
         ("evaluate", ["--separator", ","]),
         ("explain", ["--row", "1"]),
     ):
-        mistake(command, model, test, *option, says=f"{option[0]} has no effect: the model is no classifier")
-    mistake("inspect", model, "--node", 0, says="only classifiers have nodes; leave out --node")
+        mistake(command, model, test, *option, says=f"{option[0]} has no effect: the model is a tagger")
+    mistake("inspect", model, "--node", 0, says="--node has no effect: the model is a tagger")
 
 
 def test_a_row_that_is_wrong_late_leaves_no_output(model: Path, tmp_path: Path) -> None:

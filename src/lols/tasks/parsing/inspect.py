@@ -19,7 +19,7 @@ from lols.errors import LolsError
 from lols.io.strings import texts_of
 from lols.tasks.inspect import MOST_TEMPLATES, Inspection, Sides, column_text, describe_file, speaking
 from lols.tasks.parsing import space as parsing
-from lols.tasks.parsing.options import ParserInspectOptions
+from lols.tasks.parsing.options import VERBS, ParserInspectOptions
 from lols.tasks.parsing.task import ParsingTask, placeless
 from lols.tasks.parsing.templates import ParsingTemplate, SearchAtom
 from lols.tasks.parsing.treebank import ARROW
@@ -57,17 +57,11 @@ def inspect_parser(
         if not is_fixed(policy.shared):
             found = _speaking(parser, names, chosen or _weightiest(policy, names), asked)
             values["features_of"], values["unnamed_templates"] = found
-    return ParserInspection(values, asked.top)
+    return ParserInspection(values, VERBS, asked.top)
 
 
 class ParserInspection(Inspection):
     """What is in a parser's file."""
-
-    UNIT = "sentences"
-
-    def described(self) -> str:
-        """What kind of model it is."""
-        return "a parser"
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """Relations, actions, templates and the treebank."""

@@ -77,8 +77,6 @@ class ParserReport(ExampleReport):
     parse: Parse
     asked: ParserExplainOptions
 
-    ONE = "sentence"
-
     def values(self) -> dict[str, Any]:
         """The explanation as plain values."""
         return self.parse.as_dict(self.asked.top)

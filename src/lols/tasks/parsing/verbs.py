@@ -70,7 +70,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         parser = self.taught_by(asked.reference)
         found = read_tree(parser, path, number, columns)
         parse = explain_parse(parser, found.corpus, found.tree, roll_out=asked.roll_out, beta=asked.beta)
-        return ParserReport(self.named, path, number, found.count, parse, asked).written()
+        return ParserReport(self.named, path, VERBS.one, number, found.count, parse, asked).written()
 
     @classmethod
     def inspect_file(

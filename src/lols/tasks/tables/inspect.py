@@ -13,7 +13,7 @@ from lols.engine.table import features_by_row, is_fixed
 from lols.errors import LolsError
 from lols.tasks.inspect import Inspection, Sides, describe_file, speaking
 from lols.tasks.tables.encoding import ColumnCode, Rows, TableEncoder, scaled_id
-from lols.tasks.tables.options import ClassifierInspectOptions
+from lols.tasks.tables.options import VERBS, ClassifierInspectOptions
 from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.tasks.tables.tree_of_labels import NOTHING
 
@@ -57,17 +57,13 @@ def inspect_classifier(
     }
     if asked.top and not policy.thresholds:
         values["features_of"] = {} if is_fixed(policy.shared) else _speaking(found, policy, asked)
-    return ClassifierInspection(values, asked.top)
+    return ClassifierInspection(values, VERBS, asked.top)
 
 
 class ClassifierInspection(Inspection):
     """What is in a classifier's file."""
 
-    WHAT, SEVERAL, UNIT = "child", "children", "rows"
-
-    def described(self) -> str:
-        """What kind of model it is."""
-        return "a classifier"
+    WHAT, SEVERAL = "child", "children"
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """Classes, tree and columns."""

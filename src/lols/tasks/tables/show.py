@@ -92,8 +92,6 @@ class ClassifierReport(ExampleReport):
     cells: list[str]
     place: str
 
-    ONE = "row"
-
     def values(self) -> dict[str, Any]:
         """The explanation as plain values."""
         return self.walk.as_dict()

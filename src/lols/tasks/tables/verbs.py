@@ -119,7 +119,7 @@ class ClassifierVerbs(SearchEstimator):
         rows, true, cells = read_row(self, source, number - 1, label)
         walk = explain_row(self, rows, true, top=asked.top)
         place = source.place(number - 1).removeprefix(f"{path}, ")
-        return ClassifierReport(self.named, path, number, None, walk, cells, place)
+        return ClassifierReport(self.named, path, VERBS.one, number, None, walk, cells, place)
 
     @classmethod
     def inspect_file(

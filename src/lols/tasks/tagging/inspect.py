@@ -12,7 +12,7 @@ from lols.engine.table import features_by_row, is_fixed
 from lols.errors import LolsError
 from lols.tasks.inspect import Inspection, Sides, column_text, describe_file, speaking
 from lols.tasks.tagging.clusters import CLUSTER
-from lols.tasks.tagging.options import TaggerInspectOptions
+from lols.tasks.tagging.options import VERBS, TaggerInspectOptions
 from lols.tasks.tokens.corpus import WORD
 from lols.tasks.tokens.feature_names import Names, find_names
 
@@ -39,7 +39,7 @@ def inspect_tagger(
     if asked.top and not tagger.model_.policy.thresholds:
         found, names = speaking_features(tagger, list(asked.label or known), asked.top, against=asked.against)
         values |= {"features_of": found, "unnamed_templates": names.unnamed}
-    return TaggerInspection(values, asked.top)
+    return TaggerInspection(values, VERBS, asked.top)
 
 
 def speaking_features(
@@ -75,11 +75,7 @@ def known_strings(tagger: Any) -> dict[str, list[str]]:
 class TaggerInspection(Inspection):
     """What is in a tagger's file."""
 
-    WHAT, SEVERAL, UNIT = "label", "labels", "sentences"
-
-    def described(self) -> str:
-        """What kind of model it is."""
-        return "a tagger"
+    WHAT, SEVERAL = "label", "labels"
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """Labels, spans, templates and vocabulary."""

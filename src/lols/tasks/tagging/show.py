@@ -52,8 +52,6 @@ class TaggerReport(ExampleReport):
     explanation: Explanation
     asked: TaggerExplainOptions
 
-    ONE = "sentence"
-
     def values(self) -> dict[str, Any]:
         """The explanation as plain values."""
         return self.explanation.as_dict(self.asked.top)

@@ -54,7 +54,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         tagger = self.taught_by(asked.reference)
         found = read_sentence(tagger, path, number, columns)
         explanation = explain_sentence(tagger, found.corpus, found.labels, roll_out=asked.roll_out, beta=asked.beta)
-        return TaggerReport(self.named, path, number, found.count, explanation, asked).written()
+        return TaggerReport(self.named, path, VERBS.one, number, found.count, explanation, asked).written()
 
     @classmethod
     def inspect_file(
