@@ -136,7 +136,7 @@ UNUSED = {
 
 
 class QuickFlags(compiler.Flags):  # type: ignore[misc]
-    """Numba's flags, which are keys of its caches: compared by what was set, instead of listing all options each time."""
+    """Numba's flags, which are keys of its caches: compared by what was set, not option by option."""
 
     def __hash__(self) -> int:
         return 0  # as good as the original, which hashes the names of the options
