@@ -110,7 +110,9 @@ def test_mistakes_are_one_line(model, folder, tmp_path, monkeypatch, capsys):
     assert "bad.txt: byte 4 is not UTF-8" in wrong("predict", model, tmp_path / "bad.txt")
     (tmp_path / "empty.txt").write_text("")
     assert "empty.txt: there are no lines in it" in wrong("evaluate", model, tmp_path / "empty.txt")
-    assert "there are no lines to learn from" in wrong("train", "spacer", tmp_path / "empty.txt", "-o", tmp_path / "m.lols")
+    assert "there are no lines to learn from" in wrong(
+        "train", "spacer", tmp_path / "empty.txt", "-o", tmp_path / "m.lols"
+    )
 
 
 def test_help_names_the_new_task():

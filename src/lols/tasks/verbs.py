@@ -56,8 +56,10 @@ class NoOptions:
 class InspectOptions:
     """What `inspect` shows of every estimator."""
 
-    top: int = option(10, "How many features to show for each label or action; 0 for none.")
-    against: bool = option(False, "Also show the features that speak against each label.", flag="--against")
+    top: int = option(default=10, help="How many features to show for each label or action; 0 for none.")
+    against: bool = option(
+        default=False, help="Also show the features that speak against each label.", flag="--against"
+    )
 
     def __post_init__(self) -> None:
         if self.top < 0:
@@ -68,7 +70,9 @@ class InspectOptions:
 class CertifyOptions:
     """What a case for a certificate can be made with."""
 
-    reference: str | None = option(None, "The teacher: optimal, suboptimal or bad; as in training unless given.")
+    reference: str | None = option(
+        default=None, help="The teacher: optimal, suboptimal or bad; as in training unless given."
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -29,12 +29,12 @@ class ParserColumns(FileLayout):
     `use` maps names for templates to columns; None means those of upos, xpos and feats that are filled in.
     """
 
-    word: str = option("form", "The column of the words.")
-    head: str = option("head", "The column of the heads.")
-    relation: str = option("deprel", "The column of the relations.")
+    word: str = option(default="form", help="The column of the words.")
+    head: str = option(default="head", help="The column of the heads.")
+    relation: str = option(default="deprel", help="The column of the relations.")
     use: Mapping[str, str] | None = option(
-        None,
-        "A column that templates can name, such as xpos or pos=2; may be repeated. In training by default upos, xpos "
+        default=None,
+        help="A column that templates can name, such as xpos or pos=2; may be repeated. In training by default upos, xpos "
         "and feats, if they are filled in; none for none.",
         kind=list[str] | None,
         parse=use_of,
@@ -69,7 +69,9 @@ class ParserColumns(FileLayout):
 class ParserPredictOptions:
     """How a parser searches."""
 
-    beam: int | None = option(None, "The width of a beam search; 1 is greedy. As in training unless given.")
+    beam: int | None = option(
+        default=None, help="The width of a beam search; 1 is greedy. As in training unless given."
+    )
 
     def __post_init__(self) -> None:
         if self.beam is not None and self.beam < 1:
@@ -81,7 +83,7 @@ class ParserEvaluateOptions(ParserPredictOptions):
     """How a parser is evaluated."""
 
     punctuation: bool = option(
-        True, "Whether words that are all punctuation count.", flag="--punctuation/--no-punctuation"
+        default=True, help="Whether words that are all punctuation count.", flag="--punctuation/--no-punctuation"
     )
 
 
@@ -89,7 +91,7 @@ class ParserEvaluateOptions(ParserPredictOptions):
 class ParserExplainOptions(ExplainOptions):
     """How the search of a parser is shown."""
 
-    top: int = option(3, "How many actions to show, those of the least predicted cost and the teacher's.")
+    top: int = option(default=3, help="How many actions to show, those of the least predicted cost and the teacher's.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,8 +99,8 @@ class ParserInspectOptions(InspectOptions):
     """What is shown of a parser."""
 
     label: Sequence[str] | None = option(
-        None,
-        "Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated.",
+        default=None,
+        help="Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated.",
         kind=list[str] | None,
     )
 

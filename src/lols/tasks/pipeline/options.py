@@ -18,9 +18,9 @@ class PipelineInspectOptions(InspectOptions):
     """What is shown of a pipeline."""
 
     label: Sequence[str] | None = option(
-        None, "Show the features of this label or action only; may be repeated.", kind=list[str] | None
+        default=None, help="Show the features of this label or action only; may be repeated.", kind=list[str] | None
     )
-    part: str = option("parser", "Which part to show: parser, or the column of a tagger.")
+    part: str = option(default="parser", help="Which part to show: parser, or the column of a tagger.")
 
 
 VERBS = Verbs(

@@ -53,9 +53,9 @@ class TableTraining:
     """Further options of training on files."""
 
     memory: int = option(
-        MEMORY,
-        "How much of a table is held in memory, such as 512MB or 2GB: a larger one is read again in every pass.",
-        INPUT,
+        default=MEMORY,
+        help="How much of a table is held in memory, such as 512MB or 2GB: a larger one is read again in every pass.",
+        panel=INPUT,
         kind=str,
         initial="1GB",
         parse=size_of,

@@ -24,15 +24,16 @@ __all__ = [
 class TableFiles(FileLayout):
     """How tables are laid out: goes into the model file, so that others like them are read the same way."""
 
-    label: str | None = option(None, "The column of the labels; in training by default the last one.")
+    label: str | None = option(default=None, help="The column of the labels; in training by default the last one.")
     header: bool | None = option(
-        None,
-        "Whether a CSV file begins with the names of the columns; detected by default. Without names the columns are "
+        default=None,
+        help="Whether a CSV file begins with the names of the columns; detected by default. Without names the columns are "
         "column1, column2, ...",
         flag="--header/--no-header",
     )
     separator: str | None = option(
-        None, "The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar)."
+        default=None,
+        help="The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar).",
     )
 
     def describe(self) -> dict[str, Any]:
@@ -53,21 +54,23 @@ class TableFiles(FileLayout):
 class ClassifierPredictOptions:
     """What is written for each row."""
 
-    labels_only: bool = option(False, "Write only the classes, one per line.", flag="--labels-only")
+    labels_only: bool = option(default=False, help="Write only the classes, one per line.", flag="--labels-only")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierEvaluateOptions:
     """What is drawn of an evaluation."""
 
-    plot: str | None = option(None, "Draw how often each class was taken for each other one, as .png, .svg or .pdf.")
+    plot: str | None = option(
+        default=None, help="Draw how often each class was taken for each other one, as .png, .svg or .pdf."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierExplainOptions:
     """What is shown of a decision."""
 
-    top: int = option(5, "How many features of each decision to show.")
+    top: int = option(default=5, help="How many features of each decision to show.")
 
     def __post_init__(self) -> None:
         if self.top < 0:
@@ -79,11 +82,11 @@ class ClassifierInspectOptions(InspectOptions):
     """What is shown of a classifier."""
 
     label: Sequence[str] | None = option(
-        None,
-        "Show only the features of the child of the node that leads to this class; may be repeated.",
+        default=None,
+        help="Show only the features of the child of the node that leads to this class; may be repeated.",
         kind=list[str] | None,
     )
-    node: int = option(0, "The node of the tree of classes whose features are shown; 0 is the root.")
+    node: int = option(default=0, help="The node of the tree of classes whose features are shown; 0 is the root.")
 
 
 VERBS = Verbs(

@@ -26,16 +26,16 @@ class FileColumns(FileLayout):
     templates to further columns; None means all between word and label in plain columns, and none in other formats.
     """
 
-    word: str = option("form", "The column of the words.")
+    word: str = option(default="form", help="The column of the words.")
     label: str | None = option(
-        None,
-        "The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. In training upos by "
+        default=None,
+        help="The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. In training upos by "
         "default, and the last one of plain columns; in prediction a number one beyond the last appends a column.",
         flag="--column",
     )
     use: Mapping[str, str] | None = option(
-        None,
-        "A further column that templates can name, such as xpos or pos=2; may be repeated. In training on plain "
+        default=None,
+        help="A further column that templates can name, such as xpos or pos=2; may be repeated. In training on plain "
         "columns all before the labels are used by default; none for none.",
         kind=list[str] | None,
         parse=use_of,
@@ -82,7 +82,7 @@ class TaggerEvaluateOptions:
     """How a tagger is evaluated."""
 
     unseen: str = option(
-        "error", "What a label that did not occur in training is: an error, or counted as wrong (wrong)."
+        default="error", help="What a label that did not occur in training is: an error, or counted as wrong (wrong)."
     )
 
     def __post_init__(self) -> None:
@@ -94,7 +94,7 @@ class TaggerEvaluateOptions:
 class TaggerExplainOptions(ExplainOptions):
     """How the search of a tagger is shown."""
 
-    top: int = option(5, "How many labels to show, those of the least predicted cost and the true one.")
+    top: int = option(default=5, help="How many labels to show, those of the least predicted cost and the true one.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +102,7 @@ class TaggerInspectOptions(InspectOptions):
     """What is shown of a tagger."""
 
     label: Sequence[str] | None = option(
-        None, "Show the features of this label only; may be repeated.", kind=list[str] | None
+        default=None, help="Show the features of this label only; may be repeated.", kind=list[str] | None
     )
 
 

@@ -17,16 +17,19 @@ class ExplainOptions:
     """How the search of a sentence is shown."""
 
     top: int
-    reference: str | None = option(None, "The teacher: optimal, suboptimal or bad; as in training unless given.")
+    reference: str | None = option(
+        default=None, help="The teacher: optimal, suboptimal or bad; as in training unless given."
+    )
     roll_out: str | None = option(
-        None, "Which policy completes the deviations: reference, mixture, learned or none; as in training unless given."
+        default=None,
+        help="Which policy completes the deviations: reference, mixture, learned or none; as in training unless given.",
     )
     beta: str | float | None = option(
-        None,
-        "The probability of the reference in a mixture: a number, auto, linear:FROM:TO or geometric:ALPHA.",
+        default=None,
+        help="The probability of the reference in a mixture: a number, auto, linear:FROM:TO or geometric:ALPHA.",
         kind=str | None,
     )
-    html: str | None = option(None, "Draw it as a page, and write that to this file.")
+    html: str | None = option(default=None, help="Draw it as a page, and write that to this file.")
 
     def __post_init__(self) -> None:
         if self.top < 1:
