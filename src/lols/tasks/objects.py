@@ -76,7 +76,6 @@ class ObjectEstimator(SearchEstimator):
     SAMPLE: ClassVar[str]  # the text of a tiny labelled file, by which `lols warmup` has things compiled
     ACTIONS: ClassVar[Sequence[str] | None] = None  # what the actions are called; by default by their numbers
     HELP = "Train a model, and write a model file."
-    RATE = None  # the learner's own
 
     def read(self, text: str, layout: Any) -> list[Any]:
         """The objects in the text of a file, as the task encodes them."""

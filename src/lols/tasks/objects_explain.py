@@ -89,8 +89,8 @@ def explain_object(estimator: Any, path: str, objects: Sequence[Any], number: in
         costs, losses, loss = deviation_costs(model, teacher, examples, taken, algorithm, share, seed=estimator.seed)
 
     def action(step: int, a: int) -> ActionCosts:
-        own = (None if values is None else float(values[step, a]) for values in (losses, costs))
-        return ActionCosts(estimator.action_name(a), float(predicted[step, a]), *own, bool(a == taken[step]))
+        loss, cost = (None if values is None else float(values[step, a]) for values in (losses, costs))
+        return ActionCosts(estimator.action_name(a), float(predicted[step, a]), loss, cost, bool(a == taken[step]))
 
     steps = []
     for step in range(taken.size):

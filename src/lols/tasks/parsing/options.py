@@ -34,8 +34,8 @@ class ParserColumns(FileLayout):
     relation: str = option(default="deprel", help="The column of the relations.")
     use: Mapping[str, str] | None = option(
         default=None,
-        help="A column that templates can name, such as xpos or pos=2; may be repeated. In training by default upos, xpos "
-        "and feats, if they are filled in; none for none.",
+        help="A column that templates can name, such as xpos or pos=2; may be repeated. In training by default upos, "
+        "xpos and feats, if they are filled in; none for none.",
         kind=list[str] | None,
         parse=use_of,
     )

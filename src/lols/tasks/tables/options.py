@@ -27,8 +27,8 @@ class TableFiles(FileLayout):
     label: str | None = option(default=None, help="The column of the labels; in training by default the last one.")
     header: bool | None = option(
         default=None,
-        help="Whether a CSV file begins with the names of the columns; detected by default. Without names the columns are "
-        "column1, column2, ...",
+        help="Whether a CSV file begins with the names of the columns; detected by default. Without names the "
+        "columns are column1, column2, ...",
         flag="--header/--no-header",
     )
     separator: str | None = option(

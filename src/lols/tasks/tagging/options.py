@@ -29,8 +29,8 @@ class FileColumns(FileLayout):
     word: str = option(default="form", help="The column of the words.")
     label: str | None = option(
         default=None,
-        help="The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. In training upos by "
-        "default, and the last one of plain columns; in prediction a number one beyond the last appends a column.",
+        help="The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. In training "
+        "upos by default, and the last of plain columns; in prediction a number one beyond the last appends a column.",
         flag="--column",
     )
     use: Mapping[str, str] | None = option(
