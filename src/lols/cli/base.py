@@ -14,7 +14,7 @@ from lols import __version__
 from lols.errors import LolsError
 
 if TYPE_CHECKING:
-    from lols.tasks.verbs import Report
+    from lols.tasks.verbs import VerbReport
 
 __all__ = ["COMMANDS", "MAKERS", "Json", "app", "main", "print_json", "report"]
 
@@ -35,7 +35,7 @@ COMMANDS = (
 MAKERS: dict[str, Callable[[], Any]] = {}  # of commands whose options depend on the registry
 
 
-class Commands(TyperGroup):
+class LazyCommands(TyperGroup):
     """The commands; those of `MAKERS` are built when they are asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -49,7 +49,7 @@ class Commands(TyperGroup):
 
 
 app = typer.Typer(
-    cls=Commands,
+    cls=LazyCommands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -69,7 +69,7 @@ def main() -> None:
         sys.exit(2)
 
 
-def report(made: Report, before: dict[str, Any], as_json: bool, after: dict[str, Any] | None = None) -> None:
+def report(made: VerbReport, before: dict[str, Any], as_json: bool, after: dict[str, Any] | None = None) -> None:
     """Print what a verb returned, as text, or as JSON with further values."""
     if as_json:
         print_json(before | made.as_dict() | (after or {}))

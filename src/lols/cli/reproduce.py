@@ -104,7 +104,7 @@ def reproduce(
         from lols.reproduction.report import write_report
 
         write_report(result, html)
-        say.print(f"Report: {html}", markup=False)
+        say.print(f"VerbReport: {html}", markup=False)
     if plots is not None:
         from lols.plots import write_plots
 

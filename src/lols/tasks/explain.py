@@ -140,8 +140,8 @@ def deviation_costs(
     The engine keeps costs relative to the best action. It does measure the whole loss at one step of an example, to
     compare teacher and learner; rounds are chosen such that each step is measured in one of them.
     """
-    space = model.space
-    trainer = Trainer(space, reference, algorithm=chosen, seed=seed, compiled=compiled)
+    space, tricks = model.space, {"closed_form": False}  # so that every deviation is rolled out
+    trainer = Trainer(space, reference, algorithm=chosen, seed=seed, compiled=compiled, tricks=tricks)
     plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf, bound=False)
     steps = taken.size
     share = np.full(steps, beta)

@@ -23,7 +23,7 @@ from lols.io.opening import opened
 from lols.tasks.base import as_paths, silent
 from lols.tasks.case import Case, Naming, draw_examples
 from lols.tasks.search import SearchEstimator
-from lols.tasks.verbs import Evaluation, Report
+from lols.tasks.verbs import Evaluation, VerbReport
 from lols.training.clock import Clock
 from lols.training.model import make_model
 
@@ -176,7 +176,7 @@ class ObjectEstimator(SearchEstimator):
         reading, self.model_.threads = clock.working(), threads
         return Evaluation(ObjectScores(len(examples), self.model_.evaluate(examples)), len(examples), reading)
 
-    def explain_file(self, path: str, number: int = 1, **options: Any) -> Report:
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show the steps of one example: the actions with their predicted costs, and what deviations would cost."""
         from lols.tasks.objects_explain import explain_object
 
@@ -190,7 +190,7 @@ class ObjectEstimator(SearchEstimator):
     @classmethod
     def inspect_file(
         cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> Report:
+    ) -> VerbReport:
         """Say what is in the model file."""
         from lols.tasks.inspect import Inspection, describe_file
 

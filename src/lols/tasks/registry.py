@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from lols.errors import ModelFileError
 
 if TYPE_CHECKING:
-    from lols.tasks.verbs import Report, Verbs
+    from lols.tasks.verbs import VerbReport, Verbs
 
 __all__ = ["ESTIMATORS", "Entry", "StoredModel", "estimator", "read_model", "verbs"]
 
@@ -81,10 +81,10 @@ class StoredModel(NamedTuple):
             f"{self.path}: a model of '{self.name}', which this version of lols does not know; install a newer one"
         )
 
-    def inspect(self, **options: Any) -> Report:
+    def inspect(self, **options: Any) -> VerbReport:
         """What is in the file."""
         if self.name in ESTIMATORS:
-            report: Report = estimator(self.name).inspect_file(self.path, self.header, self.tensors, **options)
+            report: VerbReport = estimator(self.name).inspect_file(self.path, self.header, self.tensors, **options)
             return report
         from lols.tasks.inspect import inspect_own
 

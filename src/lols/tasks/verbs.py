@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ROWS", "TOKENS", "CertifyOptions", "Evaluation", "FileLayout", "FileVerbs", "InspectOptions", "NoOptions"),
-    *("Report", "Unit", "Verbs", "some_of"),
+    *("VerbReport", "Unit", "Verbs", "some_of"),
 ]
 
 
@@ -123,7 +123,7 @@ class Verbs:
         return self.options.get(verb, NoOptions)
 
 
-class Report(Protocol):
+class VerbReport(Protocol):
     """What a verb returns: plain values for `--json`, and text for people."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class Report(Protocol):
 class Evaluation:
     """Scores on a file: how many tokens or rows they are of, and how many seconds reading the file took."""
 
-    scores: Report
+    scores: VerbReport
     count: int
     seconds_reading: float
 
@@ -197,12 +197,14 @@ class FileVerbs:
         """Compare predictions with a labelled file."""
         raise NotImplementedError
 
-    def explain_file(self, path: str, number: int = 1, **options: Any) -> Report:
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how one example of a file, counted from 1, is decided."""
         self.refuse("there is no single search to explain")
 
     @classmethod
-    def inspect_file(cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, Any], **options: Any) -> Report:
+    def inspect_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, Any], **options: Any
+    ) -> VerbReport:
         """Say what is in a model file, given its header and arrays."""
         raise NotImplementedError
 

@@ -18,7 +18,7 @@ from lols.tasks.tagging.input import check_lengths
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.verbs import SentenceVerbs
-from lols.tasks.verbs import Evaluation, Report
+from lols.tasks.verbs import Evaluation, VerbReport
 
 __all__ = ["ParserVerbs"]
 
@@ -61,7 +61,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         report = ParserScores(scores, self.task_.labelling != "none", asked.punctuation)
         return Evaluation(report, data.corpus.tokens, seconds)
 
-    def explain_file(self, path: str, number: int = 1, **options: Any) -> Report:
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
         from lols.tasks.parsing.explain import explain_parse, read_tree
         from lols.tasks.parsing.show import ParserReport
@@ -75,7 +75,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
     @classmethod
     def inspect_file(
         cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> Report:
+    ) -> VerbReport:
         """Say what is in a parser's file: relations, templates, training, and the features that speak for an action."""
         from lols.tasks.parsing.inspect import inspect_parser
 

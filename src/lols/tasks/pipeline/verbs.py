@@ -21,7 +21,7 @@ from lols.tasks.pipeline.options import VERBS, PipelineInspectOptions
 from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.verbs import SentenceVerbs
-from lols.tasks.verbs import Evaluation, Report
+from lols.tasks.verbs import Evaluation, VerbReport
 
 __all__ = ["PipelineVerbs", "part_of"]
 
@@ -82,7 +82,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     @classmethod
     def inspect_file(
         cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> Report:
+    ) -> VerbReport:
         """Say what is in one part of a pipeline."""
         asked = PipelineInspectOptions(**options)
         parts = dict(header.get("parts") or {})

@@ -18,7 +18,7 @@ from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.files import check_columns, evaluate_files, open_files, predict_batches, table_encoder
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions, TableFiles
 from lols.tasks.tables.task import ClassificationTask
-from lols.tasks.verbs import Evaluation, Report
+from lols.tasks.verbs import Evaluation, VerbReport
 from lols.training.clock import Clock
 
 __all__ = ["ClassifierVerbs"]
@@ -106,7 +106,7 @@ class ClassifierVerbs(SearchEstimator):
             confusion(scores, asked.plot)
         return Evaluation(ClassifierScores(scores, self.unknown_, asked.plot), scores.rows, seconds["reading"])
 
-    def explain_file(self, path: str, number: int = 1, **options: Any) -> Report:
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a row is led down the tree of classes, and which of its values mattered."""
         from lols.tasks.tables.explain import explain_row, read_row
         from lols.tasks.tables.show import ClassifierReport
@@ -124,7 +124,7 @@ class ClassifierVerbs(SearchEstimator):
     @classmethod
     def inspect_file(
         cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> Report:
+    ) -> VerbReport:
         """Say what is in a classifier's file: classes, costs, columns, training, and the features at a node."""
         from lols.tasks.tables.inspect import inspect_classifier
 

@@ -15,7 +15,7 @@ from lols.tasks.tagging.options import VERBS, FileColumns, TaggerInspectOptions
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.verbs import SentenceVerbs
-from lols.tasks.verbs import Evaluation, Report
+from lols.tasks.verbs import Evaluation, VerbReport
 
 __all__ = ["TaggerVerbs"]
 
@@ -45,7 +45,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         self._fitted.threads = threads
         return Evaluation(self.evaluate_columns(data.corpus, data.labels), data.corpus.tokens, seconds)
 
-    def explain_file(self, path: str, number: int = 1, **options: Any) -> Report:
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""
         from lols.tasks.tagging.explain import explain_sentence, read_sentence
         from lols.tasks.tagging.show import TaggerReport
@@ -59,7 +59,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
     @classmethod
     def inspect_file(
         cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> Report:
+    ) -> VerbReport:
         """Say what is in a tagger's file: labels, templates, training, and the features that speak for each label."""
         from lols.tasks.tagging.inspect import inspect_tagger
 
