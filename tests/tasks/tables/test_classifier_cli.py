@@ -377,7 +377,7 @@ def test_inspect(model: Path, folder: Path, tmp_path: Path) -> None:
         assert text in said
     mistake("inspect", model, "--label", "maybe", says="there is no class 'maybe' in this model: choose from ask, no")
     mistake("inspect", model, "--node", 2, says="--node is 2: the tree has the nodes 0 to 1")
-    mistake("inspect", model, "--part", "parser", says="only pipelines have parts")
+    mistake("inspect", model, "--part", "parser", says="--part has no effect: the model is a classifier")
 
 
 def test_inspect_secoc(folder: Path, tmp_path: Path) -> None:
