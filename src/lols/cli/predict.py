@@ -16,6 +16,7 @@ from lols.cli.base import MAKERS, Json, print_json
 from lols.cli.generate import built_command, optional, required
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument, settle
 from lols.errors import ConfigurationError, LolsError
+from lols.tasks.verbs import silent
 
 HELP = """Tag, parse or classify a file: the output is the input with the predicted columns replaced.
 
@@ -43,7 +44,7 @@ def predict_command() -> Any:
         estimator = load(model)
         values = options.values(typed, estimator.VERBS)
         settle()
-        say = None if as_json else (lambda line: print(line, file=sys.stderr))
+        say = silent if as_json else (lambda line: print(line, file=sys.stderr))
         with written(output) as out:
             facts = estimator.predict_file(file, out, output=output, threads=threads or cores(), say=say, **values)
         if as_json:

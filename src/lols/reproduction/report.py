@@ -18,7 +18,7 @@ from lols.reproduction.report_html import Section
 from lols.reproduction.report_style import STYLE
 from lols.reproduction.report_tables import table_section
 from lols.reproduction.report_theory import theory_section
-from lols.tasks.tokens.explain_html import frame
+from lols.tasks.tagging.explain_html import frame
 
 __all__ = ["report_page", "write_report"]
 

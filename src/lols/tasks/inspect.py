@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lols.engine.table import features_by_row, is_fixed
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.tasks.verbs import Verbs, some_of
 from lols.training.algorithms import Algorithm
@@ -16,7 +17,7 @@ from lols.training.algorithms import Algorithm
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Inspection", "describe_file", "inspect_own", "speaking", "stored_algorithm"]
+__all__ = ["Inspection", "describe_file", "inspect_own", "speaking", "speaking_columns", "stored_algorithm"]
 
 UNITS = ("bytes", "kB", "MB", "GB")
 MOST_TEMPLATES = 24  # that are written out
@@ -108,6 +109,29 @@ def speaking(
         }
         for label, sides in picked.items()
     }
+
+
+def speaking_columns(
+    policy: Any, columns: Mapping[str, int], top: int, against: bool, find_names: Callable[[np.ndarray], Any]
+) -> tuple[dict[str, Sides], list[str]]:
+    """The strongest features of some columns of a policy's weights, and the templates whose features have no names.
+
+    `find_names` is given ids of features, and returns their `lols.tasks.tokens.feature_names.Names`.
+    """
+    if is_fixed(policy.shared):
+        return {}, []  # features share rows there
+    ids = features_by_row(policy.shared, policy.stack.shape[1])
+    shares = np.diff(policy.chances, prepend=0.0).astype(np.float32)
+    weights = {name: shares @ policy.stack[:, :, column] for name, column in columns.items()}
+    unnamed: list[str] = []
+
+    def find(wanted: np.ndarray) -> Callable[[int], str]:
+        names = find_names(wanted)
+        unnamed.extend(names.unnamed)
+        name_of: Callable[[int], str] = names.of
+        return name_of
+
+    return speaking(ids, weights, top, against, find), unnamed
 
 
 def strongest(ids: np.ndarray, weights: np.ndarray, top: int) -> list[tuple[int, float]]:

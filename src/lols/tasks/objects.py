@@ -7,8 +7,7 @@ and certified on the command line.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
@@ -18,12 +17,11 @@ from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io.model_file import write_tensors
 from lols.io.opening import opened
-from lols.tasks.base import as_paths, silent
+from lols.tasks.base import as_paths
 from lols.tasks.case import Case, Naming, draw_examples
 from lols.tasks.search import SearchEstimator
-from lols.tasks.verbs import Evaluation, VerbReport
+from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
 from lols.training.clock import Clock
 from lols.training.model import make_model
 
@@ -130,7 +128,7 @@ class ObjectEstimator(SearchEstimator):
         dev: str | None = None,
         checkpoint: Any = None,
         resume: bool = False,
-        say: Callable[[str], None] = silent,
+        say: Say = silent,
         **layout: Any,
     ) -> Self:
         """Train on labelled files."""
@@ -146,14 +144,7 @@ class ObjectEstimator(SearchEstimator):
         return self
 
     def predict_file(
-        self,
-        path: str,
-        out: BinaryIO,
-        *,
-        output: str = "-",
-        threads: int = 1,
-        say: Callable[[str], None] | None = None,
-        **options: Any,
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file with its predictions."""
         layout, _ = self.asked("predict", options)
@@ -186,15 +177,6 @@ class ObjectEstimator(SearchEstimator):
             what = f"there is no {self.VERBS.one} {number}; it has {len(objects):,}, and they are counted from 1"
             raise LolsError(f"{path}: {what}")
         return explain_object(self, path, objects, number)
-
-    @classmethod
-    def inspect_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> VerbReport:
-        """Say what is in the model file."""
-        from lols.tasks.inspect import Inspection, describe_file
-
-        return Inspection(describe_file(path, header, tensors), cls.VERBS)
 
     # --- certificates ---
 
@@ -233,11 +215,12 @@ class ObjectEstimator(SearchEstimator):
 
     # --- model files ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights and settings; the task is not in it, and nothing that is executed."""
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file; the functions of the task are not in it."""
         self._check_fitted()
         described = {"name": self.VERBS.name, "options": self._options(), "files": asdict(self.file_columns)}
-        write_tensors(path, "model", *self.model_.contents(described))
+        contents: tuple[dict[str, Any], dict[str, np.ndarray]] = self.model_.contents(described)
+        return contents
 
     @classmethod
     def from_file(

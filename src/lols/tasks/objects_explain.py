@@ -49,7 +49,6 @@ class ObjectReport(ExampleReport):
         from rich.markup import escape
 
         from lols.tasks.show import step_table
-        from lols.tasks.tokens.explain_html import number
 
         loss = "" if self.loss is None else f", loss {self.loss:g}"
         about = [f"predicted {self.output} by {self.model}{loss}"]
@@ -63,8 +62,8 @@ class ObjectReport(ExampleReport):
                 style = "bold red" if costly else "bold" if each.taken else "dim"
                 row = [str(k) if n == 0 else "", f"[{style}]{'→' if each.taken else ''}[/]"]
                 row += [f"[{style}]{escape(each.action)}[/]", f"{each.predicted:.2f}"]
-                row += [] if each.loss is None else [number(each.loss)]
-                row += [] if each.cost is None else [number(each.cost, signed=True)]
+                row += [] if each.loss is None else [f"{each.loss:.3g}"]
+                row += [] if each.cost is None else [f"{each.cost:+.3g}"]
                 table.add_row(*row)
         console.print()
         console.print(table, soft_wrap=False)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ROWS", "TOKENS", "CertifyOptions", "Evaluation", "FileLayout", "FileVerbs", "InspectOptions", "NoOptions"),
-    *("VerbReport", "Unit", "Verbs", "some_of"),
+    *("Say", "Unit", "VerbReport", "Verbs", "silent", "some_of"),
 ]
 
 
@@ -36,6 +36,12 @@ class Unit(NamedTuple):
 TOKENS = Unit("tokens", "tokens_per_second", "loss per sentence")
 ROWS = Unit("rows", "examples_per_second", "cost per row")
 EXAMPLES = Unit("examples", "examples_per_second", "loss per example")
+
+Say = Callable[[str], None]  # is given remarks for the user
+
+
+def silent(line: str) -> None:
+    """Say nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -178,14 +184,7 @@ class FileVerbs:
         raise NotImplementedError
 
     def predict_file(
-        self,
-        path: str,
-        out: BinaryIO,
-        *,
-        output: str = "-",
-        threads: int = 1,
-        say: Callable[[str], None] | None = None,
-        **options: Any,
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file with predictions to `out`, and return facts about it.
 
@@ -200,13 +199,6 @@ class FileVerbs:
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how one example of a file, counted from 1, is decided."""
         self.refuse("there is no single search to explain")
-
-    @classmethod
-    def inspect_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, Any], **options: Any
-    ) -> VerbReport:
-        """Say what is in a model file, given its header and arrays."""
-        raise NotImplementedError
 
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate: inputs and truths, as for `fit`, of which at most `limit` are drawn."""

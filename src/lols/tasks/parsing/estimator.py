@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io.model_file import read_task, write_tensors
-from lols.tasks.base import as_paths, silent
+from lols.tasks.base import as_paths
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
@@ -22,6 +20,7 @@ from lols.tasks.parsing.verbs import ParserVerbs
 from lols.tasks.tagging.input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
 from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.model import Model, make_model
 
@@ -100,7 +99,7 @@ class Parser(ParserVerbs):
         dev: str | None = None,
         checkpoint: Any = None,
         resume: bool = False,
-        say: Callable[[str], None] = silent,
+        say: Say = silent,
         **columns: Any,
     ) -> Parser:
         """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
@@ -281,10 +280,6 @@ class Parser(ParserVerbs):
 
     # --- files ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, templates, relations, settings and vocabulary; nothing that is executed."""
-        write_tensors(path, "model", *self.contents())
-
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
@@ -303,11 +298,6 @@ class Parser(ParserVerbs):
             "options": self._options(),
             "files": columns.describe() if isinstance(columns, ParserColumns) else None,
         }
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Parser:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "parser"), threads=threads)
 
     @classmethod
     def from_file(

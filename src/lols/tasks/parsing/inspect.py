@@ -6,7 +6,6 @@ of a key and of products, one for each atom, so that parts of them can be subtra
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.hashing import MASK, mix
-from lols.engine.table import features_by_row, fill, growing_table, is_fixed
+from lols.engine.table import fill, growing_table
 from lols.errors import LolsError
 from lols.io.strings import texts_of
-from lols.tasks.inspect import MOST_TEMPLATES, Inspection, Sides, column_text, describe_file, speaking
+from lols.tasks.inspect import MOST_TEMPLATES, Inspection, column_text, speaking_columns
 from lols.tasks.parsing import space as parsing
 from lols.tasks.parsing.options import VERBS, ParserInspectOptions
 from lols.tasks.parsing.task import ParsingTask, placeless
@@ -32,7 +31,6 @@ from lols.tasks.verbs import some_of
 
 __all__ = ["ParserInspection", "action_name", "find_parser_names", "inspect_parser"]
 
-OWN = ("labelling", "roots", "templates", "columns", "files", "fingerprint", "treebank")
 KINDS = {parsing.SHIFT: "Shift", parsing.RIGHT: "Right", parsing.LEFT: "Left", parsing.LABEL: "Label"}
 SHOWN = 10  # actions besides Shift, where there are more
 LARGEST_SET = 3  # relations of a set that is named
@@ -40,23 +38,17 @@ BITS = 31  # of a set
 ROWS = 1 << 16
 
 
-def inspect_parser(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    tensors: Mapping[str, np.ndarray],
-    parser: Any,
-    asked: ParserInspectOptions,
-) -> ParserInspection:
+def inspect_parser(parser: Any, values: dict[str, Any], asked: ParserInspectOptions) -> ParserInspection:
     """What is in the file of a parser; `asked.label` names actions, or relations for all actions that give them."""
-    values = describe_file(path, header, tensors, OWN)
     values |= {"relations": parser.relations_, "vocabulary": len(parser.vocabulary_), "unnamed_templates": []}
     names = values["action_names"] = [action_name(parser.task_, a) for a in range(len(parser.task_.actions))]
     chosen, policy = _chosen(names, asked.label), parser.model_.policy
     if asked.top and not policy.thresholds:
-        values["features_of"] = {}
-        if not is_fixed(policy.shared):
-            found = _speaking(parser, names, chosen or _weightiest(policy, names), asked)
-            values["features_of"], values["unnamed_templates"] = found
+        columns = {names[action]: action for action in chosen or _weightiest(policy, names)}
+        strings = dict(getattr(parser, "column_values_", {})) | {WORD: parser.vocabulary_}
+        values["features_of"], values["unnamed_templates"] = speaking_columns(
+            policy, columns, asked.top, asked.against, lambda ids: find_parser_names(parser.task_, strings, ids)
+        )
     return ParserInspection(values, VERBS, asked.top)
 
 
@@ -113,24 +105,6 @@ def _weightiest(policy: Any, names: Sequence[str]) -> list[int]:
     shift = names.index(KINDS[parsing.SHIFT])
     sums[shift] = np.inf
     return np.argsort(-sums, kind="stable")[: SHOWN + 1].tolist()
-
-
-def _speaking(
-    parser: Any, actions: Sequence[str], chosen: Sequence[int], asked: ParserInspectOptions
-) -> tuple[dict[str, Sides], list[str]]:
-    """The strongest features of each action, and the templates whose features cannot be named."""
-    policy, unnamed = parser.model_.policy, []
-    ids = features_by_row(policy.shared, policy.stack.shape[1])
-    shares = np.diff(policy.chances, prepend=0.0).astype(np.float32)
-    weights = {actions[action]: shares @ policy.stack[:, :, action] for action in chosen}
-    strings = dict(getattr(parser, "column_values_", {})) | {WORD: parser.vocabulary_}
-
-    def find(wanted: np.ndarray) -> Any:
-        names = find_parser_names(parser.task_, strings, wanted)
-        unnamed.extend(names.unnamed)
-        return names.of
-
-    return speaking(ids, weights, asked.top, asked.against, find), unnamed
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from html import escape
 from typing import NamedTuple
 
 from lols.tasks.parsing.explain import Move, Parse, Step
-from lols.tasks.tokens.explain_html import frame, number
+from lols.tasks.tagging.explain_html import frame, number
 
 __all__ = ["parse_page", "tree_svg"]
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Self
-
-import numpy as np
 
 from lols.io import conll
 from lols.io.strings import Texts, intern
@@ -29,6 +27,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
     """The verbs of `Parser`."""
 
     VERBS = VERBS
+    STORED = ("labelling", "roots", "templates", "columns", "files", "fingerprint", "treebank")
     beam: int
     _corpus: Any
 
@@ -72,15 +71,11 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         parse = explain_parse(parser, found.corpus, found.tree, roll_out=asked.roll_out, beta=asked.beta)
         return ParserReport(self.named, path, VERBS.one, number, found.count, parse, asked).written()
 
-    @classmethod
-    def inspect_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> VerbReport:
-        """Say what is in a parser's file: relations, templates, training, and the features that speak for an action."""
+    def inspected(self, values: dict[str, Any], asked: ParserInspectOptions) -> VerbReport:
+        """A report on a model file, with the features that speak for each action."""
         from lols.tasks.parsing.inspect import inspect_parser
 
-        asked = ParserInspectOptions(**options)
-        return inspect_parser(path, header, tensors, cls.from_file(path, header, tensors), asked)
+        return inspect_parser(self, values, asked)
 
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from sentences and trees."""

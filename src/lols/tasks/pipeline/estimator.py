@@ -6,8 +6,7 @@ trained on the others (jack-knifing).
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -15,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io.model_file import read_task, write_tensors
 from lols.io.strings import Column, texts_of
-from lols.tasks.base import as_paths, not_fitted, silent, unfitted
+from lols.tasks.base import as_paths, not_fitted, unfitted
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
@@ -28,6 +26,7 @@ from lols.tasks.pipeline.verbs import PipelineVerbs, part_of
 from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tagging.input import check_lengths, checked_sentences
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+from lols.tasks.verbs import Say, silent
 
 __all__ = ["Pipeline", "PipelineScores"]
 
@@ -110,7 +109,7 @@ class Pipeline(PipelineVerbs):
         dev: str | None = None,
         checkpoint: Any = None,
         resume: bool = False,
-        say: Callable[[str], None] = silent,
+        say: Say = silent,
         **columns: Any,
     ) -> Pipeline:
         """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
@@ -161,7 +160,7 @@ class Pipeline(PipelineVerbs):
         names: Sequence[str],
         *,
         dev: Any = None,
-        say: Callable[[str], None] = lambda line: None,
+        say: Say = silent,
         **fitting: Any,
     ) -> Pipeline:
         """Train on columns, as in `Parser.fit_columns`; `say` is told what is being done."""
@@ -206,7 +205,7 @@ class Pipeline(PipelineVerbs):
     def _part(self, estimator: Any) -> Any:
         return unfitted(estimator).set_params(seed=self.seed, threads=self.threads, progress=self.progress)
 
-    def _jackknifed(self, name: str, words: Corpus, column: Column, say: Callable[[str], None]) -> Column:
+    def _jackknifed(self, name: str, words: Corpus, column: Column, say: Say) -> Column:
         """A column as taggers give it that did not see the sentence."""
         fold = np.arange(words.offsets.size - 1) * self.folds // (words.offsets.size - 1)
         strings = column.texts.strings()
@@ -283,8 +282,8 @@ class Pipeline(PipelineVerbs):
 
     # --- files ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one model file that holds all parts."""
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of one model file that holds all parts."""
         self._check_fitted()
         parts: dict[str, Any] = {**self.taggers_, "parser": self.parser_}
         contents = {name: part.contents() for name, part in parts.items()}
@@ -294,12 +293,7 @@ class Pipeline(PipelineVerbs):
             "parts": {name: header for name, (header, _) in contents.items()},
         }
         tensors = {f"{name}/{key}": array for name, (_, arrays) in contents.items() for key, array in arrays.items()}
-        write_tensors(path, "model", header, tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Pipeline:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "pipeline"), threads=threads)
+        return header, tensors
 
     @classmethod
     def from_file(

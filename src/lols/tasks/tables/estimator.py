@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
-from lols.tasks.base import as_paths, silent
+from lols.tasks.base import as_paths
 from lols.tasks.choice import Choice
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
 from lols.tasks.tables.cells import NoNumber
@@ -46,6 +46,7 @@ from lols.tasks.tables.scores import ClassScores, score_classes
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.stream import scorer
 from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.stream import Stream
 
@@ -278,7 +279,7 @@ class CostSensitiveClassifier(StoredClassifier):
         separator: str | None = None,
         dev: str | None = None,
         memory: int = MEMORY,
-        say: Callable[[str], None] = silent,
+        say: Say = silent,
         **fitting: Any,
     ) -> CostSensitiveClassifier:
         """Train on tables in files (CSV, Parquet, Arrow), which may be larger than memory.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy as np
 from lols.engine.policy import in_role
 from lols.engine.table import features_by_row, is_fixed
 from lols.errors import LolsError
-from lols.tasks.inspect import Inspection, Sides, describe_file, speaking
+from lols.tasks.inspect import Inspection, Sides, speaking
 from lols.tasks.tables.encoding import ColumnCode, Rows, TableEncoder, scaled_id
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions
 from lols.tasks.tables.task import ClassificationTask, Encoder
@@ -27,17 +26,12 @@ NO_ROW = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64
 
 
 def inspect_classifier(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    tensors: Mapping[str, np.ndarray],
-    classifier: Any,
-    asked: ClassifierInspectOptions,
+    classifier: Any, values: dict[str, Any], asked: ClassifierInspectOptions
 ) -> ClassifierInspection:
     """What is in the file of a classifier; the features are those of one node of its tree.
 
     A feature's weight is what it adds to the predicted cost of a child, less what it adds to the others on average.
     """
-    values = describe_file(path, header, tensors, ("files", "options", "label_map"))
     found, policy, node = classifier.task_, classifier.model_.policy, asked.node
     names = [str(name) for name in found.classes]
     for name in asked.label or ():

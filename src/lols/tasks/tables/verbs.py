@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,7 +18,7 @@ from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.files import check_columns, evaluate_files, open_files, predict_batches, table_encoder
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions, TableFiles
 from lols.tasks.tables.task import ClassificationTask
-from lols.tasks.verbs import Evaluation, VerbReport
+from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
 from lols.training.clock import Clock
 
 __all__ = ["ClassifierVerbs"]
@@ -31,6 +31,7 @@ class ClassifierVerbs(SearchEstimator):
     """The verbs of `CostSensitiveClassifier`."""
 
     VERBS = VERBS
+    STORED = ("files", "options", "label_map")
     task_: ClassificationTask
     classes_: np.ndarray
     files_: Any
@@ -49,14 +50,7 @@ class ClassifierVerbs(SearchEstimator):
         return open_files([str(path)], layout)
 
     def predict_file(
-        self,
-        path: str,
-        out: BinaryIO,
-        *,
-        output: str = "-",
-        threads: int = 1,
-        say: Callable[[str], None] | None = None,
-        **options: Any,
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a table with the predicted classes; its format and all other cells stay as they are."""
         from lols.tasks.tables.show import unknown_text
@@ -79,10 +73,8 @@ class ClassifierVerbs(SearchEstimator):
 
         writer.write(counted(), out, threads)
         speed = rows / clock.working()
-        if say is not None:
-            say(f"{rows:,} rows, {speed:,.0f} rows/s")
-            for line in unknown_text(self.unknown_):
-                say(line)
+        for line in [f"{rows:,} rows, {speed:,.0f} rows/s", *unknown_text(self.unknown_)]:
+            say(line)
         reading = seconds["reading"]
         return {"rows": rows, "unknown": self.unknown_, "seconds_reading": reading, "examples_per_second": speed}
 
@@ -121,15 +113,11 @@ class ClassifierVerbs(SearchEstimator):
         place = source.place(number - 1).removeprefix(f"{path}, ")
         return ClassifierReport(self.named, path, VERBS.one, number, None, walk, cells, place)
 
-    @classmethod
-    def inspect_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> VerbReport:
-        """Say what is in a classifier's file: classes, costs, columns, training, and the features at a node."""
+    def inspected(self, values: dict[str, Any], asked: ClassifierInspectOptions) -> VerbReport:
+        """A report on a model file, with the features that speak for each child of a node."""
         from lols.tasks.tables.inspect import inspect_classifier
 
-        asked = ClassifierInspectOptions(**options)
-        return inspect_classifier(path, header, tensors, cls.from_file(path, header, tensors), asked)
+        return inspect_classifier(self, values, asked)
 
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from a table and labels or costs."""

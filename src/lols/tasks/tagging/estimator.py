@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io.model_file import read_task, write_tensors
 from lols.learners.learner import Learner
-from lols.tasks.base import as_paths, silent
+from lols.tasks.base import as_paths
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
 from lols.tasks.tagging.clusters import CLUSTER, read_clusters, with_clusters
 from lols.tasks.tagging.files import FileColumns, read_files, tagged
@@ -34,6 +32,7 @@ from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging.task import SCHEMES, TaggingTask
 from lols.tasks.tagging.verbs import TaggerVerbs
 from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
+from lols.tasks.verbs import Say, silent
 from lols.training.clock import Clock
 from lols.training.model import Model, make_model
 from lols.training.stream import Stream
@@ -148,7 +147,7 @@ class Tagger(TaggerVerbs):
         dev: str | None = None,
         checkpoint: Any = None,
         resume: bool = False,
-        say: Callable[[str], None] = silent,
+        say: Say = silent,
         **columns: Any,
     ) -> Tagger:
         """Train on labelled files; `columns` says where things are in them (see `lols.tasks.tagging.files`)."""
@@ -322,10 +321,6 @@ class Tagger(TaggerVerbs):
             self.model_.about["tokens"] = self._tokens
         return self.model_
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, templates, tags, settings and vocabulary; nothing that is executed."""
-        write_tensors(path, "model", *self.contents())
-
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
@@ -340,11 +335,6 @@ class Tagger(TaggerVerbs):
                 "clusters", list(self.clusters.values())
             )
         return self._fitted.contents(task, tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Tagger:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "tagger"), threads=threads)
 
     @classmethod
     def from_file(

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from lols.engine.table import features_by_row, is_fixed
 from lols.errors import LolsError
-from lols.tasks.inspect import Inspection, Sides, column_text, describe_file, speaking
+from lols.tasks.inspect import Inspection, Sides, column_text, speaking_columns
 from lols.tasks.tagging.clusters import CLUSTER
 from lols.tasks.tagging.options import VERBS, TaggerInspectOptions
 from lols.tasks.tokens.corpus import WORD
-from lols.tasks.tokens.feature_names import Names, find_names
+from lols.tasks.tokens.feature_names import find_names
 
 __all__ = ["TaggerInspection", "inspect_tagger", "speaking_features"]
 
-OWN = ("labels", "scheme", "inner_scheme", "direction", "loss", "templates", "columns", "files", "fingerprint")
 
-
-def inspect_tagger(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    tensors: Mapping[str, np.ndarray],
-    tagger: Any,
-    asked: TaggerInspectOptions,
-) -> TaggerInspection:
+def inspect_tagger(tagger: Any, values: dict[str, Any], asked: TaggerInspectOptions) -> TaggerInspection:
     """What is in the file of a tagger."""
-    values = describe_file(path, header, tensors, (*OWN, "temperature"))
     values["vocabulary"] = len(tagger.vocabulary_)
     values["clusters"] = None if tagger.clusters is None else len(tagger.clusters)
     known = tagger.task_.inner_labels
@@ -37,29 +24,19 @@ def inspect_tagger(
         if label not in known:
             raise LolsError(f"there is no label '{label}' in this model: choose from {', '.join(known)}")
     if asked.top and not tagger.model_.policy.thresholds:
-        found, names = speaking_features(tagger, list(asked.label or known), asked.top, against=asked.against)
-        values |= {"features_of": found, "unnamed_templates": names.unnamed}
+        found, unnamed = speaking_features(tagger, list(asked.label or known), asked.top, against=asked.against)
+        values |= {"features_of": found, "unnamed_templates": unnamed}
     return TaggerInspection(values, VERBS, asked.top)
 
 
 def speaking_features(
     tagger: Any, labels: Sequence[str], top: int, *, against: bool = False
-) -> tuple[dict[str, Sides], Names]:
-    """The strongest features of each label, and the names of features."""
+) -> tuple[dict[str, Sides], list[str]]:
+    """The strongest features of each label, and the templates whose features cannot be named."""
+    columns = {label: tagger.task_.inner_labels.index(label) for label in labels}
+    strings = known_strings(tagger)
     policy = tagger.model_.policy
-    names = Names({}, [])
-    if is_fixed(policy.shared):
-        return {}, names  # features share rows there
-    ids = features_by_row(policy.shared, policy.stack.shape[1])
-    shares = np.diff(policy.chances, prepend=0.0).astype(np.float32)
-    weights = {label: shares @ policy.stack[:, :, tagger.task_.inner_labels.index(label)] for label in labels}
-
-    def find(wanted: np.ndarray) -> Any:
-        nonlocal names
-        names = find_names(tagger.task_, known_strings(tagger), wanted)
-        return names.of
-
-    return speaking(ids, weights, top, against, find), names
+    return speaking_columns(policy, columns, top, against, lambda wanted: find_names(tagger.task_, strings, wanted))
 
 
 def known_strings(tagger: Any) -> dict[str, list[str]]:

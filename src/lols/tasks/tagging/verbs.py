@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from lols.io import conll
 from lols.io.strings import Texts, intern
@@ -26,6 +24,10 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
     """The verbs of `Tagger`."""
 
     VERBS = VERBS
+    STORED = (
+        *("labels", "scheme", "inner_scheme", "direction", "loss", "templates", "columns", "files", "fingerprint"),
+        "temperature",
+    )
 
     @property
     def file_columns(self) -> FileColumns:
@@ -56,15 +58,11 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         explanation = explain_sentence(tagger, found.corpus, found.labels, roll_out=asked.roll_out, beta=asked.beta)
         return TaggerReport(self.named, path, VERBS.one, number, found.count, explanation, asked).written()
 
-    @classmethod
-    def inspect_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
-    ) -> VerbReport:
-        """Say what is in a tagger's file: labels, templates, training, and the features that speak for each label."""
+    def inspected(self, values: dict[str, Any], asked: TaggerInspectOptions) -> VerbReport:
+        """A report on a model file, with the features that speak for each label."""
         from lols.tasks.tagging.inspect import inspect_tagger
 
-        asked = TaggerInspectOptions(**options)
-        return inspect_tagger(path, header, tensors, cls.from_file(path, header, tensors), asked)
+        return inspect_tagger(self, values, asked)
 
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from sentences and tags."""

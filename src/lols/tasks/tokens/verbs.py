@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO, Self
 
 from lols.errors import LolsError
-from lols.tasks.verbs import FileVerbs
+from lols.tasks.verbs import FileVerbs, Say, silent
 from lols.training.clock import Clock
 
 __all__ = ["SentenceVerbs", "check_sentence"]
@@ -37,14 +37,7 @@ class SentenceVerbs(FileVerbs):
         return self
 
     def predict_file(
-        self,
-        path: str,
-        out: BinaryIO,
-        *,
-        output: str = "-",
-        threads: int = 1,
-        say: Callable[[str], None] | None = None,
-        **options: Any,
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file of sentences with the predicted columns replaced; all else stays as it is, byte for byte."""
         columns, asked = self.asked("predict", options)
