@@ -218,7 +218,8 @@ class FileVerbs:
 
     def refuse(self, why: str) -> NoReturn:
         """Say that this estimator cannot do something."""
-        raise ConfigurationError(f"{self.path_ or type(self).__name__} is {self.VERBS.described}: {why}")
+        what = type(self).__name__ if self.path_ is None else f"{self.path_} is {self.VERBS.described}"
+        raise ConfigurationError(f"{what}: {why}")
 
 
 def some_of(names: Iterable[str], most: int) -> str:
