@@ -1,4 +1,4 @@
-"""How an estimator of one's own decides about one object: its steps, and what deviations from them cost."""
+"""How an `ObjectEstimator` decides about one object: its steps, and what deviations from them cost."""
 
 from __future__ import annotations
 

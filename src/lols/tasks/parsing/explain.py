@@ -37,7 +37,7 @@ EMPTY = ("", "_")
 class Move:
     """One action that was legal.
 
-    `predicted` is the cost in the eyes of the model; `loss` that of the whole sentence when the roll-out has completed
+    `predicted` is its cost as the model predicts it; `loss` that of the whole sentence when the roll-out has completed
     it, and `cost` how much more that is than with the best action here. Both are None where they are not known.
     `liked` says whether the teacher finds that there is nothing better.
     """
@@ -60,7 +60,7 @@ class Arc(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """A state, and all that could be done there, the best-liked first.
+    """A state, and all legal moves by predicted cost.
 
     Words are counted from 1. The stack's top comes last; the buffer begins with the word `front`. `waiting` is the kind
     of arc that a relation is sought for, and `arc` the one that the move taken adds.
@@ -85,7 +85,7 @@ class Step:
         return self.taken.cost is not None and self.taken.cost > 1e-6
 
     def shown(self, top: int) -> list[Move]:
-        """The `top` best-liked moves, the one taken, and the teacher's if none that it likes is among them."""
+        """The `top` moves of the least predicted cost, the one taken, and one of the teacher's if there is none yet."""
         chosen = {k for k, m in enumerate(self.moves) if k < top or m.taken}
         if not any(self.moves[k].liked for k in chosen):
             chosen |= {k for k, m in enumerate(self.moves) if m.action == self.teacher}

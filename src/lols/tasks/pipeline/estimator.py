@@ -163,7 +163,7 @@ class Pipeline(PipelineVerbs):
         say: Say = silent,
         **fitting: Any,
     ) -> Pipeline:
-        """Train on columns, as in `Parser.fit_columns`; `say` is told what is being done."""
+        """Train on columns, as in `Parser.fit_columns`; `say` is called with what is being done."""
         if self.folds < 1 or self.folds > corpus.offsets.size - 1:
             raise ConfigurationError(f"folds is {self.folds}; it must be from 1 to the number of sentences")
         wanted = (

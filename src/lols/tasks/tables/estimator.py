@@ -232,7 +232,7 @@ class CostSensitiveClassifier(StoredClassifier):
         return ClassificationTask(targets.classes, tree, encoder, matrix=targets.matrix, skill=self.skill)
 
     def batch_for(self, rows: int) -> int:
-        """How many rows see the same policy, if there are so many rows."""
+        """How many of `rows` rows see the same policy."""
         return max(1, min(MOST_TOGETHER, rows // 100)) if self.batch_size is None else self.batch_size
 
     def _together(self) -> int:

@@ -139,8 +139,8 @@ def fit_files(
     """Train a classifier on files, and say what was in them.
 
     Tables whose cells take more than `memory` bytes are read again in every pass, and shuffled as far as a quarter of
-    that memory goes. `tell` hears what is in the files before training begins, and the time from bytes to columns of
-    texts is added to `seconds["reading"]`.
+    that memory goes. `tell` is called with what is in the files before training begins, and the time from bytes to
+    columns of texts is added to `seconds["reading"]`.
     """
     source = open_files(paths, layout)
     label = layout.label or source.names[-1]
