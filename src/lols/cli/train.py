@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from lols.cli.base import Json, app
 from lols.cli.console import say
@@ -16,15 +16,29 @@ from lols.cli.training import check_output, check_patience, report_training
 from lols.tasks.options import values_of
 from lols.tasks.registry import ESTIMATORS, estimator
 
-commands = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+
+class Commands(TyperGroup):
+    """A command for each estimator, which is imported when its command is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The estimators of the registry."""
+        return list(ESTIMATORS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of an estimator, made from its options."""
+        return train_command(cmd_name) if cmd_name in ESTIMATORS else None
+
+
+commands = typer.Typer(cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+commands.callback()(lambda: None)
 app.add_typer(commands, name="train", help="Train a model from files: `lols train parser --help`.")
 
 Output = Annotated[str, typer.Option("--output", "-o", help="The model file to write.", show_default=False)]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint of an interrupted training.")]
 
 
-def add_command(name: str) -> None:
-    """Add `lols train NAME`; its options are the fields of the estimator and of what it says about files."""
+def train_command(name: str) -> Any:
+    """`lols train NAME`: its options are the fields of the estimator and of what it says about files."""
     kind = estimator(name)
 
     def train(files: list[str], output: str, dev: str | None, resume: bool, as_json: bool, **typed: Any) -> None:
@@ -54,14 +68,8 @@ def add_command(name: str) -> None:
         taken = {*kind.WITHOUT, *(each.name for each in parameters)}
         parameters += [each for each in parameters_of(part) if each.name not in taken]
     parameters += [optional("resume", Resume, False), optional("as_json", Json, False)]
-    command(commands, name, parameters, train, inspect.cleandoc(kind.HELP))
-
-
-def _wanted() -> list[str]:
-    """The command that is called, or all of them; the estimators of the others need not be imported."""
-    words = [word for word in sys.argv[1:] if not word.startswith("-")]
-    return [words[1]] if words[:1] == ["train"] and words[1:2] and words[1] in ESTIMATORS else list(ESTIMATORS)
-
-
-for each in _wanted():
-    add_command(each)
+    alone = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]}, rich_markup_mode="markdown")
+    command(alone, name, parameters, train, inspect.cleandoc(kind.HELP))
+    made = typer.main.get_command(alone)
+    made.name = name
+    return made

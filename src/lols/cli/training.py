@@ -41,6 +41,8 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
     """Say how training went: as one JSON object, or in words."""
     report, unit, facts = estimator.model_.report, estimator.UNIT_OF_DATA, dict(estimator.training_facts_)
     passes, reading = len(report["progressive_loss"]), facts.pop("seconds_reading")
+    seconds = clock.facts(reading)
+    work = seconds["seconds_total"] - seconds["seconds_compiling"] - reading
     result = {
         "model": output,
         **facts,
@@ -50,8 +52,8 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
         "dev": report["dev"],
         "seed": estimator.seed,
         "threads": estimator.threads,
-        **clock.facts(reading),
-        unit.speed: facts[unit.name] * passes / clock.working(reading),
+        **seconds,
+        unit.speed: facts[unit.name] * passes / max(work, 1e-9),
     }
     if report["dev"]:
         best = report["dev"][estimator.model_.about["best_pass"] - 1]

@@ -120,6 +120,7 @@ class Pipeline(Estimator):
         if self.tags is not None:
             places = replace(places, use={name: name for name in self.tags})
         data, held, reading = read_treebanks(as_paths(paths), dev, places)
+        self._check_parser()
         say(data.summary())
         self.columns_ = data.columns
         dev_data = None if held is None else (held.corpus, *held.trees)
@@ -144,6 +145,13 @@ class Pipeline(Estimator):
         check_lengths(corpus.offsets)
         held = None if dev is None else (corpus_of(checked_sentences(dev[0])), *checked_trees(*dev))
         return self.fit_columns(corpus, *trees, dev=held)
+
+    def _check_parser(self) -> None:
+        """Train the parser on three words: mistakes in its options must show before the taggers are trained."""
+        tiny = unfitted(self.parser or Parser()).set_params(
+            passes=1, progress=False, templates=None, more_templates=None
+        )
+        tiny.fit([["a", "b", "c"]], [[(2, "x"), (0, "root"), (2, "y")]])
 
     def fit_columns(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -27,6 +26,7 @@ from lols.tasks.tables.input import (
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, scores_of_confusion
 from lols.tasks.tables.stream import fit_stream
+from lols.training.clock import Clock
 
 __all__ = [
     "MEMORY",
@@ -109,10 +109,10 @@ def open_files(paths: Sequence[str], layout: TableFiles) -> TableSource:
 def timed(batches: Iterator[Any], seconds: dict[str, float] | None) -> Iterator[Any]:
     """The same batches; how long they were waited for is added to `seconds["reading"]`."""
     while True:
-        began = time.perf_counter()
+        clock = Clock()
         batch = next(batches, None)
         if seconds is not None:
-            seconds["reading"] = seconds.get("reading", 0.0) + time.perf_counter() - began
+            seconds["reading"] = seconds.get("reading", 0.0) + clock.working()
         if batch is None:
             return
         yield batch
