@@ -1,8 +1,8 @@
 """A griffe extension: the documentation and the signature of estimators, as they are at run time.
 
-The API pages are made from the source without importing it. `lols.tasks.options.estimator` writes the Parameters section
-of a class when the class is made, from the help of its options, and makes its constructor. Only these classes are
-imported: importing all of the package would resolve attributes that a `Task` computes on demand.
+The API pages are made from the source without importing it. But `lols.tasks.options.estimator` writes the Parameters
+section of a class, and its constructor, when the class is defined. So these classes are imported. The rest is not:
+mkdocstrings cannot inspect all of the package (`force_inspection`), because a `Task` computes attributes on demand.
 """
 
 from __future__ import annotations
