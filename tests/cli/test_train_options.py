@@ -38,7 +38,7 @@ CHANGED: dict[str, Any] = {
     "update": "gd",
     "rate": "0.9",
     "passes": "1",
-    "batch_size": "16",
+    "batch_size": "7",
     "shuffle": "--no-shuffle",
     "seed": "7",
     "threads": "2",
