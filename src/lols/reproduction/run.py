@@ -13,6 +13,8 @@ from typing import Any
 
 from lols import __version__
 from lols.errors import ConfigurationError, LolsError
+from lols.io.whole_file import write_whole
+from lols.plots.look import check_matplotlib, check_plot
 from lols.reproduction.bandit_part import REGRET, bandit_work, join_bandit
 from lols.reproduction.cells import Run
 from lols.reproduction.certify_part import MARK, TABLE, certify_work, join_certificates
@@ -22,7 +24,7 @@ from lols.reproduction.plan import PARTS, ROWS, Cell, cells_of
 from lols.reproduction.runner import Item, Work, run_items
 from lols.reproduction.tables import make_table
 
-__all__ = ["check_file", "check_folder", "reproduce", "write_json"]
+__all__ = ["check_file", "check_folder", "check_page", "reproduce", "write_json"]
 
 SEEDS = {True: 2, False: 1}  # quick or not
 LONGEST = ("parsing", "tagging", "classification")  # to compile
@@ -291,10 +293,14 @@ def check_file(path: str | os.PathLike[str]) -> None:
         raise LolsError(f"{target}: cannot be written; name another file")
 
 
+def check_page(path: str | os.PathLike[str]) -> None:
+    """Raise an error if the report could not be written; its charts need matplotlib."""
+    check_file(path)
+    check_matplotlib()
+
+
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Whether pictures can be drawn into a folder, which is made if it is not there."""
-    from lols.plots import check_plot
-
     target = Path(path)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -304,11 +310,5 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def write_json(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
-    """Write plain values, under another name first, so that an interruption leaves the old file or the new one."""
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    try:
-        part.write_text(json.dumps(values, indent=1, ensure_ascii=False), encoding="utf-8")
-        part.replace(target)
-    except OSError as error:
-        raise LolsError(f"{target}: cannot be written ({error.strerror}); name another file") from None
+    """Write plain values as JSON; an interruption leaves the old file or the new one."""
+    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False).encode("utf-8"))

@@ -1,7 +1,4 @@
-"""The paper's theory, computed: Figure 3 and Table 1, Theorem 3 on random spaces, its gap, and Theorem 4's snakes.
-
-`run_theory` computes everything and gives plain values; `show_theory` prints them; `plots_theory` draws them.
-"""
+"""The paper's theory, computed: Figure 3 and Table 1, Theorem 3 on random spaces, its gap, and Theorem 4's snakes."""
 
 from __future__ import annotations
 
@@ -31,9 +28,8 @@ from lols.reproduction.theory.small_worlds import (
 from lols.reproduction.theory.snakes import SEARCHED, descend, fit_growth, hamming_losses, remember, snake, snake_losses
 from lols.reproduction.theory.theorem3 import Sides, run_lols, sides
 from lols.reproduction.theory_claims import theory_claims
-from lols.reproduction.theory_show import show_theory
 
-__all__ = ["Amounts", "run_theory", "show_theory"]
+__all__ = ["Amounts", "run_theory"]
 
 PRINTED = {
     ("reference", "reference"): "inconsistent",
