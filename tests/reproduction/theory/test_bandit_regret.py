@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.entries import Decision, Loss
 from lols.bandit.exploring import theory_epsilon
+from lols.datasets.small_worlds import IN_REFERENCE
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
@@ -31,7 +32,6 @@ from lols.reproduction.theory.bandit_regret import (
     tables_of,
 )
 from lols.reproduction.theory.bandit_worlds import LADDER, BanditWorld, ladder_world, tree_reference, tree_space
-from lols.reproduction.theory.small_worlds import IN_REFERENCE
 from tests.reproduction.theory.regret_twin import Twin
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import lols
-from lols.reproduction.theory.small_worlds import (
+from lols.datasets.small_worlds import (
     BLIND,
     IN_REFERENCE,
     REPRESENTATION,
@@ -19,12 +19,11 @@ from lols.reproduction.theory.small_worlds import (
     ROLL_OUTS,
     WORLDS,
     SmallWorld,
-    learned_policy,
     out_reference,
-    table_1,
     world_reference,
     world_space,
 )
+from lols.reproduction.theory.table1 import learned_policy, table_1
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 

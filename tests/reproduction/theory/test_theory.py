@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from lols.datasets.small_worlds import BLIND, WORLDS, out_reference
 from lols.errors import ConfigurationError
 from lols.reproduction import theory_part as theory
 from lols.reproduction.console import print_sections
@@ -22,7 +23,6 @@ from lols.reproduction.theory.bandit_worlds import BanditWorld
 from lols.reproduction.theory.gap import space_gaps, space_stay, world_gap, world_stay
 from lols.reproduction.theory.small_space_runs import train_lols
 from lols.reproduction.theory.small_spaces import SmallSpace, best_actions, depth_space, of_bandit_world, random_space
-from lols.reproduction.theory.small_worlds import BLIND, WORLDS, out_reference
 from lols.reproduction.theory.theorem3 import run_lols, sides, staying
 from tests.reproduction.theory.theorem3_twin import SpaceTwin
 

@@ -155,30 +155,14 @@ def run_algorithm2(
     learner: LearnerSettings | None = None,
     compiled: bool = True,
 ) -> Lives:
-    """Run the paper's Algorithm 2 in a world, with the exploration of Corollary 2, and note its policies.
+    """Run the paper's Algorithm 2 in a world, with the exploration of Corollary 2, and record its policies.
 
-    Parameters
-    ----------
-    world
-        Where.
-    rounds
-        N.
-    seed
-        For the bandit, the contexts that come, and the losses that are seen.
-    beta
-        The probability with which the rules complete a deviation.
-    learner
-        Ridge unless given.
-    compiled
-        False runs the same code as plain Python.
+    The learner is ridge regression by default.
 
-    Examples
-    --------
     >>> from lols.reproduction.theory.bandit_worlds import ladder_world
     >>> lives = run_algorithm2(ladder_world(), 20, seed=1, compiled=False)
     >>> int(lives.rounds.sum()), lives.epsilon
     (20, 1.0)
-
     """
     if world.contexts * world.states > LARGEST:
         raise ConfigurationError(f"a world of {world.contexts * world.states} states: take at most {LARGEST}")

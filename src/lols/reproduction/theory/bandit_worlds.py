@@ -36,26 +36,15 @@ class Exact(NamedTuple):
 class BanditWorld:
     """Contexts with a tree of decisions each: state 0 is the root, action a leads from state s to 2 s + 1 + a.
 
-    Parameters
-    ----------
-    losses
-        The expected loss of each end state, from 0 to 1: a row for each context, 2^T columns. Column e is reached by
-        the actions that are the binary digits of e.
-    rules
-        The reference's action in each context (rows) and state (2^T - 1 columns).
-
-    Examples
-    --------
     >>> world = BanditWorld(np.array([[0.5, 0.1, 0.2, 0.6]]), np.array([[1, 0, 0]]))
     >>> world.contexts, world.steps, world.states
     (1, 2, 3)
     >>> float(world.exact(world.rules[np.newaxis]).loss[0]), world.least
     (0.2, 0.1)
-
     """
 
-    losses: np.ndarray
-    rules: np.ndarray
+    losses: np.ndarray  # expected, contexts x 2^T end states; the binary digits of a column are the actions to it
+    rules: np.ndarray  # the reference's action, contexts x 2^T - 1 states
 
     def __post_init__(self) -> None:
         shape = self.losses.shape
@@ -115,26 +104,14 @@ class BanditWorld:
 def ladder_world(gaps: Sequence[float] = LADDER, *, steps: int = 3, wrong: Sequence[int] = ()) -> BanditWorld:
     """A world whose contexts differ in how much is at stake.
 
-    In a context with the gap g, an end state costs (1 - g) / 2 plus g / T for each wrong action on the way there. Which
-    action is right is another matter at each state, on the best way and off it.
+    In a context with the gap g, an end state costs (1 - g) / 2 plus g / T for each wrong action on the way there. The
+    right action differs from state to state. The reference is wrong at the steps `wrong`; without any it is optimal.
 
-    Parameters
-    ----------
-    gaps
-        The gap of each context.
-    steps
-        T.
-    wrong
-        The steps, from 0, at which the rules are wrong wherever they are; without any they are the best policy.
-
-    Examples
-    --------
     >>> world = ladder_world((0.8, 0.4))
     >>> sorted(world.losses[0].round(3).tolist())
     [0.1, 0.367, 0.367, 0.367, 0.633, 0.633, 0.633, 0.9]
     >>> float(world.exact(world.rules[np.newaxis]).loss[0].round(3)), round(world.least, 3)
     (0.2, 0.2)
-
     """
     states = (1 << steps) - 1
     right = np.array([[mix(mix(0x1ADDE2, k), s) & 1 for s in range(states)] for k in range(len(gaps))], np.int64)

@@ -68,28 +68,16 @@ class Sides(NamedTuple):
 
 
 def sides(space: SmallSpace, weights: np.ndarray, beta: float) -> Sides:
-    """Both sides of Theorem 3 for a policy that is one of the class, each with a probability, drawn once.
+    """Both sides of Theorem 3 for a policy that is one of the class, drawn once with probabilities by `weights`.
 
-    Parameters
-    ----------
-    space
-        Where.
-    weights
-        How often each policy of the class was the current one.
-    beta
-        The probability with which the reference completes a deviation.
-
-    Examples
-    --------
-    A reference that no single change improves, a class without limits, and a run that stays with one policy: nothing is
-    lost in the proof, and the two sides are equal.
+    A reference that no single change improves, a class without limits, and a run that stays with one policy: the proof
+    loses nothing, and the two sides are equal.
 
     >>> from lols.reproduction.theory.small_spaces import random_space
     >>> space = random_space(np.random.default_rng(0), steps=3, actions=2, slips=0.0, limited=False)
     >>> made = sides(space, np.eye(len(space.policies))[5], beta=0.5)
     >>> round(made.left.value, 4), round(made.right.full, 4)
     (0.4273, 0.4273)
-
     """
     exact, rules = space.exact(space.policies), space.exact(space.reference[np.newaxis])
     shares = weights / weights.sum()
@@ -134,31 +122,15 @@ def run_lols(
 ) -> np.ndarray:
     """Run Algorithm 1 with a learner over the whole class, and count how often each policy was the current one.
 
-    Parameters
-    ----------
-    space
-        Where.
-    rounds
-        N.
-    beta
-        The probability with which the reference completes a deviation.
-    rng
-        Where chance comes from.
-    learner
-        `"hedge"` draws a policy by weights that fall exponentially in its costs so far, a no-regret learner whatever
-        the costs; `"leader"` takes the one with the least costs so far.
-    sampled
-        Whether a round is one start state and one coin at each state on the way, as in the algorithm; else the learner
-        is given the expected costs.
+    The learner `"hedge"` draws a policy by weights that fall exponentially in its costs so far, so that it has no regret
+    whatever the costs; `"leader"` takes the policy with the least costs so far. If `sampled`, a round is one start state
+    and one coin at each state on the way, as in the algorithm; else the learner gets expected costs.
 
-    Examples
-    --------
     >>> from lols.reproduction.theory.small_spaces import random_space
     >>> space = random_space(np.random.default_rng(0), steps=2, actions=2, limited=False)
     >>> counts = run_lols(space, 100, 0.5, rng=np.random.default_rng(0))
     >>> int(counts.sum()), counts.size == len(space.policies)
     (100, True)
-
     """
     if learner not in LEARNERS:
         raise ConfigurationError(f"no learner is called {learner!r}: take one of {', '.join(LEARNERS)}")

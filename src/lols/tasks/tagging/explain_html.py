@@ -10,12 +10,13 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from pathlib import Path
 from typing import NamedTuple
 
 from lols.tasks.tagging.explain import Explanation, LabelDeviation, WordDecision
-from lols.tasks.tokens.pages import SHARED, number, render
+from lols.tasks.tokens.pages import number, render
 
-__all__ = ["number", "page"]
+__all__ = ["page"]
 
 WIDTH = 1120  # of a line of words, in pixels
 ROW, CHIP = 28, 22  # from one deviation to the next, and the height of a label
@@ -39,7 +40,7 @@ def page(made: Explanation, *, heading: str, about: Sequence[str] = (), top: int
     backward = made.direction == "backward"
     last = 0 if backward else len(lines) - 1
     return render(
-        SHARED / "explain.html.j2",
+        Path(__file__).parent / "templates" / "explain.html.j2",
         heading=heading,
         about=[*about, made.note],
         made=made,
