@@ -168,35 +168,23 @@ class Claim(NamedTuple):
 
 
 ALL, POOR = ("optimal", "suboptimal", "bad"), ("suboptimal", "bad")
+OURS: dict[str, Any] = {"ours_only": True, "text": UNSAID}
 CLAIMS = (
     Claim("roll-in-reference-is-bad", "rolling in with the reference is bad", _roll_in, ALL),
-    Claim(
-        "roll-out-bad-reference-is-bad",
-        "rolling out with a poor reference is bad",
-        _roll_out,
-        POOR,
-        tagging=LEVEL,
-    ),
+    Claim("roll-out-bad-reference-is-bad", "rolling out with a poor reference is bad", _roll_out, POOR, tagging=LEVEL),
     Claim("lols-is-best", "LOLS is best or level under poor teachers", _best, POOR, tagging=UNSAID),
     Claim("lols-beats-searn", "LOLS beats Searn", _searn, ALL),
     Claim("reference-roll-outs-are-best", "reference roll-outs are best for an optimal teacher", _reference, ALL[:1]),
     Claim("beta-does-not-matter", "LOLS is not sensitive to β", _beta, ALL),
     Claim(
-        "the-gap-is-closed",
-        "the shared coin and the hinge close Table 3's gap",
-        _gap,
-        ALL[:1],
-        ("tagging",),
-        ours_only=True,
-        text=UNSAID,
+        "the-gap-is-closed", "the shared coin and the hinge close Table 3's gap", _gap, ALL[:1], ("tagging",), **OURS
     ),
     Claim(
         "auto-is-near-the-best",
         f"LOLS with β = auto is within {WITHIN} points of the best strategy",
         _auto,
         ALL,
-        ours_only=True,
-        text=UNSAID,
+        **OURS,
     ),
 )
 

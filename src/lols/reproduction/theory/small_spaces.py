@@ -173,6 +173,6 @@ def of_bandit_world(world: BanditWorld) -> SmallSpace:
         layer=np.array([depth[s] for _, s in order]),
         losses=world.losses.reshape(-1),
         start=np.full(contexts, 1.0 / contexts),
-        reference=np.array([world.rules[x, s] for x, s in order]),
+        reference=np.array([world.reference[x, s] for x, s in order]),
         policies=np.array(list(product((0, 1), repeat=len(order)))),
     )
