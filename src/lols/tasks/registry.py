@@ -58,10 +58,11 @@ class StoredModel(NamedTuple):
     tensors: dict[str, Any]
 
     @property
-    def name(self) -> Any:
+    def name(self) -> str | None:
         """The estimator's name; None if none wrote the file."""
         task = self.header.get("task")
-        return task.get("name") if isinstance(task, dict) else None
+        name = task.get("name") if isinstance(task, dict) else None
+        return name if isinstance(name, str | None) else repr(name)
 
     @property
     def verbs(self) -> Verbs | None:

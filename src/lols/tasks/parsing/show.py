@@ -15,7 +15,7 @@ from lols.tasks.parsing.explain import Move, Parse, Step
 from lols.tasks.parsing.options import ParserExplainOptions
 from lols.tasks.parsing.tree_svg import parse_page
 from lols.tasks.show import plain_table, show_scores, step_table
-from lols.tasks.tagging.explain_html import number
+from lols.tasks.tokens.pages import number
 
 if TYPE_CHECKING:
     from lols.tasks.parsing.scores import TreeScores

@@ -10,8 +10,9 @@ from rich.markup import escape
 from lols.tasks.explain import ExampleReport, roll_out_text, write_page
 from lols.tasks.show import show_scores, step_table
 from lols.tasks.tagging.explain import Explanation, WordDecision
-from lols.tasks.tagging.explain_html import number, page
+from lols.tasks.tagging.explain_html import page
 from lols.tasks.tagging.options import TaggerExplainOptions
+from lols.tasks.tokens.pages import number
 
 if TYPE_CHECKING:
     from rich.console import Console
