@@ -341,7 +341,7 @@ def test_mistakes_are_named():
     model = lols.train(SIGHTED, data, KNOWING, passes=1, compiled=False)
     for what, match in (
         (lambda: lols.certify(model, data), "there is no teacher: give reference="),
-        (lambda: lols.certify(model, data, "optimal"), "certify needs the teacher"),
+        (lambda: lols.certify(model, data, "optimal"), "reference is a name, but the model is of your own space"),
         (lambda: lols.certify(model, data, KNOWING, limit=3), "limit is 3: a certificate needs at least 12 examples"),
         (lambda: lols.certify(model, data, KNOWING, names=["one"]), "names has 1 entries; the space has 2 actions"),
         (lambda: lols.certify(model, data, KNOWING, resamples=0), "resamples is 0"),

@@ -29,19 +29,19 @@ from lols.training.progress import Progress
 __all__ = ["LIMIT", "Case", "certify", "certify_case"]
 
 LIMIT = 2000
-FEWEST = 12  # examples: halves of a half are to be learned from
+FEWEST = 12  # examples; each half of them is split again for fitting
 TOP = 10
 
 
 @dataclass(frozen=True)
 class Case:
-    """A policy, the examples that it is judged by, its teacher, and what actions are called."""
+    """A policy, the examples it is evaluated on, its teacher, and names for its actions."""
 
     model: Model
     examples: Examples
     reference: Reference
     naming: Naming
-    of: int  # how many examples there were to draw from
+    of: int  # the number of examples that these were drawn from
     teacher: str = ""
     notes: tuple[str, ...] = ()
 
@@ -59,7 +59,7 @@ def certify(
     threads: int = 1,
     progress: bool | None = None,
 ) -> Certificate:
-    """Say what Theorem 3 of the paper says about a policy, and what stands in its way.
+    """Measure a policy by Theorem 3 of the paper, and say what limits it.
 
     Parameters
     ----------
@@ -69,22 +69,22 @@ def certify(
         Labelled objects for the space's `encode`, or `Examples`; for an estimator a pair of inputs and truths, as for
         its `fit`. Give data that training did not see.
     reference
-        The teacher, by default the task's own. An estimator knows its own, and takes the name of another.
+        The teacher, by default the task's own; for an estimator, the name of one of its teachers.
     limit
-        The most examples that are looked at, drawn by the seed; None for all. Every action of every state is tried.
+        The largest number of examples to use, drawn by the seed; None for all. Every action of every state is tried.
     names
-        What the actions are called in `by_decision`; by default by their numbers.
+        Names of the actions in `by_decision`; by default their numbers.
     top
-        How many decisions are listed.
+        The number of decisions in `by_decision`.
     resamples
-        Draws of the bootstrap behind the intervals.
+        The number of bootstrap samples for the intervals.
     threads
-        Threads that share the roll-outs; they do not change the result.
+        The number of threads for the roll-outs; it does not change the result.
 
     Examples
     --------
-    Figure 3(c) of the paper: a policy whose teacher rolled out never learns that the way it did not go ends better,
-    since the teacher would spoil it.
+    Figure 3(c) of the paper: with roll-outs by the teacher, the policy never learns that the other action leads to a
+    better end, because the teacher would spoil it.
 
     >>> import lols
     >>> from lols.reproduction.theory.small_worlds import out_reference, world_reference, world_space
@@ -97,13 +97,13 @@ def certify(
     """
     if isinstance(model, Model):
         if isinstance(reference, str):
-            raise ConfigurationError("certify needs the teacher of a model of your own space: give a lols.Reference")
+            raise ConfigurationError("reference is a name, but the model is of your own space: give a lols.Reference")
         case = _case(model, objects, as_teacher(reference, model.space), limit, seed, names)
     else:
         from lols.certificates.tasks import case_of
 
         if isinstance(reference, Reference) or names is not None:
-            raise ConfigurationError("an estimator has teachers and actions of its own: name one of its teachers")
+            raise ConfigurationError("an estimator has its own teachers and action names: give the name of a teacher")
         case = case_of(model, objects, reference, limit=check_limit(limit), seed=seed)
     return certify_case(case, seed=seed, top=top, resamples=resamples, threads=threads, progress=progress)
 
@@ -123,7 +123,7 @@ def _case(
     seed: int,
     names: Sequence[str] | Callable[[int], str] | None,
 ) -> Case:
-    """The case of a space of the user's own."""
+    """The case of a user-defined space."""
     check_limit(limit)
     if isinstance(objects, Examples):
         of = len(objects)
@@ -155,10 +155,10 @@ def certify_case(
     _check(case, resamples)
     training = training_of(model)
     follow = following(model.plan.seed, False)
-    costly = _costly(training)
+    separate = _separate(training)
     with (
         FusedDriver(model.space, examples, case.reference, threads=threads, compiled=model.compiled) as driver,
-        Progress(progress, (2 + (costly is not None)) * int(examples.steps.sum()), "certifying", "steps") as bar,
+        Progress(progress, (2 + (separate is not None)) * int(examples.steps.sum()), "certifying", "steps") as bar,
     ):
         predictions = driver.predict(model.policy, follow)
         taken = predictions.all_actions()
@@ -171,8 +171,8 @@ def certify_case(
             model, driver, case.reference, training.deviating("learned", "reference"), **each, done=whole
         )
         shown = None
-        if costly is not None:
-            chosen = training.deviating(*costly)
+        if separate is not None:
+            chosen = training.deviating(*separate)
             shares: dict[str, Any] = {"beta": training.beta or 0.0, "beta_in": training.beta_in}
             shown = collect_deviations(model, driver, case.reference, chosen, **each, **shares, done=2 * whole)
         bar.say("fitting")
@@ -221,12 +221,12 @@ def certify_case(
 
 def _check(case: Case, resamples: int) -> None:
     if not isinstance(case.model.policy, FrozenPolicy):
-        raise ConfigurationError("a certificate is of a linear policy, not of one of your own: train without policy")
+        raise ConfigurationError("certificates are for linear policies: train the model without `policy`")
     policies = case.model.policy.chances.size
     if policies > 1:
         raise ConfigurationError(
-            f"the policy draws one of {policies} at every state, as searn's do, so that no deviation has a cost of its "
-            "own: certify a model of another algorithm"
+            f"the policy draws one of {policies} policies at every state, as searn's do, so that a deviation has no "
+            "fixed cost: certify a model of another algorithm"
         )
     if len(case.examples) < FEWEST:
         raise LolsError(f"there are {len(case.examples)} examples: a certificate needs at least {FEWEST}")
@@ -234,8 +234,8 @@ def _check(case: Case, resamples: int) -> None:
         raise ConfigurationError(f"resamples is {resamples}; it must be at least 1")
 
 
-def _costly(training: Training) -> tuple[str, str] | None:
-    """Who rolled in and out in training, where its costs do not follow from those of teacher and learner."""
+def _separate(training: Training) -> tuple[str, str] | None:
+    """Roll-in and roll-out of training, if its costs cannot be computed from those of teacher and learner."""
     into = "reference" if training.beta_in == 1.0 else "learned" if training.beta_in == 0.0 else "mixture"
     if into == "learned" and training.beta is not None:
         return None
@@ -251,7 +251,7 @@ def _trained(
     model: Model,
     training: Training,
 ) -> tuple[Deviations, np.ndarray]:
-    """The states and costs that training would give this policy, and what it does there."""
+    """The states and costs of training under this policy, and its actions there."""
     if shown is not None:
         return shown, shown.choices(model.policy)
     beta = training.beta

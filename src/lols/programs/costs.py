@@ -1,4 +1,4 @@
-"""The cost vectors of one example of a program: the engine decides who is compared, and the program is run again."""
+"""The cost vectors of one example of a program: the engine's rules of stage 1, with roll-outs that run it again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INFINITE = float("inf")
 
 
 class State(NamedTuple):
-    """A state that is learned from: its step in the roll-in, its weight, and what its actions cost."""
+    """A state to learn from: its step in the roll-in, its weight, and the costs of its actions."""
 
     step: int
     weight: float
@@ -64,7 +64,7 @@ class Evaluator:
         for (t, weight, comparing), asked in zip(chosen, asks, strict=True):
             costs = [INFINITE] * self.actions
             for a, (who, rolled) in asked.by_action.items():
-                values = [asked.known[a] if asked.choice.closed else 0.0, 0.0]
+                values = [asked.closed[a] if asked.choice.closed else 0.0, 0.0]
                 for by_learner, policy, stream in rolled:
                     value = self._value(t, a, policy, stream)
                     if comparing and a == trail.actions[t]:
@@ -80,7 +80,7 @@ class Evaluator:
     # --- which states and actions ---
 
     def _chosen(self) -> Any:
-        """Steps that are deviated at, with their weights and whether teacher and learner are compared there."""
+        """The steps to deviate at, their weights, and whether teacher and learner are compared there."""
         plan, steps = self.plan, len(self.trail.actions)
         wanted = steps_wanted(plan, steps)
         weight, compared = steps / wanted, compared_step(plan, self.round_key, wanted)
@@ -90,7 +90,7 @@ class Evaluator:
                 wanted -= 1
 
     def _actions(self, t: int) -> list[int]:
-        """The legal actions, thinned out to the one taken, the teacher's, and random others."""
+        """The legal actions; if they are sampled, the one taken, the teacher's, and random others."""
         legal = self.trail.legal[t]
         if not 0 < self.plan.sample_actions < len(legal.actions):
             return legal.actions
@@ -99,7 +99,7 @@ class Evaluator:
         return [a for a in legal.actions if tried[a]]
 
     def _pruned(self, t: int, legal: list[int]) -> list[int]:
-        """The best-liked of these actions, the one taken and the teacher's."""
+        """Those of these actions with the lowest predicted costs, the one taken, and the teacher's."""
         tried = [False] * self.actions
         for a in legal:
             tried[a] = True
@@ -118,7 +118,7 @@ class Evaluator:
         return said
 
     def _immediate(self, t: int) -> Any:
-        """Without roll-outs an action costs 1 unless the reference would take it."""
+        """Costs without roll-outs: 0 for the reference's actions, 1 for the others."""
         said = self._teacher(self.trail.imitated, t)
         free = said.free if said.free is not None else (said.first,)
         legal = self._actions(t)
@@ -132,10 +132,10 @@ class Evaluator:
             few[a] = 0.0 if a in free else 1.0
         return few
 
-    # --- who finishes ---
+    # --- who completes ---
 
     def _asks(self, t: int, comparing: bool) -> Asks:
-        """What has to be rolled out at a step."""
+        """The roll-outs of a step."""
         plan, trail, components = self.plan, self.trail, self.scorer.components
         said = trail.teachers[t]
         known = said.costs if said is not None else None
@@ -152,7 +152,7 @@ class Evaluator:
             by_action[a] = (who, _rolled(choice, who, stream, comparing and a == trail.actions[t]))
         return Asks(choice, by_action, known)
 
-    # --- what it costs ---
+    # --- the costs of roll-outs ---
 
     def _prepare(self, chosen: list[Any], asks: list[Asks]) -> None:
         plan, trail, tricks = self.plan, self.trail, self.tricks
@@ -184,15 +184,15 @@ class Evaluator:
 
 
 class Asks(NamedTuple):
-    """What has to be rolled out at a step, and what is known."""
+    """The roll-outs of a step, and the teacher's costs if they are given in closed form."""
 
     choice: Completion
-    by_action: dict[int, tuple[int, list[tuple[bool, int, int]]]]  # who completes it, and all roll-outs it needs
-    known: Any  # the teacher's costs in closed form, or None
+    by_action: dict[int, tuple[int, list[tuple[bool, int, int]]]]  # who completes it, and the roll-outs it needs
+    closed: Any  # the teacher's costs, or None
 
 
 def _rolled(choice: Completion, who: int, stream: int, compared: bool) -> list[tuple[bool, int, int]]:
-    """The roll-outs that an action needs: by the learner or not, by which policy, with which stream."""
+    """The roll-outs that an action needs: whether the learner completes, which policy, and its stream."""
     return [
         (by_learner, acting(choice, who, by_learner), stream)
         for by_learner in (False, True)

@@ -1,4 +1,4 @@
-"""The roll-in of a program, written down decision by decision, and roll-outs that run it again from its start."""
+"""Ways to run a program: by a policy alone, rolling in and recording each decision, and again from the start."""
 
 from __future__ import annotations
 
@@ -15,7 +15,53 @@ from lols.programs.choices import Legal
 from lols.programs.scorer import Features
 from lols.programs.search import ProgramSearch, Stop, Teacher, ask_teacher, is_random
 
-__all__ = ["ProgramTrail", "Rerun", "RollIn"]
+__all__ = ["Following", "FollowingTeacher", "ProgramTrail", "Rerun", "RollIn", "follows"]
+
+
+class Following(ProgramSearch):
+    """Runs a program with the learned policy."""
+
+    learning = False
+
+    def result(self, x: Any, number: int, *, truth: bool, seed: int) -> tuple[Any, float]:
+        """The program's result for an object, and its loss if the truth is available."""
+        self._begin([])
+        self.truth, self._seed, self._example = truth, seed, number
+        self._draws = self._scorer.random_ties or self._scorer.components > 1
+        return self._run(x, f"example {number}"), self._final
+
+    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        scorer, at = self._scorer, self._at
+        self._at = at + 1
+        self._check_steps(at)
+        allowed = self._choices.legal(legal)
+        seen = scorer.encode(features() if callable(features) else features)
+        if not self._draws:
+            return self._names[scorer.like(seen, allowed)]
+        stream = mix(self._seed, at)
+        for identity in seen[0]:
+            stream = mix(stream, identity)
+        component = draw_component(scorer.policy.chances, mix(stream, COMPONENT))
+        return self._names[scorer.like(seen, allowed, component, mix(stream, TIE))]
+
+    def loss(self, value: Any) -> None:
+        """Add to the loss, except in prediction."""
+        if self.truth:
+            super().loss(value)
+
+
+class FollowingTeacher(Following):
+    """Runs a program with its reference."""
+
+    learning = True
+
+    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        at = self._at
+        self._at = at + 1
+        self._check_steps(at)
+        stream = mix(mix(mix(self._seed, self._example), at), TEACHER)
+        allowed = self._choices.legal(legal)
+        return self._names[ask_teacher(self._choices, allowed, reference, costs, stream).first]
 
 
 class ProgramTrail:
@@ -27,14 +73,14 @@ class ProgramTrail:
         self.legal: list[Legal] = []
         self.seen: list[Features] = []
         self.teachers: list[Teacher | None] = []
-        self.imitated: dict[int, Teacher] = {}  # what a random teacher says where its choice is to be imitated
-        self.sampled: dict[int, Teacher] = {}  # and where actions are sampled
+        self.imitated: dict[int, Teacher] = {}  # the answers of a random teacher for imitation
+        self.sampled: dict[int, Teacher] = {}  # and for sampling actions
         self.keys: list[Any] = []
-        self.costs: list[float] = []  # what each decision added to the loss
-        self.liked: list[int] = []  # what the policy would have done; -1 where it was not asked
-        self.predicted: list[Any] = []  # predicted costs, where pruning needs them
+        self.costs: list[float] = []  # the loss after each decision
+        self.liked: list[int] = []  # the policy's action; -1 where it was not asked
+        self.predicted: list[Any] = []  # predicted costs, if pruning needs them
         self.random = False  # whether the teacher draws at random
-        self.before = 0.0  # lost before the first decision
+        self.before = 0.0  # the loss before the first decision
         self.result: Any = None
 
     @property
@@ -44,7 +90,7 @@ class ProgramTrail:
 
 
 class RollIn(ProgramSearch):
-    """Rolls in, by the reference, the learned policy or a mixture, and writes down what it meets."""
+    """Rolls in by the reference, the learned policy or a mixture, and records the decisions."""
 
     def trail(self, x: Any, number: int, plan: Plan, round_key: int, beta_in: float) -> ProgramTrail:
         """Run the program on an object."""
@@ -65,8 +111,7 @@ class RollIn(ProgramSearch):
             trail.costs.append(self._spent())
         else:
             trail.before = self._spent()
-        if t >= self._most:
-            raise SpaceError(f"the program goes on after {self._most} decisions; Program(steps=...) allows more")
+        self._check_steps(t)
         allowed = self._choices.legal(legal)
         seen = self._scorer.encode(features() if callable(features) else features)
         stream = component = 0
@@ -95,7 +140,7 @@ class RollIn(ProgramSearch):
         trail.legal.append(allowed)
         trail.seen.append(seen)
         trail.teachers.append(said)
-        if random:  # it is asked now for all that comes later, while the program's variables are what they are
+        if random:  # ask now for all later uses: the function reads variables of the program, which change
             trail.random = True
             trail.imitated[t] = ask_teacher(
                 self._choices, allowed, reference, costs, mix(mix(self._round_key, TEACHER), t)
@@ -115,7 +160,7 @@ class Rerun(ProgramSearch):
     def value(
         self, x: Any, number: int, plan: Plan, trail: ProgramTrail, t: int, a: int, who: int, share: float, stream: int
     ) -> float:
-        """What the rest costs when action `a` is taken at step `t` and `who` finishes; costs are added backwards."""
+        """The loss after step `t` if action `a` is taken there and `who` completes; summed from the end backwards."""
         self._begin(trail.names[:t])
         self._plan, self._who, self._share, self._stream = plan, who, share, stream
         self._trail, self._t, self._a, self._costs = trail, t, a, []
@@ -145,8 +190,7 @@ class Rerun(ProgramSearch):
         if self._cut or (plan.horizon > 0 and n >= plan.horizon):
             self._cut = True
             raise Stop
-        if at >= self._most:
-            raise SpaceError(f"the program goes on after {self._most} decisions; Program(steps=...) allows more")
+        self._check_steps(at)
         who = self._who
         draw = 0
         if who == DRAWN_POLICY or plan.random_ties or is_random(reference):
@@ -167,7 +211,7 @@ class Rerun(ProgramSearch):
 
 
 def follows(trail: ProgramTrail, plan: Plan, components: int) -> tuple[list[bool], list[bool]]:
-    """For each step, whether teacher and learner, put on the trail after it, would follow it to the end."""
+    """For each step, whether the teacher, and whether the learner, would take the rest of the trail."""
     steps = len(trail.actions)
     teacher, learner = [True] * steps, [True] * steps
     by_teacher = plan.horizon == 0 and not trail.random
