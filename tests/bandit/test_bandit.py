@@ -131,7 +131,7 @@ def test_a_loss_may_be_waited_for_too_long() -> None:
 def test_a_log_that_forgets_rebuilds_nothing() -> None:
     made = bandit(log=MemoryLog(keep=10))
     run(made, 20)
-    with pytest.raises(LolsError, match="decision 0 is gone from the log"):
+    with pytest.raises(LolsError, match="decision 0 is missing from the log"):
         bandit(log=made.log)
 
 
