@@ -45,7 +45,7 @@ def simulate(
     lost: float = 0.0,
     full_information: bool = True,
     log: Log | str | os.PathLike[str] | None = None,
-    baselines: Mapping[str, float] | None = None,
+    baselines: Callable[[], Mapping[str, float]] | None = None,
     watch: Watch | None = None,
 ) -> Outcome:
     """Let a bandit decide and learn for a number of rounds, and compare it with other policies.
@@ -70,7 +70,7 @@ def simulate(
     log
         The log of the bandit, a file or a log; it must be empty. It is closed at the end.
     baselines
-        The result of `held_out_baselines(world)`, if it has been computed before.
+        Returns the result of `held_out_baselines(world)`, if it has been computed before.
     watch
         Called after every round with the number of rounds and the mean loss so far.
 
@@ -95,7 +95,8 @@ def simulate(
         objects = world.arrivals(rounds, seed)
         losses, reference, chance = _played(world, bandit, objects, seed, _Deliveries(delay, lost, seed), watch)
         epsilon = epsilon_schedule(bandit.settings.epsilon, world.space.sizes.actions)
-        held = dict(baselines or held_out_baselines(world, compiled=options.get("compiled", True)))
+        baselines = baselines or partial(held_out_baselines, world, compiled=options.get("compiled", True))
+        held = dict(baselines())
         held["random"] = _mean_loss(world, [_random(world, obj, seed, -1 - k) for k, obj in enumerate(world.held_out)])
         held["policy"] = _mean_loss(world, [bandit.predict(obj) for obj in world.held_out])
         report = bandit.report()
@@ -136,7 +137,7 @@ def _random(world: World, obj: Any, seed: int, n: int) -> Any:
 
 
 def held_out_baselines(world: World, *, compiled: bool = True) -> dict[str, float]:
-    """Mean losses on held-out objects that do not depend on a seed: of the reference, and of the best outputs if known."""
+    """Mean losses on held-out objects that do not depend on a seed: of the reference, and of the best outputs."""
     bandit = StructuredBandit(world.space, world.reference, compiled=compiled)
     losses = {"reference": _mean_loss(world, [bandit.show_reference(obj) for obj in world.held_out])}
     if world.best is not None:
@@ -234,17 +235,20 @@ def simulate_seeds(
 def _simulate_seed(
     spec: WorldSpec, options: dict[str, Any], rounds: int, more: dict[str, Any], seed: int, watch: Watch | None
 ) -> Outcome:
-    world, baselines = _world_of(spec)
-    return simulate(world, options, rounds, seed, baselines=baselines, watch=watch, **more)
+    return simulate(_world_of(spec), options, rounds, seed, baselines=partial(_baselines_of, spec), watch=watch, **more)
 
 
 @lru_cache(maxsize=1)
-def _world_of(spec: WorldSpec) -> tuple[World, Mapping[str, float]]:
-    """A world and its baselines, kept for the next seed of the same process."""
+def _world_of(spec: WorldSpec) -> World:
+    """The world, kept for the next seed of the same process."""
     from lols.bandit.worlds.registry import load_world
 
-    world = load_world(*spec)
-    return world, held_out_baselines(world)
+    return load_world(*spec)
+
+
+@lru_cache(maxsize=1)
+def _baselines_of(spec: WorldSpec) -> dict[str, float]:
+    return held_out_baselines(_world_of(spec))
 
 
 class _Progress:
