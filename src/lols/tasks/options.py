@@ -57,19 +57,19 @@ class Option(NamedTuple):
     cli: bool = True
 
 
-def option(default: Any, help: str, panel: str | None = None, **more: Any) -> Any:
+def option(*, default: Any, help: str, panel: str | None = None, **more: Any) -> Any:
     """A field of an estimator that is an option.
 
     >>> @dataclasses.dataclass(kw_only=True)
     ... class Guess:
-    ...     value: int = option(0, "What is guessed.")
+    ...     value: int = option(default=0, help="What is guessed.")
     >>> Guess(value=1), [(name, found.help) for name, _, found in options_of(Guess)]
     (Guess(value=1), [('value', 'What is guessed.')])
     """
     return dataclasses.field(default=default, metadata={"option": Option(help, panel, **more)})
 
 
-def shared(kind: type, name: str, default: Any) -> Any:
+def shared(kind: type, name: str, *, default: Any) -> Any:
     """The option of a base class with another default."""
     found = next(found for each, _, found in options_of(kind) if each == name)
     return dataclasses.field(default=default, metadata={"option": found})

@@ -31,59 +31,73 @@ class SearchEstimator(Estimator):
     NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
 
     algorithm: str | Algorithm = option(
-        "lols",
-        "The algorithm: lols, aggrevate, dagger, cloning, searn; or auto: aggrevate with the optimal "
+        default="lols",
+        help="The algorithm: lols, aggrevate, dagger, cloning, searn; or auto: aggrevate with the optimal "
         "reference, whose costs are known without roll-outs, else lols with beta auto.",
-        SEARCH,
+        panel=SEARCH,
         kind=str,
     )
     roll_in: str | None = option(
-        None,
-        "Which policy leads to the states learned from: learned, reference or mixture; by default the algorithm's.",
-        SEARCH,
+        default=None,
+        help="Which policy leads to the states learned from: learned, reference or mixture; by default the "
+        "algorithm's.",
+        panel=SEARCH,
     )
     roll_out: str | None = option(
-        None,
-        "Which policy completes a deviation: mixture, reference, learned or none; by default the algorithm's.",
-        SEARCH,
+        default=None,
+        help="Which policy completes a deviation: mixture, reference, learned or none; by default the algorithm's.",
+        panel=SEARCH,
     )
     beta: Any = option(
-        None,
-        "The probability of the reference in a mixture: a number, auto, linear:FROM:TO or geometric:ALPHA.",
-        SEARCH,
+        default=None,
+        help="The probability of the reference in a mixture: a number, auto, linear:FROM:TO or geometric:ALPHA.",
+        panel=SEARCH,
         kind=str | None,
     )
     mix: str | None = option(
-        None,
-        "How often the coin of a mixture is tossed: once per state, rollout, example or step; or expected: "
+        default=None,
+        help="How often the coin of a mixture is tossed: once per state, rollout, example or step; or expected: "
         "never, the costs of both roll-outs are averaged.",
-        SEARCH,
+        panel=SEARCH,
     )
-    reference: str = option("optimal", "The reference (teacher): optimal, suboptimal or bad.", SEARCH)
-    learner: str = option("hinge", "How cost vectors become weights: hinge, csoaa or secoc.", LEARNING)
+    reference: str = option(
+        default="optimal", help="The reference (teacher): optimal, suboptimal or bad.", panel=SEARCH
+    )
+    learner: str = option(
+        default="hinge", help="How cost vectors become weights: hinge, csoaa or secoc.", panel=LEARNING
+    )
     update: str | None = option(
-        None,
-        "The online update: adagrad, nag, gd, ridge or perceptron; by default nag for csoaa, else adagrad.",
-        LEARNING,
+        default=None,
+        help="The online update: adagrad, nag, gd, ridge or perceptron; by default nag for csoaa, else adagrad.",
+        panel=LEARNING,
     )
-    rate: float | None = option(None, "The learning rate; by default one that suits learner and task.", LEARNING)
+    rate: float | None = option(
+        default=None, help="The learning rate; by default one that suits learner and task.", panel=LEARNING
+    )
     slack: float | None = option(
-        0.0,
-        "With the hinge: pass over states whose best action wins by more than its margin and this much; None learns "
-        "from all states.",
+        default=0.0,
+        help="With the hinge: pass over states whose best action wins by more than its margin and this much; "
+        "None learns from all states.",
         cli=False,
     )
-    passes: int = option(5, "Passes over the training data.", LEARNING)
+    passes: int = option(default=5, help="Passes over the training data.", panel=LEARNING)
     batch_size: Any = option(
-        32, "How many examples are searched with the same policy before it learns from them.", LEARNING, kind=int
+        default=32,
+        help="How many examples are searched with the same policy before it learns from them.",
+        panel=LEARNING,
+        kind=int,
     )
-    shuffle: bool = option(True, "Whether each pass takes the examples in another order.", LEARNING)
-    seed: int = option(0, "The seed of all random choices.", LEARNING)
-    threads: int = option(1, "Threads; their number does not change the result.")
+    shuffle: bool = option(default=True, help="Whether each pass takes the examples in another order.", panel=LEARNING)
+    seed: int = option(default=0, help="The seed of all random choices.", panel=LEARNING)
+    threads: int = option(default=1, help="Threads; their number does not change the result.")
     patience: int | None = option(
-        None, "With dev data: stop after this many passes without improvement; by default never.", LEARNING
+        default=None,
+        help="With dev data: stop after this many passes without improvement; by default never.",
+        panel=LEARNING,
     )
-    progress: bool | None = option(None, "Whether to show a progress bar; None for terminals only.", cli=False)
+    progress: bool | None = option(
+        default=None, help="Whether to show a progress bar; None for terminals only.", cli=False
+    )
 
     def _algorithm(self) -> str | Algorithm:
         """The algorithm that is meant; `"auto"` is what measured best with a teacher like this one."""

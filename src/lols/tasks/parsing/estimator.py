@@ -61,21 +61,23 @@ class Parser(TokenEstimator):
     Files = ParserColumns
     RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
-    algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", "auto")
+    algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", default="auto")
     labelling: str = option(
-        "auto",
-        "joint: one decision for an arc and its relation; second: the relation is decided after the arc; "
+        default="auto",
+        help="joint: one decision for an arc and its relation; second: the relation is decided after the arc; "
         "none: arcs only; auto: joint where there are relations to tell apart.",
-        SEARCH,
+        panel=SEARCH,
     )
     roots: str = option(
-        "auto",
-        "Whether sentences have one root or many; auto: as in the treebank. A second root in a treebank of "
+        default="auto",
+        help="Whether sentences have one root or many; auto: as in the treebank. A second root in a treebank of "
         "one is attached to the first.",
-        SEARCH,
+        panel=SEARCH,
     )
-    punctuation: bool = option(True, "Whether the heads of words that are all punctuation count in the loss.", LEARNING)
-    beam: int = option(1, "The width of the beam search that predicts; 1 is greedy.", cli=False)
+    punctuation: bool = option(
+        default=True, help="Whether the heads of words that are all punctuation count in the loss.", panel=LEARNING
+    )
+    beam: int = option(default=1, help="The width of the beam search that predicts; 1 is greedy.", cli=False)
 
     # --- training ---
 

@@ -35,13 +35,13 @@ class ParserColumns:
     `use` maps names for templates to columns; None means those of `USUAL` that are filled in.
     """
 
-    word: str = option("form", "The column of the words.")
-    head: str = option("head", "The column of the heads.")
-    relation: str = option("deprel", "The column of the relations.")
+    word: str = option(default="form", help="The column of the words.")
+    head: str = option(default="head", help="The column of the heads.")
+    relation: str = option(default="deprel", help="The column of the relations.")
     use: Mapping[str, str] | None = option(
-        None,
-        "A column that templates can name, such as xpos or pos=2; may be repeated. By default upos, xpos and feats, if "
-        "they are filled in; none for none.",
+        default=None,
+        help="A column that templates can name, such as xpos or pos=2; may be repeated. By default upos, xpos "
+        "and feats, if they are filled in; none for none.",
         kind=list[str] | None,
         parse=use_of,
     )

@@ -77,22 +77,26 @@ class Pipeline(Estimator):
     PARTS = (Parser,)
 
     tags: Sequence[str] | None = option(
-        None,
-        "The columns to tag, such as upos,xpos; by default those of upos, xpos and feats that are filled in.",
+        default=None,
+        help="The columns to tag, such as upos,xpos; by default those of upos, xpos and feats that are filled in.",
         kind=str | None,
         parse=tags_of,
     )
     folds: int = option(
-        5,
-        "Into how many parts the treebank is cut so that each is tagged by taggers trained on the others, for "
+        default=5,
+        help="Into how many parts the treebank is cut so that each is tagged by taggers trained on the others, for "
         "the parser to learn from; 1 trains the parser on the treebank's own tags.",
-        LEARNING,
+        panel=LEARNING,
     )
-    tagger: Tagger | None = option(None, "How to train the taggers: a `lols.Tagger`, which is copied.", cli=False)
-    parser: Parser | None = option(None, "How to train the parser: a `lols.Parser`, which is copied.", cli=False)
-    seed: int = shared(Parser, "seed", 0)
-    threads: int = shared(Parser, "threads", 1)
-    progress: bool | None = shared(Parser, "progress", None)
+    tagger: Tagger | None = option(
+        default=None, help="How to train the taggers: a `lols.Tagger`, which is copied.", cli=False
+    )
+    parser: Parser | None = option(
+        default=None, help="How to train the parser: a `lols.Parser`, which is copied.", cli=False
+    )
+    seed: int = shared(Parser, "seed", default=0)
+    threads: int = shared(Parser, "threads", default=1)
+    progress: bool | None = shared(Parser, "progress", default=None)
 
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Pipeline:

@@ -100,63 +100,73 @@ class CostSensitiveClassifier(StoredClassifier):
     UNIT = "steps"
     NEIGHBOURS = 8
 
-    algorithm: str | Algorithm = shared(StoredClassifier, "algorithm", "auto")
+    algorithm: str | Algorithm = shared(StoredClassifier, "algorithm", default="auto")
     batch_size: int | None = option(
-        None,
-        "How many rows are classified with the same policy before it learns from them; by default a hundredth of all, "
-        "at most 4096.",
-        LEARNING,
+        default=None,
+        help="How many rows are classified with the same policy before it learns from them; by default a "
+        "hundredth of all, at most 4096.",
+        panel=LEARNING,
     )
     tree: Any = option(
-        "order",
-        "How the classes are split, again and again: order, in half in their order, as in the paper; "
+        default="order",
+        help="How the classes are split, again and again: order, in half in their order, as in the paper; "
         "frequency, so that both sides are equally frequent; similarity, in half by where their rows lie; "
         "nested lists of classes; or None for one decision among all classes.",
-        SEARCH,
+        panel=SEARCH,
         typed="How the classes are split, again and again: order, in half in their order; frequency, so that both "
         "sides are equally frequent; similarity, by where their rows lie; or flat: one decision among all classes.",
         kind=str,
         parse=tree_of,
     )
     classes: Sequence[Any] | None = option(
-        None, "The classes in their order; by default those of `y`, sorted.", cli=False
+        default=None, help="The classes in their order; by default those of `y`, sorted.", cli=False
     )
     cost_matrix: Any = option(
-        None,
-        "What it costs to predict the class of a column where that of the row is true, in the order of the classes; by "
-        "default every mistake costs 1.",
-        INPUT,
+        default=None,
+        help="What it costs to predict the class of a column where that of the row is true, in the order of "
+        "the classes; by default every mistake costs 1.",
+        panel=INPUT,
         typed="What mistakes cost: a CSV file whose first line names the classes, then a row for each true class with "
         "the cost of predicting each; or kdd99. By default every mistake costs 1.",
         kind=str | None,
         parse=read_cost_matrix,
     )
     label_map: Mapping[str, str] | None = option(
-        None,
-        "The class of each label, where labels are finer than classes.",
-        INPUT,
+        default=None,
+        help="The class of each label, where labels are finer than classes.",
+        panel=INPUT,
         typed="The class of each label, where labels are finer than classes: a CSV file with name,class in each line, "
         "or kdd99.",
         kind=str | None,
         parse=read_label_map,
     )
     categorical: Sequence[str] | None = option(
-        None, "Columns that hold categories although they look like numbers.", INPUT, kind=list[str] | None
+        default=None,
+        help="Columns that hold categories although they look like numbers.",
+        panel=INPUT,
+        kind=list[str] | None,
     )
-    numerical: Sequence[str] | None = option(None, "Columns that must hold numbers.", INPUT, kind=list[str] | None)
-    ignore: Sequence[str] | None = option(None, "Columns that are not used.", INPUT, kind=list[str] | None)
+    numerical: Sequence[str] | None = option(
+        default=None, help="Columns that must hold numbers.", panel=INPUT, kind=list[str] | None
+    )
+    ignore: Sequence[str] | None = option(
+        default=None, help="Columns that are not used.", panel=INPUT, kind=list[str] | None
+    )
     numeric: str = option(
-        "bins",
-        "What the features of a number are: the bin that it falls into (bins), its scaled value (scaled), or both.",
-        INPUT,
+        default="bins",
+        help="What the features of a number are: the bin that it falls into (bins), its scaled value (scaled), "
+        "or both.",
+        panel=INPUT,
     )
     bins: int | None = option(
-        None, "About how many bins a column of numbers has; by default 4 to 64, depending on the number of rows.", INPUT
+        default=None,
+        help="About how many bins a column of numbers has; by default 4 to 64, depending on the number of rows.",
+        panel=INPUT,
     )
     interactions: Sequence[tuple[str, str]] = option(
-        (),
-        "Pairs of columns whose values together are features as well.",
-        INPUT,
+        default=(),
+        help="Pairs of columns whose values together are features as well.",
+        panel=INPUT,
         typed="Two columns A*B whose values together are features as well; may be repeated.",
         flag="--interaction",
         kind=list[str] | None,
@@ -164,15 +174,15 @@ class CostSensitiveClassifier(StoredClassifier):
         parse=lambda pairs: [pair_of(text) for text in pairs],
     )
     missing: Sequence[str] | None = option(
-        None,
-        "Texts that mean a missing value, besides the empty text; by default NA, N/A, NaN, nan, null, NULL, "
+        default=None,
+        help="Texts that mean a missing value, besides the empty text; by default NA, N/A, NaN, nan, null, NULL, "
         "None and ?.",
-        INPUT,
+        panel=INPUT,
         kind=list[str] | None,
         parse=lambda texts: ["", *texts],
     )
-    skill: float = option(0.5, "How often the suboptimal reference goes to the best child.", SEARCH)
-    margin: str = option("weighted", "The margin of the hinge: weighted, cost or unit.", LEARNING)
+    skill: float = option(default=0.5, help="How often the suboptimal reference goes to the best child.", panel=SEARCH)
+    margin: str = option(default="weighted", help="The margin of the hinge: weighted, cost or unit.", panel=LEARNING)
 
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Self:

@@ -53,15 +53,16 @@ FEW = 12  # classes whose counts are shown
 class TableFiles:
     """How tables are laid out: goes into the model file, so that others like them are read the same way."""
 
-    label: str | None = option(None, "The column of the labels; by default the last one.")
+    label: str | None = option(default=None, help="The column of the labels; by default the last one.")
     header: bool | None = option(
-        None,
-        "Whether a CSV file begins with the names of the columns; detected by default. Without names the columns are "
-        "column1, column2, ...",
+        default=None,
+        help="Whether a CSV file begins with the names of the columns; detected by default. Without names the "
+        "columns are column1, column2, ...",
         flag="--header/--no-header",
     )
     separator: str | None = option(
-        None, "The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar)."
+        default=None,
+        help="The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar).",
     )
 
     def describe(self) -> dict[str, Any]:
@@ -83,9 +84,9 @@ class TableTraining:
     """Further options of training on files."""
 
     memory: int = option(
-        MEMORY,
-        "How much of a table is held in memory, such as 512MB or 2GB: a larger one is read again in every pass.",
-        INPUT,
+        default=MEMORY,
+        help="How much of a table is held in memory, such as 512MB or 2GB: a larger one is read again in every pass.",
+        panel=INPUT,
         kind=str,
         initial="1GB",
         parse=size_of,

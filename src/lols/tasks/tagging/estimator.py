@@ -73,40 +73,40 @@ class Tagger(TokenEstimator):
     RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     clusters: Mapping[str, str] | None = option(
-        None,
-        "Clusters of words: a mapping from words to strings such as the bit paths of Brown clusters, which "
+        default=None,
+        help="Clusters of words: a mapping from words to strings such as the bit paths of Brown clusters, which "
         "templates see as the column `cluster`. The model file keeps them.",
-        INPUT,
+        panel=INPUT,
         typed="A file of word clusters: 'word TAB cluster' or Brown's 'path TAB word TAB count' in each line.",
         kind=str | None,
         parse=read_clusters,
     )
     scheme: str | None = option(
-        "auto",
-        "How spans are written in the tags: bio, iob1, bilou, bioes, None for plain tags, or auto. Only legal "
+        default="auto",
+        help="How spans are written in the tags: bio, iob1, bilou, bioes, None for plain tags, or auto. Only legal "
         "sequences are predicted.",
-        INPUT,
+        panel=INPUT,
         typed="How spans are written in the tags: auto, bio, iob1, bilou, bioes, or none for plain tags.",
         kind=str,
         parse=lambda name: None if name == "none" else name,
     )
     inner_scheme: str | None = option(
-        "auto",
-        "How the tagger itself writes spans; predictions are in `scheme`. auto is what measured best.",
-        LEARNING,
+        default="auto",
+        help="How the tagger itself writes spans; predictions are in `scheme`. auto is what measured best.",
+        panel=LEARNING,
         kind=str,
     )
     direction: str = option(
-        "auto",
-        "forward; backward, from the last word to the first, where places in templates count along; or auto: "
+        default="auto",
+        help="forward; backward, from the last word to the first, where places in templates count along; or auto: "
         "backward for spans, where it measured better, else forward.",
-        SEARCH,
+        panel=SEARCH,
     )
     loss: str = option(
-        "hamming",
-        "What is minimised: hamming (wrong tags); for spans also spans (false positives plus false negatives) or f1 "
-        "(1 - F1 of each sentence, which takes real roll-outs and more time).",
-        LEARNING,
+        default="hamming",
+        help="What is minimised: hamming (wrong tags); for spans also spans (false positives plus false "
+        "negatives) or f1 (1 - F1 of each sentence, which takes real roll-outs and more time).",
+        panel=LEARNING,
     )
 
     # --- training ---

@@ -33,16 +33,16 @@ class FileColumns:
     templates to further columns; None means all between word and label in plain columns, and none in other formats.
     """
 
-    word: str = option("form", "The column of the words.")
+    word: str = option(default="form", help="The column of the words.")
     label: str | None = option(
-        None,
-        "The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. By default upos, and "
-        "the last one of plain columns.",
+        default=None,
+        help="The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. By "
+        "default upos, and the last one of plain columns.",
         flag="--column",
     )
     use: Mapping[str, str] | None = option(
-        None,
-        "A further column that templates can name, such as xpos or pos=2; may be repeated. Of plain columns, "
+        default=None,
+        help="A further column that templates can name, such as xpos or pos=2; may be repeated. Of plain columns, "
         "all before the labels are used by default; none for none.",
         kind=list[str] | None,
         parse=use_of,

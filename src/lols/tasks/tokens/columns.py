@@ -12,12 +12,18 @@ __all__ = ["file_format", "file_header", "use_of"]
 
 def file_format() -> Any:
     """The option that names the format."""
-    return option(None, "The format of the file: conllu, conllx, columns or tsv; detected by default.", flag="--format")
+    return option(
+        default=None,
+        help="The format of the file: conllu, conllx, columns or tsv; detected by default.",
+        flag="--format",
+    )
 
 
 def file_header() -> Any:
     """The option that says whether the first line names the columns."""
-    return option(None, "Whether the first line of a TSV file names the columns.", flag="--header/--no-header")
+    return option(
+        default=None, help="Whether the first line of a TSV file names the columns.", flag="--header/--no-header"
+    )
 
 
 def use_of(entries: list[str]) -> dict[str, str] | None:

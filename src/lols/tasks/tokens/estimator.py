@@ -26,26 +26,26 @@ class TokenEstimator(SearchEstimator):
     """An estimator on sentences, whose features are written as templates."""
 
     templates: Sequence[str] | str | None = option(
-        None,
-        "Lines of the template language, in place of the default templates.",
-        INPUT,
+        default=None,
+        help="Lines of the template language, in place of the default templates.",
+        panel=INPUT,
         typed="A file of templates, one per line, in place of the default ones.",
         kind=str | None,
         parse=read_templates,
     )
     more_templates: Sequence[str] | None = option(
-        None,
-        "Further templates, such as 'word[-1] & word' for a tagger or 'S0.upos & N0.upos' for a parser.",
-        INPUT,
+        default=None,
+        help="Further templates, such as 'word[-1] & word' for a tagger or 'S0.upos & N0.upos' for a parser.",
+        panel=INPUT,
         flag="--template",
         typed="A further template, such as 'word[-1] & word' or 'S0.upos & N0.upos'; may be repeated.",
         kind=list[str] | None,
     )
     prune: int | str | None = option(
-        "auto",
-        "Roll out only this many actions that the learner prefers, and the reference's; None rolls out all, as in "
+        default="auto",
+        help="Roll out only this many actions that the learner prefers, and the reference's; None rolls out all, as in "
         "Algorithm 1. auto is 2 with the optimal reference and the hinge, else None.",
-        SEARCH,
+        panel=SEARCH,
         typed="Roll out only this many actions that the learner prefers, and the reference's; 0 for all, as in "
         "Algorithm 1. By default 2 with the optimal reference and the hinge, else all.",
         kind=int | None,
