@@ -352,7 +352,7 @@ def test_mistakes_are_named():
     with pytest.raises(LolsError, match="there are 5 examples"):
         lols.certify(model, data[:5], KNOWING)
     mixture = lols.train(SIGHTED, data, KNOWING, algorithm="searn", passes=2, compiled=False)
-    with pytest.raises(ConfigurationError, match="draws one of 2 at every state"):
+    with pytest.raises(ConfigurationError, match="draws one of 2 policies at every state"):
         lols.certify(mixture, data, KNOWING)
 
 

@@ -29,14 +29,14 @@ from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import CODE, Data, FrozenPolicy, Lessons, Scratch, Slots
 
-__all__ = ["Decider", "DecisionWalk", "Features", "lessons_in"]
+__all__ = ["Decider", "DecisionWalk", "StateFeatures", "lessons_in"]
 
 ROOMS = 1000  # the most sizes of objects to keep memory for
 
-Votes = Callable[["Features", np.ndarray], np.ndarray]
+Votes = Callable[["StateFeatures", np.ndarray], np.ndarray]
 
 
-class Features(NamedTuple):
+class StateFeatures(NamedTuple):
     """The features of one state, and those of each of its actions."""
 
     ids: np.ndarray
@@ -47,7 +47,7 @@ class Features(NamedTuple):
     action_values: np.ndarray
 
     @classmethod
-    def of(cls, decision: Decision) -> Features:
+    def of(cls, decision: Decision) -> StateFeatures:
         """The features that a log holds of a decision."""
         return cls(*(getattr(decision, name) for name in cls._fields))
 
@@ -57,7 +57,7 @@ class Features(NamedTuple):
         return own, FeatureRuns(self.action_start, self.action_stop, self.action_ids, self.action_values)
 
 
-def lessons_in(states: Sequence[Features], actions: int) -> Lessons:
+def lessons_in(states: Sequence[StateFeatures], actions: int) -> Lessons:
     """States as lessons, one for each round; their costs and weights are still to be filled in."""
     runs = [state.runs() for state in states]
     seen, own = runs[0] if len(runs) == 1 else map(FeatureRuns.joined, zip(*runs, strict=True))
@@ -75,15 +75,12 @@ def _empty(kind: Any) -> np.ndarray:
 
 
 _IDS, _VALUES = _empty(np.int64), _empty(np.float32)
-NO_FEATURES = Features(_IDS, _VALUES, _IDS, _IDS, _IDS, _VALUES)
+NO_FEATURES = StateFeatures(_IDS, _VALUES, _IDS, _IDS, _IDS, _VALUES)
 NO_LEGAL = _empty(np.bool_)
 
 
 class DecisionWalk(NamedTuple):
-    """One structure, what was drawn for it, and the state to learn from, if there is one.
-
-    The fields between `output` and `features` are those of the `Decision` in the log.
-    """
+    """One structure, what was drawn for it, and the state to learn from, if there is one."""
 
     output: Any
     trail: np.ndarray
@@ -96,20 +93,17 @@ class DecisionWalk(NamedTuple):
     propensity: float  # of the whole structure, if it was drawn step by step; NaN otherwise
     legal: np.ndarray
     predicted: np.ndarray
-    features: Features
+    features: StateFeatures
 
     def decision(self, id: int, *, version: int, policy: int, guarded: bool) -> Decision:
         """The entry for the log."""
-        fields = self._asdict()
-        del fields["output"], fields["features"]
         return Decision(
-            id=id,
-            explored=self.step >= 0,
-            version=version,
-            policy=policy,
-            guarded=guarded,
-            **fields,
-            **self.features._asdict(),
+            id,
+            self.step >= 0,
+            *(self.step, self.action, self.by_reference, self.chance_step, self.chance_action),
+            *(version, policy, guarded, self.propensity),
+            *self.features,
+            *(self.legal, self.predicted, self.trail, self.chances),
         )
 
 
@@ -177,8 +171,8 @@ class Decider:
         scratch, error = arguments[5], None
         try:
             kernel(self.compiled, *arguments)
-        except Exception as found:
-            error = found
+        except Exception as raised:
+            error = raised
         if error is not None or scratch.report[CODE]:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
             raise driver.explain(error, scratch, 0, lambda: kernel.plain(*arguments)) from error
@@ -220,10 +214,10 @@ class Decider:
         return self._scratch, self._slots
 
 
-def _features(slots: Slots, count: int, action_count: int) -> Features:
+def _features(slots: Slots, count: int, action_count: int) -> StateFeatures:
     rows = slots.action_start.shape[0]
     start, stop = (a[0].copy() if rows else _IDS for a in (slots.action_start, slots.action_stop))
     shared = slots.ids[:count].copy(), slots.values[:count].copy()
-    return Features(
+    return StateFeatures(
         *shared, start, stop, slots.action_ids[:action_count].copy(), slots.action_values[:action_count].copy()
     )

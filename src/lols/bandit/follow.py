@@ -78,13 +78,13 @@ class Target(Struct):
     by_reference: bool
 
 
-def follow(space, reference, data, target, scratch, made, trail):
-    """Walk the logged trails; write the features of all states and the target's actions to `made`.
+def follow(space, reference, data, target, scratch, followed, trail):
+    """Walk the logged trails; write the features of all states and the target's actions to `followed`.
 
-    The actions of round b are the first `made.lessons.filled[b]` of `trail[b]`. Errors are in the report.
+    The actions of round b are the first `followed.lessons.filled[b]` of `trail[b]`. Errors are in the report.
     """
     search = Search(space, reference, target.policy, target.plan, data.items, scratch)
-    report, legal, lessons = scratch.report, scratch.legal, made.lessons
+    report, legal, lessons = scratch.report, scratch.legal, followed.lessons
     report[CODE] = 0
     new_policy(scratch.seen)
     for b in range(lessons.first.size):
@@ -100,18 +100,18 @@ def follow(space, reference, data, target, scratch, made, trail):
                 report[CODE] = MISFIT
             if report[CODE] != 0:
                 return report[CODE]
-            made.taken[slot] = a
+            followed.taken[slot] = a
             for k in range(legal.size):
-                made.legal[slot, k] = legal[k]
+                followed.legal[slot, k] = legal[k]
             gather(search, here, s)
             if target.by_reference:
                 best = teacher_action(search, here, s, legal, mix(0, TEACHER))
                 if best >= 0:
-                    made.target[slot, best] = 1.0
+                    followed.target[slot, best] = 1.0
             else:
                 for c in range(target.shares.size):
                     score(search, here, s, legal, c)
-                    made.target[slot, cheapest(scratch.seen.bits, legal, False, 0)] += target.shares[c]
+                    followed.target[slot, cheapest(scratch.seen.bits, legal, False, 0)] += target.shares[c]
             f, m = write_features(search, here, s, legal, lessons.slots, slot, f, m)
             if report[CODE] != 0:
                 return report[CODE]
@@ -164,7 +164,7 @@ class LogFollower:
         lessons = make_batch(None, examples, numbers, numbers, np.zeros(count), np.zeros(count)).lessons
         lessons.filled[:] = filled
         slots = lessons.slots.start.size
-        made = Followed(
+        followed = Followed(
             lessons, np.zeros((slots, actions), np.bool_), np.zeros((slots, actions)), np.zeros(slots, np.int64)
         )
         trail, epsilon = np.zeros((count, int(filled.max(initial=1))), np.int32), np.zeros((slots, 1))
@@ -174,7 +174,7 @@ class LogFollower:
         data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
         scratch = make_scratch(examples, self.policy.chances.size, self.policy.stack.shape[2], self.compiled)
         target = Target(self.policy, _shares(self.policy), following(0, False), self.reference is not None)
-        arguments = (*self._bound, data, target, scratch, made, trail)
+        arguments = (*self._bound, data, target, scratch, followed, trail)
         error: Exception | None = None
         try:
             follow_kernel(self.compiled, *arguments)
@@ -187,7 +187,7 @@ class LogFollower:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
             explained = driver.explain(error, scratch, b, lambda: follow_kernel.plain(*arguments))
             raise type(explained)(str(explained).replace(f"example {b}", f"decision {ids[b]}", 1)) from error
-        return made._replace(target=_smoothed(made.target, made.legal, epsilon))
+        return followed._replace(target=_smoothed(followed.target, followed.legal, epsilon))
 
     def _encoded(self, ids: Sequence[int], objects: Sequence[Any]) -> Examples:
         """The objects in columns; an error names the decision of an object that cannot be encoded."""

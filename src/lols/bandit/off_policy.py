@@ -196,15 +196,15 @@ def _evaluated(pieces: Iterable[Piece], rounds: Rounds, confidence: float, compi
     """
     weights, losses, robust = array("d"), array("d"), array("d")
     regression: Regression | None = None
-    for made, chances, seen in pieces:
-        first, filled, every = made.lessons.first, made.lessons.filled, np.arange(made.taken.size)
+    for followed, chances, seen in pieces:
+        first, filled, every = followed.lessons.first, followed.lessons.filled, np.arange(followed.taken.size)
         if regression is None:
-            by_action = made.lessons.slots.action_start.shape[0] > 0
-            regression = Regression(made.legal.shape[1], by_action=by_action, compiled=compiled)
-        guess = regression.guess(made)
-        hoped, here = (made.target * guess).sum(axis=1), guess[every, made.taken]
-        ratio = made.target[every, made.taken] / chances
-        weight, value, after = np.ones(seen.size), seen.copy(), np.zeros(made.taken.size)
+            by_action = followed.lessons.slots.action_start.shape[0] > 0
+            regression = Regression(followed.legal.shape[1], by_action=by_action, compiled=compiled)
+        guess = regression.guess(followed)
+        hoped, here = (followed.target * guess).sum(axis=1), guess[every, followed.taken]
+        ratio = followed.target[every, followed.taken] / chances
+        weight, value, after = np.ones(seen.size), seen.copy(), np.zeros(followed.taken.size)
         for t in reversed(range(int(filled.max()))):
             on = filled > t
             slot = first[on] + t
@@ -214,7 +214,7 @@ def _evaluated(pieces: Iterable[Piece], rounds: Rounds, confidence: float, compi
         weights.extend(weight)
         losses.extend(seen)
         robust.extend(value)
-        regression.learn(made, after)
+        regression.learn(followed, after)
     if regression is None:
         raise LolsError(f"none of the {rounds.left_out} decisions with a loss {reason}")
     columns = [np.frombuffer(column) for column in (weights, losses, robust)]

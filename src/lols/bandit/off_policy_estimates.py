@@ -72,8 +72,8 @@ def summarised(
     Rare losses may be missing from few rounds: as in Wilson's interval for proportions, the middle moves towards one
     half by a step of order 1/m, and the variance grows by 1/m². Intervals are clipped to losses from 0 to 1.
 
-    >>> made = summarised(np.array([3.0, 0, 0, 3]), np.array([0.5, 1, 1, 0.7]), np.zeros(4), 0, 0.95)
-    >>> round(made.ips.value, 3), round(made.snips.value, 3), round(made.logged.value, 3), made.snips.effective
+    >>> result = summarised(np.array([3.0, 0, 0, 3]), np.array([0.5, 1, 1, 0.7]), np.zeros(4), 0, 0.95)
+    >>> round(result.ips.value, 3), round(result.snips.value, 3), round(result.logged.value, 3), result.snips.effective
     (0.9, 0.6, 0.8, 2.0)
     """
     count, total = losses.size, float(weights.sum())
@@ -88,19 +88,20 @@ def summarised(
     robust = plain + _share(plain, robust - plain) * (robust - plain)
     ratio = float(plain.sum()) / total
 
-    def made(value: float, influences: np.ndarray, effective: float, warning: str | None, least: float) -> Estimated:
+    def estimated(value: float, influences: np.ndarray, least: float = 0.0) -> Estimated:
         ends = _interval(value, influences, effective, confidence, least)
         return Estimated(value, *ends, count, effective, warning)
 
     def mean(values: np.ndarray, least: float = 0.0) -> Estimated:
-        return made(float(values.mean()), values - values.mean(), effective, warning, least)
+        return estimated(float(values.mean()), values - values.mean(), least)
 
     logged = float(losses.mean())
+    in_log = _interval(logged, losses - logged, float(count), confidence, 0.0)
     return Evaluated(
         ips=mean(plain),
-        snips=made(ratio, (plain - weights * ratio) * (count / total), effective, warning, 0.0),
+        snips=estimated(ratio, (plain - weights * ratio) * (count / total)),
         dr=mean(robust),
-        logged=made(logged, losses - logged, float(count), None, 0.0),
+        logged=Estimated(logged, *in_log, count, float(count), None),
         difference=mean(robust - losses, -logged),
         left_out=left_out,
     )

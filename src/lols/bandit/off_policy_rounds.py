@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from lols.bandit.decider import Features, lessons_in
+from lols.bandit.decider import StateFeatures, lessons_in
 from lols.bandit.follow import Followed
 from lols.bandit.log import Decision, Log, check_loss
 from lols.engine.lesson_costs import predicted_costs
@@ -79,23 +79,24 @@ class Regression:
         """The mean of the targets so far; one half before the first."""
         return self.total / self.count if self.count else 0.5
 
-    def guess(self, made: Followed) -> np.ndarray:
+    def guess(self, followed: Followed) -> np.ndarray:
         """The predicted cost of each action in each slot."""
         learner = self._learner
-        predicted = predicted_costs(made.lessons, learner.policy(), compiled=learner.compiled)
+        predicted = predicted_costs(followed.lessons, learner.policy(), compiled=learner.compiled)
         return np.clip(predicted.astype(np.float64) + self.mean, 0.0, 1.0)
 
-    def learn(self, made: Followed, after: np.ndarray) -> None:
+    def learn(self, followed: Followed, after: np.ndarray) -> None:
         """Learn from the losses `after` the actions taken."""
-        used = np.concatenate([first + np.arange(n) for first, n in zip(made.lessons.first, made.lessons.filled)])
+        lessons = followed.lessons
+        used = np.concatenate([first + np.arange(n) for first, n in zip(lessons.first, lessons.filled)])
         aims = np.clip(after[used], 0.0, 1.0)
         self.count += used.size
         self.total += float(aims.sum())
-        slots = made.lessons.slots
+        slots = lessons.slots
         slots.costs[:] = np.inf
-        slots.costs[used, made.taken[used]] = aims - self.mean
+        slots.costs[used, followed.taken[used]] = aims - self.mean
         slots.weight[:] = 1.0
-        self._learner.learn(made.lessons)
+        self._learner.learn(lessons)
 
 
 def stacked(
@@ -108,7 +109,7 @@ def stacked(
     like = decisions[0] if like is None else like
     for d in decisions:
         _check(d, like.legal.size, by_action=like.action_start.size > 0)
-    lessons = lessons_in([Features.of(d) for d in decisions], like.legal.size)
+    lessons = lessons_in([StateFeatures.of(d) for d in decisions], like.legal.size)
     taken, chances = (np.array([getattr(d, name) for d in decisions]) for name in ("action", "chance_action"))
     return lessons, np.stack([d.legal for d in decisions]), taken, chances
 

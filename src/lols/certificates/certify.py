@@ -90,8 +90,8 @@ def certify(
     >>> from lols.reproduction.theory.small_worlds import out_reference, world_reference, world_space
     >>> world = out_reference()
     >>> model = lols.train(world_space(), [world] * 20, world_reference(), roll_out="reference", compiled=False)
-    >>> made = lols.certify(model, [world] * 20, world_reference(), names=["first", "second"])
-    >>> made.verdict
+    >>> certificate = lols.certify(model, [world] * 20, world_reference(), names=["first", "second"])
+    >>> certificate.verdict
     'the teacher is the bottleneck'
 
     """
@@ -103,7 +103,7 @@ def certify(
         from lols.certificates.tasks import case_of
 
         if isinstance(reference, Reference) or names is not None:
-            raise ConfigurationError("an estimator has its own teachers and action names: give the name of a teacher")
+            raise ConfigurationError("an estimator has its own teachers and action names: name one of its teachers")
         case = case_of(model, objects, reference, limit=check_limit(limit), seed=seed)
     return certify_case(case, seed=seed, top=top, resamples=resamples, threads=threads, progress=progress)
 
@@ -193,8 +193,8 @@ def certify_case(
     if beta is not None:
         columns.append(beta * (loss - teacher_loss) + (1.0 - beta) * sums[1])
         columns.append(beta * sums[2] + (1.0 - beta) * sums[0])
-    found = estimates(columns, seed, resamples)
-    regrets = Regrets(found[3], found[4]), Regrets(found[5], found[6])
+    means = estimates(columns, seed, resamples)
+    regrets = Regrets(means[3], means[4]), Regrets(means[5], means[6])
     return Certificate(
         examples=len(examples),
         of=case.of,
@@ -203,17 +203,17 @@ def certify_case(
         algorithm=training.algorithm.name,
         roll_in=training.algorithm.roll_in,
         roll_out=training.algorithm.roll_out,
-        loss=found[0],
-        teacher_loss=found[1],
-        regret_to_teacher=found[2],
-        hindsight=found[3],
-        in_class=found[4],
-        retrained=found[7],
+        loss=means[0],
+        teacher_loss=means[1],
+        regret_to_teacher=means[2],
+        hindsight=means[3],
+        in_class=means[4],
+        retrained=means[7],
         training=regrets[1],
-        theorem=None if beta is None else Theorem(beta, found[8], found[9]),
+        theorem=None if beta is None else Theorem(beta, means[8], means[9]),
         by_step=by_step(own, hindsight, in_class, seed, resamples),
         by_decision=by_decision(own, taken, better, hindsight, in_class, case.naming, top, seed, resamples),
-        advice=advise(found[0], found[1], regrets[0], found[7], training, len(examples) // 2),
+        advice=advise(means[0], means[1], regrets[0], means[7], training, len(examples) // 2),
         fitted=fit.fits,
         notes=case.notes,
     )

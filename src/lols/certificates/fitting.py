@@ -61,10 +61,10 @@ def ways(settings: LearnerSettings) -> list[Fit]:
     ['anew', 'onward', 'anew, rate 0.1', 'onward, rate 0.1']
     """
     usual = replace(settings, rate=None)
-    made = [Fit("anew", settings, False), Fit("onward", settings, True)]
+    fits = [Fit("anew", settings, False), Fit("onward", settings, True)]
     if usual.step != settings.step:
-        made += [Fit(f"{way.name}, rate {usual.step:g}", usual, way.onward) for way in made]
-    return [way for way in made if not way.onward or settings.update != "ridge"]  # a policy has no matrices of ridge
+        fits += [Fit(f"{way.name}, rate {usual.step:g}", usual, way.onward) for way in fits]
+    return [way for way in fits if not way.onward or settings.update != "ridge"]  # a policy has no matrices of ridge
 
 
 def crossed(deviations: Deviations, taken: np.ndarray, policy: FrozenPolicy, training: Training, seed: int) -> Crossed:
@@ -85,8 +85,8 @@ def _best(
     there = deviations.states_of(unseen)
     best, least = None, deviations.regrets(taken[there], there).sum()
     for way in ways(training.settings):
-        made = fit_policy(deviations, seen, training, seed, policy, way)
-        after = deviations.regrets(deviations.choices(made, there), there).sum()
+        fitted = fit_policy(deviations, seen, training, seed, policy, way)
+        after = deviations.regrets(deviations.choices(fitted, there), there).sum()
         if after < least:
             best, least = way, after
     if best is None:
@@ -122,14 +122,14 @@ def _state(learner: Learner, policy: FrozenPolicy, features: np.ndarray) -> dict
         ("shared", policy.shared, policy.stack[0], learner.shared),
         ("single", policy.single, policy.single_stack[0][:, np.newaxis], learner.single),
     ):
-        known: np.ndarray = np.zeros(0, np.int64)
+        ids: np.ndarray = np.zeros(0, np.int64)
         weights = stack
         if not is_fixed(table):
-            known = features_by_row(table, int((table.rows >= 0).sum()))
-            rows = np.flatnonzero(np.isin(known, features))
-            known, weights = known[rows], stack[rows]
+            ids = features_by_row(table, int((table.rows >= 0).sum()))
+            rows = np.flatnonzero(np.isin(ids, features))
+            ids, weights = ids[rows], stack[rows]
         squares = (weights / np.float32(2.0 * learner.recipe.rate)) ** 2
-        state[f"{name}.features"] = known
+        state[f"{name}.features"] = ids
         state[f"{name}.weights"] = weights
         state[f"{name}.squares"] = squares if bank.squares.shape[0] else bank.squares
         state[f"{name}.sums"] = weights if bank.sums.shape[0] else bank.sums

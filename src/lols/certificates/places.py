@@ -60,8 +60,8 @@ def by_step(
     else:
         part = deviations.step * TENTHS // lengths[deviations.example]
         names = [f"{100 * k // TENTHS}-{100 * (k + 1) // TENTHS} %" for k in range(TENTHS)]
-    found = _estimated(deviations, [part == k for k in range(len(names))], hindsight, in_class, seed, resamples)
-    return [StepRow(name, *row) for name, row in zip(names, found, strict=True)]
+    rows = _estimated(deviations, [part == k for k in range(len(names))], hindsight, in_class, seed, resamples)
+    return [StepRow(name, *row) for name, row in zip(names, rows, strict=True)]
 
 
 def by_decision(
@@ -87,10 +87,10 @@ def by_decision(
     sums = np.bincount(group, weights=hindsight[wrong])
     worst = np.argsort(-sums, kind="stable")[:top]
     masks = [np.isin(np.arange(taken.size), wrong[group == k]) for k in worst]
-    found = _estimated(deviations, masks, hindsight, in_class, seed, resamples)
+    regrets = _estimated(deviations, masks, hindsight, in_class, seed, resamples)
     total = float(sums.sum())
     rows = []
-    for k, row in zip(worst, found, strict=True):
+    for k, row in zip(worst, regrets, strict=True):
         place, did, best = pairs[k].tolist()
         share = float(sums[k]) / total
         rows.append(DecisionRow(naming.name(place, did), naming.name(place, best), *row, share))
@@ -107,5 +107,5 @@ def _estimated(
 ) -> list[tuple[int, Estimate, Estimate]]:
     """The size of each set of states, and its share of both regrets per example."""
     columns = [deviations.by_example(values * mask) for mask in masks for values in (hindsight, in_class)]
-    found = estimates(columns, seed, resamples)
-    return [(int(mask.sum()), found[2 * k], found[2 * k + 1]) for k, mask in enumerate(masks)]
+    means = estimates(columns, seed, resamples)
+    return [(int(mask.sum()), means[2 * k], means[2 * k + 1]) for k, mask in enumerate(masks)]

@@ -64,8 +64,8 @@ def training_of(model: Model) -> Training:
     >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
     >>> teacher = tagging_references()["optimal"]
     >>> model = train(tagging_space(12), tagging_data(2), teacher, beta=0.2, passes=3, compiled=False)
-    >>> found = training_of(model)
-    >>> found.algorithm.name, found.beta, found.settings.reduction, found.passes, found.taught
+    >>> training = training_of(model)
+    >>> training.algorithm.name, training.beta, training.settings.reduction, training.passes, training.taught
     ('lols', 0.2, 'hinge', 5, True)
     """
     about = model.about

@@ -112,15 +112,15 @@ class Evaluator:
         return [a in always for a in range(self.actions)]
 
     def _teacher(self, asked: Mapping[int, Teacher], t: int) -> Teacher:
-        said = asked.get(t, self.trail.teachers[t])
-        if said is None:
+        answer = asked.get(t, self.trail.teachers[t])
+        if answer is None:
             raise SpaceError(f"example {self.number}, step {t}: {NEEDED}")
-        return said
+        return answer
 
     def _immediate(self, t: int) -> Any:
         """Costs without roll-outs: 0 for the reference's actions, 1 for the others."""
-        said = self._teacher(self.trail.imitated, t)
-        free = said.free if said.free is not None else (said.first,)
+        answer = self._teacher(self.trail.imitated, t)
+        free = answer.free if answer.free is not None else (answer.first,)
         legal = self._actions(t)
         if legal is self.trail.legal[t].actions:
             costs = self.trail.legal[t].ones.copy()
@@ -137,9 +137,9 @@ class Evaluator:
     def _asks(self, t: int, comparing: bool) -> Asks:
         """The roll-outs of a step."""
         plan, trail, components = self.plan, self.trail, self.scorer.components
-        said = trail.teachers[t]
-        known = said.costs if said is not None else None
-        choice = completion(plan, self.round_key, t, components, self.beta, known is not None)
+        answer = trail.teachers[t]
+        closed = answer.costs if answer is not None else None
+        choice = completion(plan, self.round_key, t, components, self.beta, closed is not None)
         legal = self._actions(t)
         if plan.prune > 0 and not teacher_alone(choice):
             legal = self._pruned(t, legal)
@@ -150,7 +150,7 @@ class Evaluator:
         for a in legal if plan.mix == ROLLOUT else [trail.actions[t]] if comparing else []:
             who, stream = completer(plan, choice, a)
             by_action[a] = (who, _rolled(choice, who, stream, comparing and a == trail.actions[t]))
-        return Asks(choice, by_action, known)
+        return Asks(choice, by_action, closed)
 
     # --- the costs of roll-outs ---
 
@@ -160,8 +160,8 @@ class Evaluator:
         drawn = drawn or (plan.roll_out == MIXTURE and plan.mix == STEP)
         self.merging = tricks["merge"] and not drawn and any(key is not None for key in trail.keys)
         if not self.merging:
-            nobody = [False] * len(trail.actions)
-            self.follows = follows(trail, plan, self.scorer.components) if tricks["reuse"] else (nobody, nobody)
+            never = [False] * len(trail.actions)
+            self.follows = follows(trail, plan, self.scorer.components) if tricks["reuse"] else (never, never)
             self.rest = [0.0]
             for cost in reversed(trail.costs):
                 self.rest.append(cost + self.rest[-1])

@@ -114,6 +114,6 @@ class LessonWriter:
 
     def _costs(self) -> np.ndarray:
         """Costs relative to the best action of each state; infinite for actions that were not evaluated."""
-        made = np.array(self.rows, np.float64).reshape(len(self.rows), self.actions)
-        made -= made.min(axis=1, keepdims=True)
-        return made.astype(np.float32)
+        costs = np.array(self.rows, np.float64).reshape(len(self.rows), self.actions)
+        costs -= costs.min(axis=1, keepdims=True)
+        return costs.astype(np.float32)

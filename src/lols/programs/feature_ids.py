@@ -70,12 +70,12 @@ def _part(part: Any) -> int:
     """The id of a part of a tuple; the ids of strings are kept, because they recur."""
     if part.__class__ is not str:
         return feature_id(part)
-    found = _texts.get(part)
-    if found is None:
+    number = _texts.get(part)
+    if number is None:
         if len(_texts) >= MOST:
             _texts.clear()
-        found = _texts[part] = feature_id(part)
-    return found
+        number = _texts[part] = feature_id(part)
+    return number
 
 
 _texts: dict[str, int] = {}

@@ -21,13 +21,13 @@ __all__ = ["Graph"]
 class Node:
     """One decision: its legal actions, the actions of teacher and learner, and the edges found so far."""
 
-    __slots__ = ("action", "base", "edges", "features", "key", "legal", "liked", "parent", "said", "values")
+    __slots__ = ("action", "answer", "base", "edges", "features", "key", "legal", "parent", "preferred", "values")
 
-    def __init__(self, key: Any, legal: Legal, said: Teacher | None, features: Any, parent: Any, action: int):
-        self.key, self.legal, self.said, self.features = key, legal, said, features
+    def __init__(self, key: Any, legal: Legal, answer: Teacher | None, features: Any, parent: Any, action: int):
+        self.key, self.legal, self.answer, self.features = key, legal, answer, features
         self.parent, self.action = parent, action
         self.base = -1  # its step in the roll-in; -1 if it is not part of it
-        self.liked = -1
+        self.preferred = -1
         self.edges: dict[int, tuple[float, Node]] = {}  # by action: its cost, and the next node
         self.values: list[float | None] = [None, None]  # the cost of the rest, completed by teacher and by learner
 
@@ -45,7 +45,7 @@ class Graph(ProgramSearch):
         """Begin with the nodes of a roll-in."""
         self._x, self._number, self._trail, self._learner_needed = x, number, trail, learner_needed
         self._nodes: dict[Any, Node] = {}
-        self._made: list[Node] = []
+        self._created: list[Node] = []
         self._base: list[Node] = []
         self._pending: list[list[tuple[int, int]]] = []
         self._last = -1
@@ -57,12 +57,12 @@ class Graph(ProgramSearch):
                 raise SpaceError(f"example {number}, step {t}: the key is not hashable: give a tuple") from None
             if node is None:
                 node = Node(key, trail.legal[t], trail.teachers[t], None, before, trail.actions[t - 1] if t else -1)
-                self._made.append(node)
+                self._created.append(node)
                 if key is not None:
                     self._nodes[key] = node
             elif node.legal is not trail.legal[t]:
                 raise SpaceError(f"example {number}, steps {node.base} and {t}: {DIFFERENT}")
-            node.base, node.liked, node.features = t, trail.liked[t], trail.seen[t]
+            node.base, node.preferred, node.features = t, trail.preferred[t], trail.seen[t]
             self._base.append(node)
             if before is not None:
                 self._join(before, t - 1, node)
@@ -80,10 +80,10 @@ class Graph(ProgramSearch):
 
     def forget(self) -> None:
         """Break the reference cycles between the nodes, which otherwise wait for the garbage collector."""
-        for node in self._made:
+        for node in self._created:
             node.edges.clear()
             node.parent = None
-        self._nodes, self._made, self._base = {}, [], []
+        self._nodes, self._created, self._base = {}, [], []
 
     # --- the values of actions ---
 
@@ -112,7 +112,7 @@ class Graph(ProgramSearch):
         first, node = node.edges[a]
         path: list[tuple[Node, float]] = []
         while node.values[line] is None:
-            if line == 0 and node.said is None:
+            if line == 0 and node.answer is None:
                 raise SpaceError(f"{self._what(t, a)}, at a later step: {NEEDED}")
             move = self._move(node, who)
             if move not in node.edges:
@@ -126,13 +126,13 @@ class Graph(ProgramSearch):
 
     def _move(self, node: Node, who: int) -> int:
         if who == TEACHER_POLICY:
-            if node.said is None:
+            if node.answer is None:
                 raise SpaceError(NEEDED)
-            return node.said.first
-        if node.liked < 0:
+            return node.answer.first
+        if node.preferred < 0:
             seen = node.features if node.base >= 0 else self._scorer.encode(node.features)
-            node.liked = self._scorer.like(seen, node.legal)
-        return node.liked
+            node.preferred = self._scorer.choose(seen, node.legal)
+        return node.preferred
 
     def _what(self, t: int, a: int) -> str:
         return f"example {self._number}, roll-out of action {self._names[a]!r} at step {t}"
@@ -174,23 +174,23 @@ class Graph(ProgramSearch):
             return self._leave(node, self._action)
         self._check_steps(at)
         came, action, cost = self._leaving, self._action, self._spent()
-        found = self._nodes.get(key) if key is not None else None
-        if found is None:
-            said = None
+        arrived = self._nodes.get(key) if key is not None else None
+        if arrived is None:
+            answer = None
             if reference is not None or costs is not None:
-                said = ask_teacher(choices, allowed, reference, costs, 0)
+                answer = ask_teacher(choices, allowed, reference, costs, 0)
             if self._learner_needed:
                 if callable(features):
                     features = features()
                 features = dict(features) if hasattr(features, "items") else tuple(features)
-            found = Node(key, allowed, said, features, came, action)
-            self._made.append(found)
+            arrived = Node(key, allowed, answer, features, came, action)
+            self._created.append(arrived)
             if key is not None:
-                self._nodes[key] = found
-        elif found.legal is not allowed:
+                self._nodes[key] = arrived
+        elif arrived.legal is not allowed:
             raise SpaceError(DIFFERENT)
-        came.edges[action] = (cost, found)
-        return self._next(found)
+        came.edges[action] = (cost, arrived)
+        return self._next(arrived)
 
     def _leave(self, node: Node, action: int) -> Any:
         """Take the action whose edge is missing; the loss from here on is its cost."""

@@ -91,8 +91,8 @@ class ProgramModel:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, atomically. It holds weights and facts, not the program."""
-        made = Model(self.program.space, self.policy, self.plan, self.about)
-        header, arrays = made.contents({"name": "program", "labels": plain_labels(self.program.labels)})
+        model = Model(self.program.space, self.policy, self.plan, self.about)
+        header, arrays = model.contents({"name": "program", "labels": plain_labels(self.program.labels)})
         write_tensors(path, "model", header, arrays)
 
 
@@ -102,13 +102,13 @@ def load_program(path: str | os.PathLike[str], program: Program, *, compiled: bo
     task: Mapping[str, Any] = header.get("task") or {}
     if task.get("name") != "program":
         raise ModelFileError(f"{path}: not of a program; `lols inspect` says what it is")
-    made = make_model(path, header, tensors, program.space, compiled=compiled)
+    model = make_model(path, header, tensors, program.space, compiled=compiled)
     if task.get("labels") != plain_labels(program.labels):
         raise ModelFileError(f"{path}: trained with other labels, or in another order; load it with the same ones")
-    about = {name: fact for name, fact in made.about.items() if name != "space_changed"}
+    about = {name: fact for name, fact in model.about.items() if name != "space_changed"}
     if about.get("program") != program.digest:
         about["program_changed"] = True
-    return ProgramModel(program, made.policy, made.plan, about, compiled=compiled)
+    return ProgramModel(program, model.policy, model.plan, about, compiled=compiled)
 
 
 def plain_labels(labels: list[Any] | None) -> list[Any] | None:

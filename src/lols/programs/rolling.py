@@ -12,7 +12,7 @@ from lols.engine.roll_out import teacher_rolls_out
 from lols.engine.structures import COMPONENT, DRAWN_POLICY, MIXTURE, ROLL_IN, TEACHER, TEACHER_POLICY, TIE, Plan
 from lols.errors import SpaceError
 from lols.programs.choices import Legal
-from lols.programs.scorer import Features
+from lols.programs.scorer import EncodedFeatures
 from lols.programs.search import ProgramSearch, Stop, Teacher, ask_teacher, is_random
 
 __all__ = ["Following", "FollowingTeacher", "ProgramTrail", "Rerun", "RollIn", "follows"]
@@ -37,12 +37,12 @@ class Following(ProgramSearch):
         allowed = self._choices.legal(legal)
         seen = scorer.encode(features() if callable(features) else features)
         if not self._draws:
-            return self._names[scorer.like(seen, allowed)]
+            return self._names[scorer.choose(seen, allowed)]
         stream = mix(self._seed, at)
         for identity in seen[0]:
             stream = mix(stream, identity)
         component = draw_component(scorer.policy.chances, mix(stream, COMPONENT))
-        return self._names[scorer.like(seen, allowed, component, mix(stream, TIE))]
+        return self._names[scorer.choose(seen, allowed, component, mix(stream, TIE))]
 
     def loss(self, value: Any) -> None:
         """Add to the loss, except in prediction."""
@@ -71,13 +71,13 @@ class ProgramTrail:
         self.actions: list[int] = []
         self.names: list[Any] = []  # the actions as the program got them
         self.legal: list[Legal] = []
-        self.seen: list[Features] = []
+        self.seen: list[EncodedFeatures] = []
         self.teachers: list[Teacher | None] = []
         self.imitated: dict[int, Teacher] = {}  # the answers of a random teacher for imitation
         self.sampled: dict[int, Teacher] = {}  # and for sampling actions
         self.keys: list[Any] = []
         self.costs: list[float] = []  # the loss after each decision
-        self.liked: list[int] = []  # the policy's action; -1 where it was not asked
+        self.preferred: list[int] = []  # the policy's action; -1 where it was not asked
         self.predicted: list[Any] = []  # predicted costs, if pruning needs them
         self.random = False  # whether the teacher draws at random
         self.before = 0.0  # the loss before the first decision
@@ -121,25 +121,25 @@ class RollIn(ProgramSearch):
             if self._scorer.components > 1:
                 component = draw_component(self._scorer.policy.chances, mix(stream, COMPONENT))
         teaching = teacher_rolls_in(plan, stream, self._beta_in)
-        said = None
+        answer = None
         if teaching or not (random or (reference is None and costs is None)):
-            said = ask_teacher(self._choices, allowed, reference, costs, mix(stream, TEACHER) if random else 0)
-        liked, predicted = -1, None
+            answer = ask_teacher(self._choices, allowed, reference, costs, mix(stream, TEACHER) if random else 0)
+        preferred, predicted = -1, None
         if not teaching or plan.prune > 0:
-            liked = self._scorer.like(seen, allowed, component, mix(stream, TIE) if plan.random_ties else 0)
+            preferred = self._scorer.choose(seen, allowed, component, mix(stream, TIE) if plan.random_ties else 0)
             predicted = self._scorer.costs.copy() if plan.prune > 0 else None
-        a = liked
-        if teaching and said is not None:
-            a = said.first
-            if said.free is not None:
-                among = self._choices.numbered(said.free)
-                a = self._scorer.like(seen, among, component, mix(stream, TIE) if plan.random_ties else 0)
+        a = preferred
+        if teaching and answer is not None:
+            a = answer.first
+            if answer.free is not None:
+                among = self._choices.numbered(answer.free)
+                a = self._scorer.choose(seen, among, component, mix(stream, TIE) if plan.random_ties else 0)
         name = self._names[a]
         trail.actions.append(a)
         trail.names.append(name)
         trail.legal.append(allowed)
         trail.seen.append(seen)
-        trail.teachers.append(said)
+        trail.teachers.append(answer)
         if random:  # ask now for all later uses: the function reads variables of the program, which change
             trail.random = True
             trail.imitated[t] = ask_teacher(
@@ -147,7 +147,7 @@ class RollIn(ProgramSearch):
             )
             trail.sampled[t] = ask_teacher(self._choices, allowed, reference, costs, teacher_stream(self._round_key, t))
         trail.keys.append(key)
-        trail.liked.append(liked)
+        trail.preferred.append(preferred)
         trail.predicted.append(predicted)
         return name
 
@@ -205,9 +205,9 @@ class Rerun(ProgramSearch):
         if callable(features):
             features = features()
         if self._plainly and who == 0 and self._scorer.components == 1:
-            return self._names[self._scorer.like_again(features, allowed)]
+            return self._names[self._scorer.choose_again(features, allowed)]
         seen = self._scorer.encode(features)
-        return self._names[self._scorer.like(seen, allowed, who, mix(draw, TIE) if plan.random_ties else 0)]
+        return self._names[self._scorer.choose(seen, allowed, who, mix(draw, TIE) if plan.random_ties else 0)]
 
 
 def follows(trail: ProgramTrail, plan: Plan, components: int) -> tuple[list[bool], list[bool]]:
@@ -218,7 +218,7 @@ def follows(trail: ProgramTrail, plan: Plan, components: int) -> tuple[list[bool
     by_learner = plan.horizon == 0 and components == 1 and not plan.random_ties
     for t in range(steps - 1, -1, -1):
         teacher[t], learner[t] = by_teacher, by_learner
-        said = trail.teachers[t]
-        by_teacher = by_teacher and said is not None and said.first == trail.actions[t]
-        by_learner = by_learner and trail.liked[t] == trail.actions[t]
+        answer = trail.teachers[t]
+        by_teacher = by_teacher and answer is not None and answer.first == trail.actions[t]
+        by_learner = by_learner and trail.preferred[t] == trail.actions[t]
     return teacher, learner

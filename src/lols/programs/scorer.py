@@ -19,12 +19,12 @@ from lols.errors import SpaceError
 from lols.programs.choices import Legal
 from lols.programs.feature_ids import Ids
 
-__all__ = ["Features", "Scorer"]
+__all__ = ["EncodedFeatures", "Scorer"]
 
 MOST = 1 << 18  # the most decisions to remember
 GIVEN = struct.Struct("=3q")
 
-Features = tuple[list[int], list[float] | None]  # ids, and values unless all are 1
+EncodedFeatures = tuple[list[int], list[float] | None]  # ids, and values unless all are 1
 
 
 class AskedDecision(Struct):
@@ -41,7 +41,7 @@ class AskedDecision(Struct):
     bits: np.ndarray  # the same memory as integers
 
 
-def choose(asked):
+def cheapest_action(asked):
     """The legal action of least predicted cost; writes the costs to `costs`."""
     columns, given = asked.columns, asked.given
     for j in range(columns.size):
@@ -51,7 +51,7 @@ def choose(asked):
     return cheapest(asked.bits, asked.legal, asked.random_ties, given[2])
 
 
-choose_kernel = Kernel(choose)
+choose_kernel = Kernel(cheapest_action)
 
 
 class Scorer:
@@ -92,7 +92,7 @@ class Scorer:
         self._ones = True  # whether all values are 1
         self._call: Callable[[], int] = choose_kernel.on(self.compiled, asked)
 
-    def encode(self, features: Any) -> Features:
+    def encode(self, features: Any) -> EncodedFeatures:
         """Ids and values of features, which are an iterable, or a mapping from features to values."""
         if features.__class__ is str:
             raise SpaceError(f"the features are one string, {features!r}: give a list of them")
@@ -107,7 +107,7 @@ class Scorer:
                 raise SpaceError(f"a feature cannot be looked up ({error}): give strings, numbers or tuples") from None
             raise
 
-    def like(self, features: Features, legal: Legal, component: int = 0, stream: int = 0) -> int:
+    def choose(self, features: EncodedFeatures, legal: Legal, component: int = 0, stream: int = 0) -> int:
         """The legal action of least predicted cost."""
         ids, values = features
         count = len(ids)
@@ -127,20 +127,20 @@ class Scorer:
         self.legal[:] = legal.mask
         return self._call()
 
-    def like_again(self, features: Any, legal: Legal) -> int:
+    def choose_again(self, features: Any, legal: Legal) -> int:
         """The same for features as the program gives them, remembered; for policies that draw nothing at random."""
         if hasattr(features, "items"):
-            return self.like(self.encode(features), legal)
+            return self.choose(self.encode(features), legal)
         asked = (tuple(features), legal)
         try:
             return self.asked[asked]
         except KeyError:
             if len(self.asked) >= MOST:
                 self.asked.clear()
-            action = self.asked[asked] = self.like(self.encode(asked[0]), legal)
+            action = self.asked[asked] = self.choose(self.encode(asked[0]), legal)
             return action
         except TypeError:
-            return self.like(self.encode(asked[0]), legal)
+            return self.choose(self.encode(asked[0]), legal)
 
 
 def _numbers(features: Any) -> list[float]:

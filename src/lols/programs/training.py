@@ -79,9 +79,9 @@ class ProgramRun(TrainingRun):
 
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""
-        made = super().model()
-        about = made.about | {"program": self.program.digest}
-        return ProgramModel(self.program, made.policy, made.plan, about, made.report, compiled=made.compiled)
+        model = super().model()
+        about = model.about | {"program": self.program.digest}
+        return ProgramModel(self.program, model.policy, model.plan, about, model.report, compiled=model.compiled)
 
     def _task_and_data(self) -> dict[str, Any]:
         """Program and objects, to compare with a checkpoint; objects whose `repr` is an address are not compared."""

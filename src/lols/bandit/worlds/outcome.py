@@ -92,12 +92,12 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> made = [
+    >>> outcomes = [
     ...     Outcome("layout", seed, np.full(20, 0.5 + seed / 10), np.full(20, 0.6), np.full(20, 0.8), -1.0,
     ...             {"random": 0.8, "reference": 0.6, "policy": 0.5, "full_information": 0.4}, 7, {})
     ...     for seed in (0, 1)
     ... ]
-    >>> result = summarise(made)
+    >>> result = summarise(outcomes)
     >>> round(result["final_loss"], 3), round(result["total_loss"], 3), round(result["gap_closed"], 3)
     (0.55, 11.0, 0.5)
 

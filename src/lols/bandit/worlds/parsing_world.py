@@ -56,9 +56,9 @@ def parsing_world(train: Objects, held_out: Objects) -> World:
     Examples
     --------
     >>> from lols.datasets.grammar import generate
-    >>> made = [{"forms": s.forms, "tags": s.upos, "heads": s.heads} for s in generate(300)]
-    >>> world = parsing_world(made[:200], made[200:])
-    >>> world.loss(made[0], made[0]["heads"])
+    >>> sentences = [{"forms": s.forms, "tags": s.upos, "heads": s.heads} for s in generate(300)]
+    >>> world = parsing_world(sentences[:200], sentences[200:])
+    >>> world.loss(sentences[0], sentences[0]["heads"])
     0.0
 
     """

@@ -49,9 +49,9 @@ def tagging_world(train: Objects, held_out: Objects) -> World:
     Examples
     --------
     >>> from lols.datasets.grammar import generate
-    >>> made = [{"forms": s.forms, "tags": s.upos} for s in generate(300)]
-    >>> world = tagging_world(made[:200], made[200:])
-    >>> world.loss(made[0], made[0]["tags"])
+    >>> sentences = [{"forms": s.forms, "tags": s.upos} for s in generate(300)]
+    >>> world = tagging_world(sentences[:200], sentences[200:])
+    >>> world.loss(sentences[0], sentences[0]["tags"])
     0.0
 
     """
