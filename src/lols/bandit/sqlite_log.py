@@ -51,6 +51,8 @@ class SqliteLog:
         Settings (JSON) that the log depends on. They are written when the log is created, and must be the same when it
         is opened again. None accepts those of the file, to read a log.
 
+    Examples
+    --------
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/shown.log"
     >>> with SqliteLog(path, identity={"epsilon": 0.1}) as log:
