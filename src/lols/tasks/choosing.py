@@ -1,4 +1,4 @@
-"""Which examples a certificate looks at: some of them, drawn by a seed, cut out of the columns of all."""
+"""Draw the examples of a certificate by a seed, and cut them out of the columns of a data set."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from lols.contract.examples import NO_BOUNDS, Examples, Items, Ragged, Scalar, Shared
 from lols.contract.hashing import mix
 
-__all__ = ["Draw", "drawn", "offsets_within", "runs", "some"]
+__all__ = ["Draw", "drawn", "numbers_within", "offsets_within", "runs", "some"]
 
 
 class Draw:
-    """Draws at most `limit` of the examples that come in pieces, each with the same chance; None for all of them.
+    """Draws at most `limit` examples from a data set that is read in pieces; with None, all of them.
 
-    What is drawn depends on the seed and on how many examples there are, not on the pieces.
+    Each example has the same chance. The result depends on the seed and the number of examples, not on the pieces.
 
     >>> draw = Draw(3, seed=1)
     >>> draw.more(5), draw.more(5)
@@ -30,7 +30,7 @@ class Draw:
         self._keys, self._numbers = np.zeros(0, np.uint64), np.zeros(0, np.int64)
 
     def more(self, count: int) -> np.ndarray:
-        """Those of the next examples, counted from 0 in their piece, that may be among the drawn ones."""
+        """Read the next piece; the examples in it, counted from 0, that may still be drawn."""
         keys = np.asarray(self._stream.random_raw(count), np.uint64).reshape(-1)
         kept = np.arange(count)
         if self.limit is not None and self._keys.size >= self.limit:
@@ -41,14 +41,14 @@ class Draw:
         return kept
 
     def chosen(self) -> np.ndarray:
-        """Places of the drawn ones among all that `more` let through, in order."""
+        """The drawn examples, as ascending positions among all that `more` returned."""
         if self.limit is None or self._keys.size <= self.limit:
             return np.arange(self._keys.size)
         return np.sort(np.argsort(self._keys, kind="stable")[: self.limit])
 
 
 def drawn(count: int, limit: int | None, seed: int) -> np.ndarray:
-    """Numbers of at most `limit` of `count` examples, in order.
+    """At most `limit` of the numbers below `count`, in ascending order.
 
     >>> drawn(10, 3, seed=1)
     array([0, 2, 5])
@@ -64,7 +64,7 @@ def offsets_within(lengths: np.ndarray) -> np.ndarray:
 
 
 def some(examples: Examples, chosen: np.ndarray) -> Examples:
-    """A part of a data set, in columns of its own; what is known of types of items is shared.
+    """A part of a data set, with copies of its columns; the features of item types are shared.
 
     >>> from lols.datasets.worlds import tagging_data, tagging_space
     >>> every = Examples(tagging_space(labels=12), tagging_data(5))
@@ -98,11 +98,16 @@ def _cut(column: Any, chosen: np.ndarray) -> Any:
     return Ragged(column.values[at], offsets)
 
 
+def numbers_within(begin: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """All numbers of the runs that begin at `begin`, one run after the other."""
+    offsets = offsets_within(lengths)
+    return np.repeat(begin - offsets[:-1], lengths) + np.arange(offsets[-1])
+
+
 def runs(offsets: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where the parts of some runs are, one run after the other, and where each begins there."""
+    """All numbers of some of the runs between `offsets`, and the offsets of these runs when they are put together."""
     lengths = np.diff(offsets)[chosen]
-    made = offsets_within(lengths)
-    return np.repeat(offsets[:-1][chosen] - made[:-1], lengths) + np.arange(made[-1]), made
+    return numbers_within(offsets[:-1][chosen], lengths), offsets_within(lengths)
 
 
 def _items(items: Items, chosen: np.ndarray) -> Items | None:
