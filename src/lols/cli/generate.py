@@ -10,11 +10,13 @@ import typer
 
 from lols.tasks.options import Option, options_of, types_of
 
-__all__ = ["built_command", "optional", "parameters_of", "required"]
+__all__ = ["built_command", "command", "optional", "parameters_of", "required"]
 
 
-def built_command(name: str, parameters: Iterable[inspect.Parameter], run: Callable[..., None], help: str) -> Any:
-    """A command with these parameters, which is not yet part of an application."""
+def command(
+    app: typer.Typer, name: str, parameters: Iterable[inspect.Parameter], run: Callable[..., None], help: str
+) -> None:
+    """Add a command with these parameters to an application."""
 
     def call(**values: Any) -> None:
         run(**values)
@@ -23,13 +25,18 @@ def built_command(name: str, parameters: Iterable[inspect.Parameter], run: Calla
     call.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in ordered}
     call.__name__, call.__doc__ = name.replace("-", "_"), inspect.cleandoc(help)
+    app.command(name)(call)
+
+
+def built_command(name: str, parameters: Iterable[inspect.Parameter], run: Callable[..., None], help: str) -> Any:
+    """A command with these parameters, which is not yet part of an application."""
     alone = typer.Typer(
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    alone.command(name)(call)
+    command(alone, name, parameters, run, help)
     built = typer.main.get_command(alone)
     built.name = name
     return built
