@@ -13,9 +13,8 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from lols.errors import LolsError
-from lols.io.csv_file import read_batches
-from lols.io.csv_head import Head, look
-from lols.io.csv_quoted import Mark, line_of
+from lols.io.csv_file import Mark, line_of, read_batches
+from lols.io.csv_head import Head, read_head
 from lols.io.opening import opened, reading, reason
 
 __all__ = ["PIECE", "TableSource", "as_table", "open_table"]
@@ -250,4 +249,4 @@ def _opened_file(path: str, header: bool | None, separator: str | None, called: 
         magic = stream.read(len(ARROW))
     if magic.startswith((PARQUET, ARROW)):
         return _Binary(path, magic.startswith(PARQUET))
-    return _Csv(look(path, separator, header, called))
+    return _Csv(read_head(path, separator, header, called))
