@@ -91,6 +91,34 @@ def test_a_table_is_what_the_csv_module_reads(tmp_path: Path, data: st.DataObjec
 
 
 @pytest.mark.uncompiled
+@again
+@given(
+    st.lists(st.text(st.sampled_from('",\rax'), max_size=30), max_size=9), st.integers(1, 60), st.integers(1, 2)
+)
+def test_any_text_is_read_as_by_the_csv_module(tmp_path: Path, lines: list[str], piece: int, threads: int) -> None:
+    """Quotes and line ends anywhere: the same rows in the same lines, up to the first wrong one."""
+    text = "x,y\n" + "".join(line + "\n" for line in lines)
+    path = write(tmp_path / "t.csv", text)
+    reader, rows, begins, line = csv.reader(io.StringIO(text, newline="")), [], [], 1
+    for row in reader:
+        if row:
+            rows.append(row)
+            begins.append(line)
+        line = reader.line_num + 1
+    closed = sum(1 for row in csv.reader(io.StringIO(text + '"\n', newline="")) if row) > len(rows)
+    table = open_table(path, header=False, separator=",")
+    wrong = next((k for k, row in enumerate(rows) if len(row) != 2), None)
+    if wrong is None and closed:
+        assert rows_of(table, piece=piece, threads=threads) == rows
+        assert [table.place(k) for k in range(len(rows))] == [f"{path}, line {begin}" for begin in begins]
+    else:
+        with pytest.raises(LolsError) as caught:
+            rows_of(table, piece=piece, threads=threads)
+        line = begins[-1] if wrong is None else begins[wrong]
+        assert str(caught.value).startswith(f"{path}, line {line}: ")
+
+
+@pytest.mark.uncompiled
 @pytest.mark.parametrize("piece", [1, 5, 17, 1 << 20])
 def test_both_ways_of_reading_give_the_same(tmp_path: Path, piece: int) -> None:
     rows = [[f"{k % 3}", f"name {k}", "", "x" * (k % 20)] for k in range(40)]
