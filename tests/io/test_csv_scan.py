@@ -25,9 +25,7 @@ CELL = st.one_of(
 )
 
 
-def scan(
-    content: bytes, columns: int, separator: str = ",", room: int | None = None, careful: bool = False
-) -> Scanned:
+def scan(content: bytes, columns: int, separator: str = ",", room: int | None = None, careful: bool = False) -> Scanned:
     """Scan a piece of a file; `room` is the number of words in memory beyond what the first tables take."""
     scanner = _Scanner(
         Head("t.csv", separator, columns, None, 0, 1), list(range(columns)), [f"{c}" for c in range(columns)]

@@ -92,9 +92,7 @@ def test_a_table_is_what_the_csv_module_reads(tmp_path: Path, data: st.DataObjec
 
 @pytest.mark.uncompiled
 @again
-@given(
-    st.lists(st.text(st.sampled_from('",\rax'), max_size=30), max_size=9), st.integers(1, 60), st.integers(1, 2)
-)
+@given(st.lists(st.text(st.sampled_from('",\rax'), max_size=30), max_size=9), st.integers(1, 60), st.integers(1, 2))
 def test_any_text_is_read_as_by_the_csv_module(tmp_path: Path, lines: list[str], piece: int, threads: int) -> None:
     """Quotes and line ends anywhere: the same rows in the same lines, up to the first wrong one."""
     text = "x,y\n" + "".join(line + "\n" for line in lines)

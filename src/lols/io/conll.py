@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.io.conll_scan import last_cut, newlines
-from lols.io.conll_tokens import Reader, Sentences, parse
+from lols.io.conll_scan import last_cut
+from lols.io.conll_tokens import Reader, Sentences, newlines, parse
 from lols.io.conll_write import replace, replace_columns
 from lols.io.opening import opened, reading
 
@@ -97,7 +97,7 @@ def chunks(
                 wanted *= 2  # or else a long sentence would be looked through again and again
                 continue
             yield sentences
-            line += int(newlines(sentences.buffer))
+            line += newlines(sentences.buffer)
             rest, wanted = rest[cut:], max(size, 1)
         if rest or reader.layout is None:
             yield reader.parse(rest, line)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lols.errors import LolsError
+from lols.io.opening import BOM
 
 __all__ = ["FORMATS", "FileLayout", "find_layout", "has_keys", "resolve"]
 
@@ -16,7 +17,6 @@ SUFFIXES = {"conllu": "conllu", "conllx": "conllx", "tsv": "tsv"}  # other names
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 ALIASES = {"cpostag": "upos", "postag": "xpos", "phead": "deps", "pdeprel": "misc"}  # what CoNLL-X calls them
 KEYED = ("feats", "misc")  # columns of key=value pairs
-MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 ID = re.compile(rb"[0-9]+([-.][0-9]+)?")
 
 
@@ -45,7 +45,7 @@ def find_layout(
     """
     if format is not None and format not in FORMATS:
         raise LolsError(f"{path}: there is no format {format!r}; use one of {', '.join(FORMATS)}")
-    at = len(MARK) if line == 1 and data.startswith(MARK) else 0
+    at = len(BOM) if line == 1 and data.startswith(BOM) else 0
     known = format or _format_of_name(path)
     found = known or _guess(data, at, final)
     if found is None:
@@ -114,7 +114,7 @@ def _named(columns: Sequence[str]) -> list[str]:
 def resolve(column: str, layout: FileLayout, optional: bool = False) -> tuple[int, bytes]:
     """The 0-based number of a column (-1 if an optional one is missing), and the key inside it, if any.
 
-    >>> layout = Layout("a.conllu", "conllu", False, 10, 1, 0, 1, (), 1)
+    >>> layout = FileLayout("a.conllu", "conllu", False, 10, 1, 0, 1, (), 1)
     >>> resolve("XPOS", layout), resolve("2", layout), resolve("last", layout), resolve("feats:Case", layout)
     ((4, b''), (1, b''), (9, b''), (5, b'Case'))
     """

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.errors import LolsError
-from lols.io import conll_copy as kernels
-from lols.io.conll_layout import MARK, TITLES, FileLayout, find_layout, has_keys, resolve
-from lols.io.conll_scan import TAB
+from lols.io.conll_layout import TITLES, FileLayout, find_layout, has_keys, resolve
+from lols.io.conll_scan import TAB, fill
 from lols.io.conll_tokens import Sentences, places
+from lols.io.opening import BOM
 
 __all__ = ["replace", "replace_columns"]
 
@@ -96,14 +96,13 @@ def _check(sentences: Sentences, labels: list[str], numbers: np.ndarray, keyed: 
     tokens = sentences.lines.size
     if numbers.shape != (tokens,):
         raise LolsError(f"{sentences.path}: {tokens} tokens, but {numbers.size} labels for them; give each token one")
-    used = np.zeros(len(labels), np.bool_)
-    if not kernels.mark_used(numbers, used):
+    if tokens and not 0 <= numbers.min() <= numbers.max() < len(labels):
         raise LolsError(
             f"{sentences.path}: a label has a number that is not between 0 and {len(labels) - 1}; correct it"
         )
     plain = sentences.format == "columns"
     forbidden = re.compile("[\t\n\r\0\ud800-\udfff" + " " * plain + "|" * keyed + "]")
-    for k in np.flatnonzero(used).tolist():
+    for k in np.flatnonzero(np.bincount(numbers, minlength=1)).tolist():
         if forbidden.search(labels[k]) or (plain and not labels[k]):
             place = f"a cell of {TITLES[sentences.format]}"
             raise LolsError(f"{sentences.path}: the label {labels[k]!r} cannot be {place}; rename it")
@@ -148,7 +147,7 @@ def _find(sentences: Sentences, column: str) -> _Found:
 def _layout(sentences: Sentences, header: bool = False) -> FileLayout:
     """The layout once more, of sentences that are known to be fine."""
     fixed = sentences.format in ("conllu", "conllx")  # so that only the byte order mark matters
-    data = sentences.buffer[: len(MARK) if fixed else None].tobytes()
+    data = sentences.buffer[: len(BOM) if fixed else None].tobytes()
     layout = find_layout(data, sentences.path, (), sentences.format, header, 1, True)
     assert layout is not None
     return layout._replace(form=-1)
@@ -219,6 +218,7 @@ def _fill(sentences: Sentences, begin: np.ndarray, end: np.ndarray, labels: list
     texts = [label.encode("utf-8", "replace") for label in labels]  # only labels without a token need replacing
     starts = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
     buffer = sentences.buffer
-    out = np.empty(int(kernels.measure(buffer.size, begin, end, numbers, starts)), np.uint8)
-    kernels.fill(buffer, begin, end, numbers, np.frombuffer(b"".join(texts), np.uint8), starts, out)
+    size = buffer.size + int(np.diff(starts)[numbers].sum() - (end - begin).sum())
+    out = np.empty(size, np.uint8)
+    fill(buffer, begin, end, numbers, np.frombuffer(b"".join(texts), np.uint8), starts, out)
     return out.tobytes()

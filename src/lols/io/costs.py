@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
+from lols.io.opening import read_text
 
 __all__ = ["KNOWN", "check_matrix", "mapped", "read_cost_matrix", "read_label_map"]
 
@@ -113,13 +114,9 @@ def _rows(path: str | os.PathLike[str], what: str) -> list[tuple[int, list[str]]
     if str(path) in KNOWN:
         text = resources.files("lols.datasets").joinpath(f"{path}-{what}.csv").read_text(encoding="utf-8")
     else:
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except OSError as error:
-            known = ", ".join(KNOWN)
-            raise LolsError(f"{path}: cannot be read ({error.strerror}); name a CSV file, or {known}") from None
-        except UnicodeDecodeError as error:
-            raise LolsError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from None
+        if not Path(path).exists():
+            raise LolsError(f"{path}: there is no such file; name a CSV file, or {', '.join(KNOWN)}")
+        text = read_text(path)
     reader = csv.reader(io.StringIO(text), skipinitialspace=True)
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]

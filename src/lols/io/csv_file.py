@@ -166,7 +166,7 @@ class _Scanner:
     def __call__(self, piece: LinePiece, careful: bool = False) -> Scanned:
         count, memory = self.head.columns, piece.memory
         buffer = np.frombuffer(memory, np.uint8)
-        lines = _line_ends(memory, piece.size)
+        lines = int(kernels.line_ends(buffer, piece.size))
         width = 16 * (lines // 16 | 1) + 32  # an odd number of cache lines, so that columns do not share their sets
         block = pa.allocate_buffer(4 * width * count)
         codes = np.frombuffer(block, np.int32).reshape(count, width)
@@ -186,45 +186,47 @@ class _Scanner:
                 grown[: arena.size] = arena
                 arena = grown
         code, place, rows = (int(report[k]) for k in (kernels.CODE, kernels.AT, kernels.ROW))
-        if code in (kernels.FINE, kernels.OPEN):
-            bad = first_bad_byte(memoryview(memory)[:place]) if report[kernels.RARE] else -1
-            code, place = (code, place) if bad < 0 else (BAD_BYTE, bad)
         batch = None
         if code in (kernels.FINE, kernels.OPEN):
-            again = bool(report[kernels.ESCAPED]) or code == kernels.OPEN
-            batch = self._batch(buffer, block, width, rows, tables, arena, again)
+            bad = first_bad_byte(memoryview(memory)[:place]) if report[kernels.RARE] else -1
+            if code == kernels.OPEN:  # texts that only the incomplete row has come last: leave them out
+                tables[:, kernels.COUNT] = codes[:, :rows].max(axis=1, initial=-1) + 1
+            if bad >= 0:
+                code, place = BAD_BYTE, bad
+            else:
+                batch = self._batch(buffer, block, codes[:, :rows], tables, arena)
         self.arenas.append(arena)
         self.shifts = tables[:, kernels.SHIFT].copy()
-        return Scanned(code, place, rows, lines if place == piece.size else _line_ends(memory, place), batch)
+        lines = lines if place == piece.size else int(kernels.line_ends(buffer, place))
+        return Scanned(code, place, rows, lines, batch)
 
-    def _batch(
-        self,
-        buffer: np.ndarray,
-        block: Any,
-        width: int,
-        rows: int,
-        tables: np.ndarray,
-        arena: np.ndarray,
-        again: bool,
-    ) -> Any:
-        counts, sizes = tables[:, kernels.COUNT].tolist(), tables[:, kernels.BYTES].tolist()
+    def _batch(self, buffer: np.ndarray, block: Any, codes: np.ndarray, tables: np.ndarray, arena: np.ndarray) -> Any:
+        counts = tables[:, kernels.COUNT].tolist()
         offsets = np.empty(sum(counts) + len(counts), np.int32)
-        texts = np.empty(sum(sizes), np.uint8)
+        texts = np.empty(int(tables[:, kernels.BYTES].sum()), np.uint8)
         kernels.fill(buffer, tables, arena, offsets, texts)
         ends, content = pa.py_buffer(offsets), pa.py_buffer(texts)
         columns, at, begin = [], 0, 0
-        for c, (distinct, size) in enumerate(zip(counts, sizes, strict=True)):
-            numbers = pa.Array.from_buffers(pa.int32(), rows, [None, block.slice(4 * c * width, 4 * rows)])
-            places = ends.slice(4 * at, 4 * distinct + 4)
+        for c, distinct in enumerate(counts):
+            numbers = pa.Array.from_buffers(
+                pa.int32(), codes.shape[1], [None, block.slice(c * codes.strides[0], 4 * codes.shape[1])]
+            )
+            places, size = ends.slice(4 * at, 4 * distinct + 4), int(offsets[at + distinct])
             strings = pa.StringArray.from_buffers(distinct, places, content.slice(begin, size))
-            if again:  # without quotes two texts may be the same; a row that is not complete may have others
-                strings = pa.array(map(_unquoted, strings.to_pylist()), pa.string())
-                columns.append(pc.take(strings, numbers).dictionary_encode())
-            else:
-                columns.append(pa.DictionaryArray.from_arrays(numbers, strings, safe=False))
+            columns.append(_column(numbers, strings, bool(tables[c, kernels.ESCAPED])))
             at += distinct + 1
             begin += size
         return pa.RecordBatch.from_arrays([columns[c] for c in self.order], schema=self.schema)
+
+
+def _column(numbers: Any, strings: Any, escaped: bool) -> Any:
+    """A column of a batch, each of its texts once."""
+    if escaped:
+        texts = [_unquoted(text) for text in strings.to_pylist()]
+        strings = pa.array(texts, pa.string())
+        if len(set(texts)) < len(texts):
+            return pc.take(strings, numbers).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(numbers, strings, safe=False)
 
 
 def _unquoted(text: str) -> str:
@@ -237,12 +239,6 @@ def _unquoted(text: str) -> str:
         return text
     quoted, _, rest = text[1:].replace('""', "\0").partition('"')
     return quoted.replace("\0", '"') + rest.replace("\0", '""')
-
-
-def _line_ends(memory: bytearray, size: int) -> int:
-    """The number of lines that end in the first bytes, with a newline, a carriage return, or both."""
-    returns = memory.count(b"\r", 0, size)
-    return memory.count(b"\n", 0, size) + (returns - memory.count(b"\r\n", 0, size) if returns else 0)
 
 
 def line_of(head: Head, row: int) -> int:

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
+from lols.engine.compile.dual import apart, dual
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.words import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
 
-__all__ = ["PADDING", "fill", "prepare", "scan"]
+__all__ = ["PADDING", "fill", "line_ends", "prepare", "scan"]
 
 FINE, ROOM, COLUMNS, ODD, OPEN = range(5)  # what a scan ends with, see `scan`
-CODE, AT, ROW, USED, RARE, ESCAPED, CELLS = range(7)  # the cells of a report
-BASE, SHIFT, SLOTS, COUNT, BYTES = range(5)  # the cells of a column's row in `tables`
+CODE, AT, ROW, USED, RARE, CELLS = range(6)  # the cells of a report
+BASE, SHIFT, SLOTS, COUNT, BYTES, ESCAPED = range(6)  # the cells of a column's row in `tables`
 AT_START, IN_CELL, IN_QUOTES, AFTER_QUOTE = range(4)  # where in a cell a byte is
 WIDTH = 8  # of what is known: a cache line
 NEWLINE, RETURN, QUOTE = 10, 13, 34
@@ -52,7 +52,7 @@ def prepare(shifts, tables, arena, report):
         for k in range(base, used):
             arena[k] = NONE
         tables[c, BASE], tables[c, SHIFT], tables[c, SLOTS] = base, shifts[c], slots
-        tables[c, COUNT] = tables[c, BYTES] = 0
+        tables[c, COUNT] = tables[c, BYTES] = tables[c, ESCAPED] = 0
     for k in range(report.size):
         report[k] = 0
     report[USED] = used
@@ -140,6 +140,15 @@ def number_of(buffer, start, length, tables, c, arena, report):
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 
+@kernel
+def line_ends(buffer, size):
+    """The number of lines that end in the first bytes: with a newline, a carriage return, or one after the other."""
+    count = 0
+    for k in range(size):
+        count += (buffer[k] == NEWLINE) | ((buffer[k] == RETURN) & (buffer[k + 1] != NEWLINE))
+    return count
+
+
 @dual
 def within(quotes, open):
     """The bytes inside quotes, the opening ones with them; `open` is all ones if the block begins inside."""
@@ -158,6 +167,7 @@ def state_of(open, first, closed):
     return AFTER_QUOTE if closed != NONE else IN_CELL
 
 
+@apart
 @dual
 def step_by_step(buffer, begin, count, separator, state):
     """The same for quotes of all kinds, by one byte after the other; and the state after the last one.
@@ -181,6 +191,7 @@ def step_by_step(buffer, begin, count, separator, state):
     return inside, state
 
 
+@apart
 @dual
 def is_enclosed(buffer, start, length):
     """Whether the quotes of a cell that begins with one are this one and its last byte."""
@@ -206,10 +217,10 @@ def scan(buffer, size, separator, careful, codes, tables, arena, report):
         the result, int32 [columns, rows]: room for as many rows as there are lines
     tables, arena
         the distinct texts of each column, as `prepare` makes them; those of cells with quotes inside quotes or text
-        after them are kept with their quotes, and no other text begins with one
+        after them are kept with their quotes (no other text begins with one), and their columns are ESCAPED
     report
-        where to begin, and the result: a code, the place up to which rows are complete, the number of rows, whether
-        there are bytes that are zero or not ASCII, and whether texts are kept with their quotes.
+        where to begin, and the result: a code, the place up to which rows are complete, the number of rows, and whether
+        there are bytes that are zero or not ASCII.
         The code is FINE; ROOM if the arena is too small; COLUMNS if the row at the place has the wrong number of them;
         ODD where only a careful scan goes on; OPEN if a careful one ends inside quotes
     """
@@ -229,10 +240,8 @@ def scan(buffer, size, separator, careful, codes, tables, arena, report):
         ends = lines | returns | equal_bits(buffer, begin, separator)
         quotes = equal_bits(buffer, begin, QUOTE)
         strange = rare_bits(buffer, begin)
-        count = BLOCK
         if size - begin < BLOCK:
-            count = size - begin
-            valid = (ONE << np.uint64(count)) - ONE
+            valid = (ONE << np.uint64(size - begin)) - ONE
             ends &= valid
             strange &= valid
             quotes &= valid
@@ -240,7 +249,7 @@ def scan(buffer, size, separator, careful, codes, tables, arena, report):
         rare |= strange
         # A quote inside a cell is a character like any other. Where cells are in quotes, there must be no other quotes.
         marks, odd = ends, NONE
-        before = state_of(open, first, closed)
+        open_before, first_before, closed_before = open, first, closed
         if (open | (quotes & ((marks << ONE) | first))) != NONE:
             quoted = True
             inside = within(quotes, open)
@@ -259,7 +268,8 @@ def scan(buffer, size, separator, careful, codes, tables, arena, report):
             if not careful:
                 code = ODD
                 break
-            inside, state = step_by_step(buffer, begin, count, separator, before)
+            before = state_of(open_before, first_before, closed_before)
+            inside, state = step_by_step(buffer, begin, min(size - begin, BLOCK), separator, before)
             marks = ends & ~inside
             open = NONE - np.uint64(state == IN_QUOTES)
             first, returned, closed = np.uint64(state == AT_START), NONE, np.uint64(state == AFTER_QUOTE)
@@ -278,7 +288,7 @@ def scan(buffer, size, separator, careful, codes, tables, arena, report):
                 break
             if quoted and length > 1 and buffer[start] == QUOTE:
                 if start < odd_end and not is_enclosed(buffer, start, length):
-                    report[ESCAPED] = 1
+                    tables[column, ESCAPED] = 1
                 else:
                     start += 1
                     length -= 2
