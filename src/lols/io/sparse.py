@@ -19,7 +19,7 @@ def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.
     >>> unpack(arrays, 2).tolist()
     [[[3.0, 4.0], [0.0, 2.0]]]
     """
-    kept = np.flatnonzero(stack.any(axis=(0, 2))[rows])
+    kept = np.flatnonzero(np.any(stack, axis=(0, 2), keepdims=True)[0, rows, 0])
     chosen = stack[:, rows[kept]]
     nonzero = chosen != 0.0
     at = np.flatnonzero(nonzero)
