@@ -22,7 +22,7 @@ COMMANDS = {
     "reproduce": ("reproduce",),
     "warmup": ("warmup",),
     "bandit": ("bandit",),
-    "train": ("train", "train_classifier", "train_parser", "train_pipeline"),
+    "train": ("train",),
 }
 
 

@@ -8,7 +8,6 @@ import typer
 from rich.table import Table
 
 from lols.cli.base import Json, app, print_json
-from lols.cli.clock import Clock
 from lols.cli.console import say
 from lols.cli.options import (
     AnyHeader,
@@ -24,6 +23,7 @@ from lols.cli.options import (
 )
 from lols.cli.predict import cores, file_columns, refuse_for_tables, set_beam
 from lols.errors import LolsError
+from lols.training.clock import Clock
 
 
 @app.command()

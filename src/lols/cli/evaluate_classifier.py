@@ -8,9 +8,9 @@ from rich.markup import escape
 from rich.table import Table
 
 from lols.cli.base import print_json
-from lols.cli.clock import Clock
 from lols.cli.console import say
 from lols.cli.predict_classifier import open_table_file, say_unknown
+from lols.training.clock import Clock
 
 __all__ = ["evaluate_classifier"]
 

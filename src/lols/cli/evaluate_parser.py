@@ -7,8 +7,8 @@ from typing import Any
 from rich.table import Table
 
 from lols.cli.base import print_json
-from lols.cli.clock import Clock
 from lols.cli.console import say
+from lols.training.clock import Clock
 
 __all__ = ["evaluate_parser", "score_table"]
 

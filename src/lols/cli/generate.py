@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
 
 from lols.tasks.options import Option, options_of, types_of
 
-__all__ = ["command", "parameters_of", "values_of"]
+__all__ = ["command", "optional", "parameters_of", "required"]
 
 
 def command(
@@ -32,25 +32,25 @@ def parameters_of(kind: type) -> list[inspect.Parameter]:
     """The options of a dataclass as parameters of a command."""
     types = types_of(kind)
     return [
-        parameter(name, found.kind or types[name], field.default if found.default is ... else found.default, found)
+        parameter(name, found.kind or types[name], field.default if found.initial is ... else found.initial, found)
         for name, field, found in options_of(kind)
         if found.cli
     ]
+
+
+def required(name: str, annotation: Any) -> inspect.Parameter:
+    """A parameter of a command that must be given."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
+
+
+def optional(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    """A parameter of a command that may be left out."""
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
 
 
 def parameter(name: str, kind: Any, default: Any, option: Option) -> inspect.Parameter:
     """One option of a command."""
     flags = [option.flag] if option.flag else []
     shown = default not in (None, ())
-    more: Any = typer.Option(*flags, help=option.help, rich_help_panel=option.panel, show_default=shown)
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, more])
-
-
-def values_of(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """From what was typed to the arguments of a dataclass; other values are left out."""
-    made = {}
-    for name, _, found in options_of(kind):
-        if found.cli and name in values:
-            value = values[name]
-            made[name] = found.parse(value) if found.parse is not None and value is not None else value
-    return made
+    more: Any = typer.Option(*flags, help=option.typed or option.help, rich_help_panel=option.panel, show_default=shown)
+    return optional(name, Annotated[kind, more], default)

@@ -14,7 +14,6 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from lols.cli.base import Json, app, print_json
-from lols.cli.clock import Clock
 from lols.cli.options import (
     AnyHeader,
     File,
@@ -29,6 +28,7 @@ from lols.cli.options import (
     use_of,
 )
 from lols.errors import ConfigurationError, LolsError
+from lols.training.clock import Clock
 
 
 @app.command()

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from lols.cli.base import print_json
-from lols.cli.clock import Clock
 from lols.errors import ConfigurationError
+from lols.training.clock import Clock
 
 __all__ = ["open_table_file", "predict_classifier", "say_unknown"]
 

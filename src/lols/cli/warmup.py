@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from lols.cli.base import Json, app, print_json
-from lols.cli.clock import Clock
+from lols.training.clock import Clock
 
 # Generated sentences that `warmup` trains on: kernels are compiled for types, so a few do.
 SENTENCES = 8

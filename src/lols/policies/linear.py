@@ -59,7 +59,7 @@ class LinearPolicy:
         space: SearchSpace | Task | type[Task],
         settings: str | LearnerSettings = "hinge",
         *,
-        weights: structures.Policy | None = None,
+        weights: structures.FrozenPolicy | None = None,
         compiled: bool = True,
     ):
         if isinstance(settings, str):
@@ -74,7 +74,7 @@ class LinearPolicy:
         self._scratch: tuple[Examples, int, Scratch] | None = None
 
     @property
-    def weights(self) -> structures.Policy:
+    def weights(self) -> structures.FrozenPolicy:
         """The weights as they are now."""
         return self.learner.policy() if self._weights is None else self._weights
 
@@ -110,11 +110,11 @@ class LinearPolicy:
         wide = {"widest": seen.widest, "widest_action": by_action.widest}
         self.learner.learn(lessons_of(slots, first, filled, example=states.example[first], **wide))
 
-    def averaged(self) -> structures.Policy:
+    def averaged(self) -> structures.FrozenPolicy:
         """The average of the weights over rounds, as an ordinary model has them."""
         return frozen(self.learner.policy(averaged=True) if self._weights is None else self._weights)
 
-    def frozen(self) -> structures.Policy:
+    def frozen(self) -> structures.FrozenPolicy:
         """A copy of the weights, as an ordinary model has them."""
         return frozen(self.weights)
 
@@ -126,7 +126,7 @@ class LinearPolicy:
         """Take over a state of a policy with the same settings."""
         self.learner.load(state)
 
-    def _memory(self, examples: Examples, weights: structures.Policy) -> Scratch:
+    def _memory(self, examples: Examples, weights: structures.FrozenPolicy) -> Scratch:
         components, columns = weights.stack.shape[0], weights.stack.shape[2]
         if self._scratch is None or self._scratch[0] is not examples or self._scratch[1] != components:
             self._scratch = (examples, components, make_scratch(examples, components, columns, self.compiled))

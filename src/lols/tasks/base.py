@@ -7,9 +7,25 @@ from __future__ import annotations
 
 import copy
 import inspect
-from typing import Any, ClassVar, Self
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple, Self
 
-__all__ = ["Estimator", "not_fitted", "unfitted"]
+from lols.tasks.options import values_of
+
+__all__ = ["Estimator", "Unit", "as_paths", "not_fitted", "silent", "unfitted"]
+
+
+class Unit(NamedTuple):
+    """What the data are counted in."""
+
+    name: str
+    speed: str  # the key under which the speed is reported
+    loss: str  # the heading of the losses
+
+
+TOKENS = Unit("tokens", "tokens_per_second", "loss per sentence")
+FILES = "Files with one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read directly."
 
 
 class Estimator:
@@ -23,7 +39,27 @@ class Estimator:
     """
 
     READS: ClassVar[str] = "sentences"  # or "tables"
+    NAME: ClassVar[str]  # in model files and on the command line
+    HELP: ClassVar[str]  # of `lols train NAME`
+    INPUT: ClassVar[str] = FILES  # what its files are, in the help
+    DEV: ClassVar[str] = "A labelled file on which the best pass is chosen."
+    UNIT_OF_DATA: ClassVar[Unit] = TOKENS
+    Files: ClassVar[type]  # where things are in its files
+    WITHOUT: ClassVar[tuple[str, ...]] = ()  # options that `lols train NAME` does not have after all
+    PARTS: ClassVar[tuple[type, ...]] = ()  # further dataclasses whose options it has: see `from_typed`
+    TRAINING: ClassVar[type | None] = None  # a dataclass of further options of `fit_files`
+    training_facts_: dict[str, Any]  # what was in the files of training, and how long reading them took
     columns_: Any  # where things are in the files of training, if it was files
+    task_: Any
+    model_: Any
+    _stream: Any
+    _learner: Any
+    _model: Any
+
+    @classmethod
+    def from_typed(cls, typed: Mapping[str, Any]) -> Self:
+        """The estimator with the options that were typed on a command line; other values are ignored."""
+        return cls(**values_of(cls, typed))
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -72,6 +108,15 @@ class Estimator:
         from sklearn.base import BaseEstimator
 
         return BaseEstimator.__sklearn_tags__(self)
+
+
+def silent(line: str) -> None:
+    """Say nothing."""
+
+
+def as_paths(paths: Sequence[str] | str) -> list[str]:
+    """One path or several, as a list."""
+    return [str(paths)] if isinstance(paths, str | os.PathLike) else [str(path) for path in paths]
 
 
 def unfitted(estimator: Any) -> Any:

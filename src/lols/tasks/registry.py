@@ -7,7 +7,6 @@ import os
 from typing import Any
 
 from lols.errors import ModelFileError
-from lols.io.model_file import read_tensors
 
 __all__ = ["ESTIMATORS", "estimator", "load_estimator"]
 
@@ -32,6 +31,8 @@ def estimator(name: str) -> Any:
 
 def load_estimator(path: str | os.PathLike[str], *, threads: int = 1) -> Any:
     """The estimator that a file holds."""
+    from lols.io.model_file import read_tensors
+
     header, tensors = read_tensors(path, "model")
     task = header.get("task")
     name = task.get("name") if isinstance(task, dict) else None

@@ -326,7 +326,7 @@ def test_an_interrupted_training_leaves_nothing(folder: Path, tmp_path: Path, mo
 
     def until(run: Any, batch: Any) -> None:
         learn(run, batch)
-        done.extend([1] * (run.trainer.space.name == "lols.tasks.parsing.space" and run.trainer.passes > 1))
+        done.extend([1] * (run.trainer.space.name == "lols.tasks.parsing" and run.trainer.passes > 1))
         if len(done) == 3:
             raise KeyboardInterrupt
 

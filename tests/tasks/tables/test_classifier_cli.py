@@ -19,10 +19,10 @@ import pytest
 
 import lols
 from lols import CostSensitiveClassifier
-from lols.cli.train_classifier import size_of
 from lols.io.model_file import read_tensors
 from lols.tasks.tables.explain import explain_row
 from lols.tasks.tables.files import TableFiles, open_files, predict_batches
+from lols.tasks.tables.input import size_of
 from lols.tasks.tables.inspect import FeatureNames
 from lols.training import trainer
 from tests.tasks.tagging.test_tagger_cli import Ran, mistake, run

@@ -13,13 +13,16 @@ from lols.errors import LolsError
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
+from lols.tasks.options import option
 from lols.tasks.parsing.input import wrong_relation
 from lols.tasks.parsing.treebank import UNLABELLED, Trees
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.tokens.columns import file_format, file_header, use_of
 from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.training.clock import Clock
 
-__all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "write_trees"]
+__all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "read_treebanks", "write_trees"]
 
 NOTHING = "_"
 USUAL = ("upos", "xpos", "feats")  # what a parser looks at, if a file has it
@@ -32,12 +35,18 @@ class ParserColumns:
     `use` maps names for templates to columns; None means those of `USUAL` that are filled in.
     """
 
-    word: str = "form"
-    head: str = "head"
-    relation: str = "deprel"
-    use: Mapping[str, str] | None = None
-    format: str | None = None
-    header: bool | None = None
+    word: str = option(default="form", help="The column of the words.")
+    head: str = option(default="head", help="The column of the heads.")
+    relation: str = option(default="deprel", help="The column of the relations.")
+    use: Mapping[str, str] | None = option(
+        default=None,
+        help="A column that templates can name, such as xpos or pos=2; may be repeated. By default upos, xpos "
+        "and feats, if they are filled in; none for none.",
+        kind=list[str] | None,
+        parse=use_of,
+    )
+    format: str | None = file_format()
+    header: bool | None = file_header()
 
     @classmethod
     def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
@@ -74,6 +83,12 @@ class Treebank:
         """Heads, numbers of relations, and their names."""
         return self.heads, self.numbers, self.names
 
+    def summary(self) -> str:
+        """The size of the treebank, in one line."""
+        used = ", ".join(name for name in self.corpus.columns if name != WORD) or "words only"
+        sentences = f"{self.corpus.offsets.size - 1:,} sentences, {self.corpus.tokens:,} tokens"
+        return f"{sentences}, {len(self.names)} relations, using {used}"
+
     def place(self, sentence: int) -> str:
         """File, sentence and line of a sentence, in words."""
         for one in self.files:
@@ -90,6 +105,20 @@ def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumn
     wanted += USUAL if usual else (columns.use or {}).values()
     optional = ["id", *(USUAL if usual else ())]
     return [conll.read(p, wanted, format=columns.format, header=columns.header, optional=optional) for p in paths]
+
+
+def read_treebanks(
+    paths: Sequence[str], dev: str | None, columns: ParserColumns
+) -> tuple[Treebank, Treebank | None, float]:
+    """Training data, dev data if there are any, and the seconds that reading took."""
+    clock = Clock()
+    files = read_treebank(paths, columns)
+    reading = clock.working()
+    data = treebank(files, columns)
+    clock = Clock()
+    dev_files = read_treebank([dev], data.columns) if dev else None
+    reading += clock.working()
+    return data, treebank(dev_files, data.columns) if dev_files else None, reading
 
 
 def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:

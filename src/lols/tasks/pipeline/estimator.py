@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,9 +19,10 @@ from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.model_file import read_task, write_tensors
 from lols.io.strings import Column, texts_of
-from lols.tasks.base import Estimator, not_fitted, unfitted
+from lols.tasks.base import Estimator, as_paths, not_fitted, silent, unfitted
+from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
-from lols.tasks.parsing.files import ParserColumns, check_ids, cut_columns, tree_changes
+from lols.tasks.parsing.files import ParserColumns, check_ids, cut_columns, read_treebanks, tree_changes
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.scores import TreeScores
 from lols.tasks.parsing.treebank import Trees
@@ -41,20 +43,17 @@ class PipelineScores(NamedTuple):
     trees: TreeScores
 
 
+def tags_of(text: str) -> list[str]:
+    """The columns to tag, as they are typed."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if any(":" in name for name in names):
+        raise ConfigurationError(f"--tags is '{text}': name whole columns, such as upos,feats")
+    return names
+
+
+@estimator
 class Pipeline(Estimator):
     """A parser with the taggers that it needs.
-
-    Parameters
-    ----------
-    tags
-        The columns to tag, by default those of `upos`, `xpos` and `feats` that the treebank has.
-    folds
-        In how many parts the treebank is cut so that each is tagged by taggers trained on the others; 1 trains the
-        parser on the treebank's own tags.
-    tagger, parser
-        How to train them: a `lols.Tagger` and a `lols.Parser`, which are copied; None for the defaults.
-    seed, threads, progress
-        As in `lols.Parser`; they hold for all parts.
 
     Examples
     --------
@@ -66,26 +65,76 @@ class Pipeline(Estimator):
 
     """
 
-    def __init__(
-        self,
-        *,
-        tags: Sequence[str] | None = None,
-        folds: int = 5,
-        tagger: Tagger | None = None,
-        parser: Parser | None = None,
-        seed: int = 0,
-        threads: int = 1,
-        progress: bool | None = None,
-    ):
-        self.tags = tags
-        self.folds = folds
-        self.tagger = tagger
-        self.parser = parser
-        self.seed = seed
-        self.threads = threads
-        self.progress = progress
+    NAME = "pipeline"
+    HELP = """Train taggers and a dependency parser that works on their tags, and write one model file.
+
+    Options of search and learning are the parser's; passes and patience are for all parts.
+
+    `lols train pipeline en-train.conllu --dev en-dev.conllu -o en.lols`
+    """
+    Files = ParserColumns
+    WITHOUT = ("use",)
+    PARTS = (Parser,)
+
+    tags: Sequence[str] | None = option(
+        default=None,
+        help="The columns to tag, such as upos,xpos; by default those of upos, xpos and feats that are filled in.",
+        kind=str | None,
+        parse=tags_of,
+    )
+    folds: int = option(
+        default=5,
+        help="Into how many parts the treebank is cut so that each is tagged by taggers trained on the others, for "
+        "the parser to learn from; 1 trains the parser on the treebank's own tags.",
+        panel=LEARNING,
+    )
+    tagger: Tagger | None = option(
+        default=None, help="How to train the taggers: a `lols.Tagger`, which is copied.", cli=False
+    )
+    parser: Parser | None = option(
+        default=None, help="How to train the parser: a `lols.Parser`, which is copied.", cli=False
+    )
+    seed: int = shared(Parser, "seed", default=0)
+    threads: int = shared(Parser, "threads", default=1)
+    progress: bool | None = shared(Parser, "progress", default=None)
+
+    @classmethod
+    def from_typed(cls, typed: Mapping[str, Any]) -> Pipeline:
+        """The pipeline with the options that were typed: taggers take passes and patience."""
+        values = values_of(Parser, typed)
+        tagger = Tagger(**{name: values[name] for name in ("passes", "patience") if name in values})
+        return cls(**values_of(cls, typed), tagger=tagger, parser=Parser(**values))
 
     # --- training ---
+
+    def fit_files(
+        self,
+        paths: Sequence[str] | str,
+        *,
+        dev: str | None = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+        say: Callable[[str], None] = silent,
+        **columns: Any,
+    ) -> Pipeline:
+        """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
+        if resume:
+            raise ConfigurationError("resume has no effect: the training of a pipeline has no checkpoints yet")
+        places = ParserColumns(**columns)
+        if self.tags is not None:
+            places = replace(places, use={name: name for name in self.tags})
+        data, held, reading = read_treebanks(as_paths(paths), dev, places)
+        self._check_parser()
+        say(data.summary())
+        self.columns_ = data.columns
+        dev_data = None if held is None else (held.corpus, *held.trees)
+        self.fit_columns(data.corpus, *data.trees, dev=dev_data, say=say)
+        for line in self.parser_.treebank_notes(data.place):
+            say(line)
+        facts = {"folds": self.folds, "tags": list(self.taggers_), "seconds_reading": reading}
+        self.training_facts_ = self.parser_.treebank_facts(data.corpus) | facts
+        self.model_ = self.parser_.model_
+        return self
 
     def fit(
         self,
@@ -100,6 +149,13 @@ class Pipeline(Estimator):
         check_lengths(corpus.offsets)
         held = None if dev is None else (corpus_of(checked_sentences(dev[0])), *checked_trees(*dev))
         return self.fit_columns(corpus, *trees, dev=held)
+
+    def _check_parser(self) -> None:
+        """Train the parser on three words: mistakes in its options must show before the taggers are trained."""
+        tiny = unfitted(self.parser or Parser()).set_params(
+            passes=1, progress=False, templates=None, more_templates=None
+        )
+        tiny.fit([["a", "b", "c"]], [[(2, "x"), (0, "root"), (2, "y")]])
 
     def fit_columns(
         self,

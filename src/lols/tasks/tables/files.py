@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,6 +13,7 @@ import numpy as np
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import bare, check_matrix, mapped
 from lols.io.tables import TableSource, open_table
+from lols.tasks.options import INPUT, option
 from lols.tasks.pieces import in_order
 from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_of
 from lols.tasks.tables.encoding import Rows, TableEncoder, joined
@@ -21,10 +21,12 @@ from lols.tasks.tables.input import (
     Targets,
     column_kinds,
     missing_texts,
+    size_of,
 )
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, scores_of_confusion
 from lols.tasks.tables.stream import fit_stream
+from lols.training.clock import Clock
 
 __all__ = [
     "MEMORY",
@@ -39,19 +41,29 @@ __all__ = [
     "open_like_training",
     "predict_batches",
     "table_encoder",
+    "table_notes",
 ]
 
 MEMORY = 1 << 30  # bytes of cells that are held
 NUMBER = 8  # bytes
+FEW = 12  # classes whose counts are shown
 
 
 @dataclass(frozen=True)
 class TableFiles:
     """How tables are laid out: goes into the model file, so that others like them are read the same way."""
 
-    label: str | None = None  # the column of the labels; None for the last one
-    header: bool | None = None
-    separator: str | None = None
+    label: str | None = option(default=None, help="The column of the labels; by default the last one.")
+    header: bool | None = option(
+        default=None,
+        help="Whether a CSV file begins with the names of the columns; detected by default. Without names the "
+        "columns are column1, column2, ...",
+        flag="--header/--no-header",
+    )
+    separator: str | None = option(
+        default=None,
+        help="The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar).",
+    )
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for model files."""
@@ -65,6 +77,20 @@ class TableFiles:
             if value is not None and not isinstance(value, kind):
                 raise ValueError("the layout of the files is damaged")
         return cls(label, header, separator)
+
+
+@dataclass(frozen=True)
+class TableTraining:
+    """Further options of training on files."""
+
+    memory: int = option(
+        default=MEMORY,
+        help="How much of a table is held in memory, such as 512MB or 2GB: a larger one is read again in every pass.",
+        panel=INPUT,
+        kind=str,
+        initial="1GB",
+        parse=size_of,
+    )
 
 
 class TablePiece(NamedTuple):
@@ -84,10 +110,10 @@ def open_files(paths: Sequence[str], layout: TableFiles) -> TableSource:
 def timed(batches: Iterator[Any], seconds: dict[str, float] | None) -> Iterator[Any]:
     """The same batches; how long they were waited for is added to `seconds["reading"]`."""
     while True:
-        began = time.perf_counter()
+        clock = Clock()
         batch = next(batches, None)
         if seconds is not None:
-            seconds["reading"] = seconds.get("reading", 0.0) + time.perf_counter() - began
+            seconds["reading"] = seconds.get("reading", 0.0) + clock.working()
         if batch is None:
             return
         yield batch
@@ -192,6 +218,26 @@ def fit_files(
     else:
         fit_stream(estimator, partial(reader.encoded, encoder, renumber), encoder, known, counts, held_out, memory // 4)
     return facts
+
+
+def table_notes(facts: dict[str, Any]) -> list[str]:
+    """What was read, in a few lines."""
+    gaps = f", {facts['missing_cells']:,} missing cells" if facts["missing_cells"] else ""
+    columns = f"{facts['columns']} column{'s' if facts['columns'] != 1 else ''}"
+    notes = [
+        f"{facts['rows']:,} rows, {columns} ({facts['numbers']} of numbers, {facts['categories']} of categories){gaps}"
+    ]
+    classes = facts["classes"]
+    counts = ": " + ", ".join(f"{name} {count:,}" for name, count in classes.items()) if len(classes) <= FEW else ""
+    notes.append(f"{len(classes)} class{'es' if len(classes) != 1 else ''}{counts}")
+    unseen = sum(count == 0 for count in classes.values())
+    if unseen:
+        notes.append(f"{unseen} of the classes are in no row, so nothing can be learned about them")
+    if facts["dropped_cells"]:
+        notes.append(f"{facts['dropped_cells']:,} cells of columns with too many categories: the rarest count as one")
+    if not facts["in_memory"]:
+        notes.append("larger than --memory: the files are read again in every pass, and there is no checkpoint")
+    return notes
 
 
 class _Reader:

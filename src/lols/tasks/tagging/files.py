@@ -14,8 +14,10 @@ from lols.errors import LolsError
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
+from lols.tasks.options import option
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
 from lols.tasks.tagging.session import Session
+from lols.tasks.tokens.columns import file_format, file_header, use_of
 from lols.tasks.tokens.corpus import WORD, Corpus
 
 __all__ = ["FileColumns", "TaggedFile", "read_tagged", "tag_pieces"]
@@ -31,11 +33,22 @@ class FileColumns:
     templates to further columns; None means all between word and label in plain columns, and none in other formats.
     """
 
-    word: str = "form"
-    label: str | None = None
-    use: Mapping[str, str] | None = None
-    format: str | None = None
-    header: bool | None = None
+    word: str = option(default="form", help="The column of the words.")
+    label: str | None = option(
+        default=None,
+        help="The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. By "
+        "default upos, and the last one of plain columns.",
+        flag="--column",
+    )
+    use: Mapping[str, str] | None = option(
+        default=None,
+        help="A further column that templates can name, such as xpos or pos=2; may be repeated. Of plain columns, "
+        "all before the labels are used by default; none for none.",
+        kind=list[str] | None,
+        parse=use_of,
+    )
+    format: str | None = file_format()
+    header: bool | None = file_header()
     trained: str | None = None  # the format of the training file
 
     def check(self, sentences: Sentences) -> None:
@@ -84,6 +97,16 @@ class TaggedFile:
     def place(self, token: int) -> str:
         """File and line of a token."""
         return line_of(self.files, token)
+
+    def summary(self) -> str:
+        """The size of the data, in one line."""
+        columns, corpus = self.columns, self.corpus
+        names = ", ".join(f"{name} ({column})" for name, column in (columns.use or {}).items())
+        used = f", using {names}" if names else ""
+        return (
+            f"{corpus.offsets.size - 1:,} sentences, {corpus.tokens:,} tokens, {len(self.names)} labels in column "
+            f"{columns.label}{used}"
+        )
 
     def check_labels(self) -> None:
         """Labels must be there: a column without any is the wrong column, or a file without labels."""
