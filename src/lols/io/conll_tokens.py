@@ -1,4 +1,4 @@
-"""The tokens of a text in memory, by column: `Sentences`, and what turns bytes into them."""
+"""The tokens of a file by column: `Sentences`, and the parsing of bytes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Sentences(NamedTuple):
 
 
 class Places(NamedTuple):
-    """What a scan finds: arrays as in `Sentences`."""
+    """The result of a scan: arrays as in `Sentences`."""
 
     offsets: np.ndarray
     lines: np.ndarray
@@ -68,7 +68,7 @@ def parse(
 
 
 class Reader:
-    """Parses the pieces of a file, one after the other: what holds for all of them is found out in the first."""
+    """Parses the pieces of a file, one after the other; the first one decides on the layout of all."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Reader:
         self.format = format
         self.header = header
         self.optional = frozenset(map(str, [optional] if isinstance(optional, str) else optional))
-        self.layout: FileLayout | None = None  # known from the first token on
+        self.layout: FileLayout | None = None  # None until there is a token
         if extra := sorted(self.optional.difference(self.columns)):
             raise LolsError(f"{path}: optional column {extra[0]!r} is not asked for; put it among the columns, too")
 
@@ -130,7 +130,7 @@ def newlines(buffer: np.ndarray) -> int:
 
 
 def places(buffer: np.ndarray, layout: FileLayout, picks: Sequence[int]) -> tuple[str, Places]:
-    """Scan bytes for tokens and for columns given by their 0-based numbers; the format is what it turns out to be."""
+    """Scan bytes for tokens and for columns, which are given by their 0-based numbers; return the format, too."""
     room = newlines(buffer) + 1
     marks = np.empty(min(WINDOW, buffer.size + 1), np.int64)
     starts, ends = np.empty((2, layout.width), np.int64)
@@ -168,7 +168,7 @@ def places(buffer: np.ndarray, layout: FileLayout, picks: Sequence[int]) -> tupl
 
 
 def _fitted(array: np.ndarray, rows: int, size: int) -> np.ndarray:
-    """Rows of an array, cut down to some size where they are: fresh memory would take longer than the copying."""
+    """The rows of an array cut down to a size, in place: new memory would take longer than the copying."""
     room = array.size // max(rows, 1)
     for row in range(1, rows):
         array[row * size : (row + 1) * size] = array[row * room : row * room + size]
@@ -177,7 +177,7 @@ def _fitted(array: np.ndarray, rows: int, size: int) -> np.ndarray:
 
 
 def _explain(buffer: np.ndarray, layout: FileLayout, report: np.ndarray) -> str:
-    """The sentence for what a kernel reports."""
+    """The message for what a kernel reports."""
     code, line, found, place = report[: kernels.PLACE + 1].tolist()
     where = f"{layout.path}, line {line}:"
     title = TITLES[layout.format]
