@@ -56,6 +56,8 @@ class MemoryLog:
     keep
         How many of the last entries are kept; None for all.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> nothing = [np.empty(0, kind) for kind in ("i8", "f4", "i8", "i8", "i8", "f4", "?", "f4", "i4", "f4")]
     >>> shown = Decision(0, False, -1, -1, False, 1.0, 1.0, 0, -1, False, 1.0, *nothing)

@@ -52,6 +52,8 @@ class SqliteLog:
         Settings (JSON) that the log depends on. They are written down once, and must be the same whenever it is opened
         again. None takes those of the file, where a log is only read.
 
+    Examples
+    --------
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/shown.log"
     >>> with SqliteLog(path, identity={"epsilon": 0.1}) as log:

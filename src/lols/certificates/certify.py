@@ -87,7 +87,7 @@ def certify(
     since the teacher would spoil it.
 
     >>> import lols
-    >>> from lols.reproduction.theory.small_worlds import out_reference, world_reference, world_space
+    >>> from lols.datasets.small_worlds import out_reference, world_reference, world_space
     >>> world = out_reference()
     >>> model = lols.train(world_space(), [world] * 20, world_reference(), roll_out="reference", compiled=False)
     >>> made = lols.certify(model, [world] * 20, world_reference(), names=["first", "second"])

@@ -220,7 +220,7 @@ def _explain_model(
 
 def _explain_tagger(tagger: Any, columns: Any, asked: ExplainRequest, top: int, options: dict[str, Any]) -> None:
     from lols.tasks.tagging.explain import explain_sentence, read_sentence
-    from lols.tasks.tokens.explain_html import page
+    from lols.tasks.tagging.explain_html import page
 
     found = read_sentence(tagger, asked.file, asked.number, columns)
     made = explain_sentence(tagger, found.corpus, found.labels, **options)
@@ -258,7 +258,7 @@ def completed(made: Explanation | Parse, what: str) -> list[str]:
 
 
 def _show(made: Explanation, found: FileSentence, heading: str, about: list[str], top: int) -> None:
-    from lols.tasks.tokens.explain_html import number
+    from lols.tasks.tokens.pages import number
 
     for line in [heading, *about, made.note]:
         if line:

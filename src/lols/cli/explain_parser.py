@@ -136,7 +136,7 @@ def _move(step: Step, move: Move) -> list[str]:
 
 
 def _numbers(move: Move) -> list[str]:
-    from lols.tasks.tokens.explain_html import number
+    from lols.tasks.tokens.pages import number
 
     known = [number(v, signed=signed) for v, signed in ((move.loss, False), (move.cost, True)) if v is not None]
     return [f"{move.predicted:.2f}", *known]

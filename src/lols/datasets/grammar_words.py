@@ -69,7 +69,7 @@ class Verb:
 class WeightedChoice(Generic[T]):
     """Things with weights, to draw from by a number in [0, 1).
 
-    >>> Table("ab", [3, 1])(0.7), Table("ab", [3, 1])(0.8)
+    >>> WeightedChoice("ab", [3, 1])(0.7), WeightedChoice("ab", [3, 1])(0.8)
     ('a', 'b')
     """
 

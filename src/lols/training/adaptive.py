@@ -18,7 +18,7 @@ class AdaptiveBeta:
     β is the teacher's share by squared loss: one half when they are level, near 1 when the teacher's completions are
     much cheaper, near 0 when the learner's are.
 
-    >>> adaptive = Rivalry()
+    >>> adaptive = AdaptiveBeta()
     >>> adaptive.beta
     0.5
     >>> adaptive.observe(np.array([[0.0, 1.0, 3.0]])); round(adaptive.beta, 3)

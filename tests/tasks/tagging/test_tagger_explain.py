@@ -14,8 +14,8 @@ from lols.contract.features import feature_buffer
 from lols.engine.table import features_by_row
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.tagging.explain import explain_sentence
+from lols.tasks.tagging.explain_html import page
 from lols.tasks.tokens.corpus import corpus_of
-from lols.tasks.tokens.explain_html import page
 from tests.cli.command_line import error_line, run
 
 PLAIN = (

@@ -8,18 +8,15 @@ All values are fractions, so the conclusions of Theorems 1 and 2 are computed ra
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import chain, combinations, product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lols.contract.features import emit, feature
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
-
-if TYPE_CHECKING:
-    from lols.training.model import Model
 
 __all__ = [
     "BLIND",
@@ -31,9 +28,7 @@ __all__ = [
     "Policy",
     "SmallWorld",
     "encode_world",
-    "learned_policy",
     "out_reference",
-    "table_1",
     "world_reference",
     "world_space",
 ]
@@ -200,39 +195,6 @@ def out_reference(epsilon: Fraction = Fraction(1, 10)) -> SmallWorld:
 WORLDS = (IN_REFERENCE, REPRESENTATION, out_reference(), BLIND)
 
 
-def table_1(beta: Fraction = HALF) -> dict[tuple[str, str], str]:
-    """Table 1: for each roll-in and roll-out, what holds of all policies without cost-sensitive regret in all worlds.
-
-    `"reinforcement learning"` where the examples are the same whatever the reference is; `"inconsistent"` where such a
-    policy may be worse than the reference; `"not locally optimal"` where one changed decision may improve it; else
-    `"good"`.
-
-    >>> table_1()["learned", "mixture"]
-    'good'
-    """
-    return {(i, o): _verdict(i, o, beta) for i in ROLL_INS for o in ROLL_OUTS}
-
-
-def _verdict(roll_in: str, roll_out: str, beta: Fraction) -> str:
-    if all(_blind(world, roll_in, roll_out, beta) for world in WORLDS):
-        return "reinforcement learning"
-    if any(w.worst_loss(roll_in, roll_out, beta) > w.loss(w.reference_policy) for w in WORLDS):
-        return "inconsistent"
-    if any(w.deviation_regret(p) > 0 for w in WORLDS for p in w.zero_regret(roll_in, roll_out, beta)):
-        return "not locally optimal"
-    return "good"
-
-
-def _blind(world: SmallWorld, roll_in: str, roll_out: str, beta: Fraction) -> bool:
-    """Whether any other reference would make the same examples."""
-    others = [replace(world, reference=(i, j, k)) for i, j, k in product((0, 1), repeat=3)]
-    return all(
-        list(other.examples(policy, roll_in, roll_out, beta)) == list(world.examples(policy, roll_in, roll_out, beta))
-        for policy in world.policies()
-        for other in others
-    )
-
-
 # --- the same worlds for the engine -----------------------------------------------------------------------------------
 
 
@@ -267,27 +229,6 @@ def encode_world(world: SmallWorld) -> Example:
     """One world as an example: the features that name its actions, its losses and its reference."""
     truth = {"losses": [float(loss) for loss in world.losses], "reference": list(world.reference)}
     return Example({"names": [ord(letter) for letter in "".join(world.features)]}, truth)
-
-
-def learned_policy(model: Model, world: SmallWorld) -> Policy:
-    """The exact policy of a trained model, read from its weights: the action of lower weight, or a tie drawn at random.
-
-    >>> import lols
-    >>> model = lols.train(world_space(), [IN_REFERENCE], world_reference(), roll_in="reference", compiled=False)
-    >>> [str(p) for p in learned_policy(model, IN_REFERENCE)]
-    ['1', '1', '1/2']
-    """
-    from lols.engine.table import lookup
-
-    def weight(letter: str) -> float:
-        row = lookup(model.policy.single, feature(0, ord(letter)))
-        return float(model.policy.single_stack[0, row]) if row >= 0 else 0.0
-
-    first, second, third = (
-        HALF if up == down else Fraction(int(up < down))
-        for up, down in ((weight(pair[0]), weight(pair[1])) for pair in world.features)
-    )
-    return first, second, third
 
 
 def _start(x, s):
