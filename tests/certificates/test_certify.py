@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 import lols
 from lols.certificates import advice
 from lols.certificates.advice import Regrets, advise
-from lols.certificates.choosing import Draw, drawn, some
 from lols.certificates.deviations import collect_deviations
 from lols.certificates.fitting import Fit, fit_policy
 from lols.certificates.intervals import Estimate, estimates
@@ -24,6 +23,7 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
 from lols.specification import Choices, SlowPolicy, SlowSearch
+from lols.tasks.choosing import Draw, drawn, some
 from lols.training.algorithms import LOLS
 from tests.certificates.certify_worlds import BLIND, KNOWING, LAZY, SIGHTED, TRAP, sentences
 from tests.engine.random_space import VARIANTS, random_data

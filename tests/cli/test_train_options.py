@@ -124,7 +124,7 @@ def trained(folder: Path, name: str, *options: str) -> tuple[Any, Any]:
 def parts_of(name: str) -> list[type]:
     """The dataclasses whose fields are the options of `lols train NAME`."""
     kind = estimator(name)
-    return [kind.Files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])]
+    return [kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])]
 
 
 OPTIONS = [

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lols.certificates.advice import Regrets, advise
 from lols.certificates.certificate import Certificate, Theorem
-from lols.certificates.choosing import drawn, some
 from lols.certificates.deviations import Deviations, collect_deviations
 from lols.certificates.fitting import crossed
 from lols.certificates.intervals import RESAMPLES, estimates
-from lols.certificates.places import Naming, by_decision, by_step
+from lols.certificates.places import by_decision, by_step
 from lols.certificates.training import Training, training_of
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
@@ -23,27 +21,17 @@ from lols.contract.task import as_teacher
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
+from lols.tasks.case import Case, Naming
+from lols.tasks.choosing import drawn, some
+from lols.tasks.verbs import FileVerbs
 from lols.training.model import Model
 from lols.training.progress import Progress
 
-__all__ = ["LIMIT", "Case", "certify", "certify_case"]
+__all__ = ["LIMIT", "certify", "certify_case", "check_limit"]
 
 LIMIT = 2000
 FEWEST = 12  # examples: halves of a half are to be learned from
 TOP = 10
-
-
-@dataclass(frozen=True)
-class Case:
-    """A policy, the examples that it is judged by, its teacher, and what actions are called."""
-
-    model: Model
-    examples: Examples
-    reference: Reference
-    naming: Naming
-    of: int  # how many examples there were to draw from
-    teacher: str = ""
-    notes: tuple[str, ...] = ()
 
 
 def certify(
@@ -100,11 +88,11 @@ def certify(
             raise ConfigurationError("certify needs the teacher of a model of your own space: give a lols.Reference")
         case = _case(model, objects, as_teacher(reference, model.space), limit, seed, names)
     else:
-        from lols.certificates.tasks import case_of
-
+        if not isinstance(model, FileVerbs):
+            raise ConfigurationError(f"{type(model).__name__}: certify a lols.Model, or a trained estimator of lols")
         if isinstance(reference, Reference) or names is not None:
             raise ConfigurationError("an estimator has teachers and actions of its own: name one of its teachers")
-        case = case_of(model, objects, reference, limit=check_limit(limit), seed=seed)
+        case = model.case(objects, reference, limit=check_limit(limit), seed=seed)
     return certify_case(case, seed=seed, top=top, resamples=resamples, threads=threads, progress=progress)
 
 

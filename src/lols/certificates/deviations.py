@@ -10,7 +10,6 @@ from functools import cached_property
 
 import numpy as np
 
-from lols.certificates.choosing import offsets_within, runs
 from lols.contract.space import Reference
 from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.fused import FusedDriver
@@ -18,6 +17,7 @@ from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.policy import score_lesson
 from lols.engine.structures import Batch, FrozenPolicy, Lessons, Plan, Slots
 from lols.errors import LolsError
+from lols.tasks.choosing import offsets_within, runs
 from lols.training.algorithms import Algorithm
 from lols.training.model import Model
 from lols.training.progress import Progress

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,19 +10,11 @@ import numpy as np
 
 from lols.certificates.deviations import Deviations
 from lols.certificates.intervals import Estimate, estimates
+from lols.tasks.case import Naming
 
-__all__ = ["DecisionRow", "Naming", "StepRow", "by_decision", "by_step"]
+__all__ = ["DecisionRow", "StepRow", "by_decision", "by_step"]
 
 TENTHS = 10
-Name = Callable[[int, int], str]
-
-
-@dataclass(frozen=True)
-class Naming:
-    """What actions are called; `places` tells apart decisions that have names of their own, such as nodes of a tree."""
-
-    name: Name
-    places: Callable[[Deviations, np.ndarray], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@ import typer
 
 from lols.tasks.options import Option, options_of, types_of
 
-__all__ = ["command", "optional", "parameters_of", "required"]
+__all__ = ["built_command", "optional", "parameters_of", "required"]
 
 
-def command(
-    app: typer.Typer, name: str, parameters: Iterable[inspect.Parameter], run: Callable[..., None], help: str
-) -> None:
-    """Add a command with these parameters to an application."""
+def built_command(name: str, parameters: Iterable[inspect.Parameter], run: Callable[..., None], help: str) -> Any:
+    """A command with these parameters, which is not yet part of an application."""
 
     def call(**values: Any) -> None:
         run(**values)
@@ -24,8 +22,17 @@ def command(
     ordered = sorted(parameters, key=lambda p: p.default is not inspect.Parameter.empty)
     call.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     call.__annotations__ = {each.name: each.annotation for each in ordered}
-    call.__name__, call.__doc__ = name.replace("-", "_"), help
-    app.command(name)(call)
+    call.__name__, call.__doc__ = name.replace("-", "_"), inspect.cleandoc(help)
+    alone = typer.Typer(
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    alone.command(name)(call)
+    built = typer.main.get_command(alone)
+    built.name = name
+    return built
 
 
 def parameters_of(kind: type) -> list[inspect.Parameter]:

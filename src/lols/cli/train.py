@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from typer.core import TyperGroup
 
 from lols.cli.base import Json, app
 from lols.cli.console import say
-from lols.cli.generate import command, optional, parameters_of, required
+from lols.cli.generate import built_command, optional, parameters_of, required
 from lols.cli.training import check_output, check_patience, report_training
 from lols.tasks.options import values_of
 from lols.tasks.registry import ESTIMATORS, estimator
@@ -42,7 +41,7 @@ def train_command(name: str) -> Any:
     kind = estimator(name)
 
     def train(files: list[str], output: str, dev: str | None, resume: bool, as_json: bool, **typed: Any) -> None:
-        from lols.cli.prepare import settle
+        from lols.cli.verb import settle
         from lols.training.clock import Clock
 
         check_output(output)
@@ -50,7 +49,7 @@ def train_command(name: str) -> Any:
         clock = Clock()
         made = kind.from_typed(typed)
         made.progress = False if as_json else None
-        places = values_of(kind.Files, typed) | (values_of(kind.TRAINING, typed) if kind.TRAINING else {})
+        places = values_of(kind.VERBS.files, typed) | (values_of(kind.TRAINING, typed) if kind.TRAINING else {})
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
         tell = (lambda line: None) if as_json else (lambda line: say.print(line, markup=False))
@@ -60,16 +59,14 @@ def train_command(name: str) -> Any:
         report_training(made, output, clock, as_json)
 
     parameters = [
-        required("files", Annotated[list[str], typer.Argument(metavar="FILE", help=kind.INPUT, show_default=False)]),
+        required(
+            "files", Annotated[list[str], typer.Argument(metavar="FILE", help=kind.VERBS.input, show_default=False)]
+        ),
         required("output", Output),
         optional("dev", Annotated[str | None, typer.Option(help=kind.DEV, show_default=False)], None),
     ]
-    for part in (kind.Files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])):
+    for part in (kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])):
         taken = {*kind.WITHOUT, *(each.name for each in parameters)}
         parameters += [each for each in parameters_of(part) if each.name not in taken]
     parameters += [optional("resume", Resume, False), optional("as_json", Json, False)]
-    alone = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]}, rich_markup_mode="markdown")
-    command(alone, name, parameters, train, inspect.cleandoc(kind.HELP))
-    made = typer.main.get_command(alone)
-    made.name = name
-    return made
+    return built_command(name, parameters, train, kind.HELP)

@@ -10,7 +10,7 @@ from rich.table import Table
 from lols.cli.base import print_json
 from lols.cli.console import say
 from lols.errors import ConfigurationError
-from lols.tasks.base import Unit
+from lols.tasks.verbs import Unit
 from lols.training.clock import Clock
 
 __all__ = ["check_output", "check_patience", "report_training"]
@@ -39,7 +39,7 @@ def check_patience(patience: int | None, dev: str | None) -> None:
 
 def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) -> None:
     """Say how training went: as one JSON object, or in words."""
-    report, unit, facts = estimator.model_.report, estimator.UNIT_OF_DATA, dict(estimator.training_facts_)
+    report, unit, facts = estimator.model_.report, estimator.VERBS.counted, dict(estimator.training_facts_)
     passes, reading = len(report["progressive_loss"]), facts.pop("seconds_reading")
     seconds = clock.facts(reading)
     work = seconds["seconds_total"] - seconds["seconds_compiling"] - reading

@@ -9,26 +9,18 @@ import copy
 import inspect
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from lols.tasks.options import values_of
+from lols.tasks.verbs import FileVerbs, VerbReport
 
-__all__ = ["Estimator", "Unit", "as_paths", "not_fitted", "silent", "unfitted"]
+if TYPE_CHECKING:
+    import numpy as np
 
-
-class Unit(NamedTuple):
-    """What the data are counted in."""
-
-    name: str
-    speed: str  # the key under which the speed is reported
-    loss: str  # the heading of the losses
+__all__ = ["Estimator", "as_paths", "not_fitted", "unfitted"]
 
 
-TOKENS = Unit("tokens", "tokens_per_second", "loss per sentence")
-FILES = "Files with one token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read directly."
-
-
-class Estimator:
+class Estimator(FileVerbs):
     """Parameters are the arguments of the constructor, which does nothing but keep them.
 
     >>> class Guess(Estimator):
@@ -38,23 +30,64 @@ class Estimator:
     Guess(other=Guess(value=3), value=2)
     """
 
-    READS: ClassVar[str] = "sentences"  # or "tables"
-    NAME: ClassVar[str]  # in model files and on the command line
     HELP: ClassVar[str]  # of `lols train NAME`
-    INPUT: ClassVar[str] = FILES  # what its files are, in the help
     DEV: ClassVar[str] = "A labelled file on which the best pass is chosen."
-    UNIT_OF_DATA: ClassVar[Unit] = TOKENS
-    Files: ClassVar[type]  # where things are in its files
     WITHOUT: ClassVar[tuple[str, ...]] = ()  # options that `lols train NAME` does not have after all
     PARTS: ClassVar[tuple[type, ...]] = ()  # further dataclasses whose options it has: see `from_typed`
     TRAINING: ClassVar[type | None] = None  # a dataclass of further options of `fit_files`
+    STORED: ClassVar[tuple[str, ...]] = ()  # what `lols inspect` gives of the task in a model file as it is
     training_facts_: dict[str, Any]  # what was in the files of training, and how long reading them took
     columns_: Any  # where things are in the files of training, if it was files
     task_: Any
     model_: Any
+    fit: Any
+    predict_columns: Any
+    evaluate_columns: Any
+    from_file: ClassVar[Any]
     _stream: Any
     _learner: Any
     _model: Any
+
+    @property
+    def _fitted(self) -> Any:
+        """The trained model."""
+        return self.model_
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: weights, settings and what the task needs; nothing in it is ever executed."""
+        from lols.io.model_file import write_tensors
+
+        write_tensors(path, "model", *self.contents())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
+        """Read a model file."""
+        from lols.io.model_file import read_task
+
+        loaded: Self = cls.from_file(path, *read_task(path, cls.VERBS.name), threads=threads)
+        return loaded
+
+    @classmethod
+    def inspect_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
+    ) -> VerbReport:
+        """Say what is in a model file, given its header and arrays."""
+        from lols.tasks.inspect import describe_file
+
+        values = describe_file(path, header, tensors, cls.STORED)
+        asked = cls.VERBS.options_of("inspect")(**options)
+        report: VerbReport = cls.from_file(path, header, tensors).inspected(values, asked)
+        return report
+
+    def inspected(self, values: dict[str, Any], asked: Any) -> VerbReport:
+        """A report on the values that are in the model file."""
+        from lols.tasks.inspect import Inspection
+
+        return Inspection(values, self.VERBS)
 
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Self:
@@ -108,10 +141,6 @@ class Estimator:
         from sklearn.base import BaseEstimator
 
         return BaseEstimator.__sklearn_tags__(self)
-
-
-def silent(line: str) -> None:
-    """Say nothing."""
 
 
 def as_paths(paths: Sequence[str] | str) -> list[str]:

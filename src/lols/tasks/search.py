@@ -26,7 +26,7 @@ PRUNE = 2
 class SearchEstimator(Estimator):
     """An estimator that is trained by searching: the options that all of them share."""
 
-    RATE: ClassVar[float]  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
+    RATE: ClassVar[float | None] = None  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
     UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
     NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
 

@@ -17,9 +17,9 @@ from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.tasks.pipeline import estimator as module
 from lols.training import trainer
+from tests.cli.calling import fine, mistake, run
+from tests.tasks.parsing.parser_files import conllu, flat, rows, weights, with_columns
 from tests.tasks.parsing.test_parser import GOLD, TAGS, UNSEEN, UNSEEN_GOLD, WORDS, assert_trees, tagged
-from tests.tasks.parsing.test_parser_cli import conllu, flat, rows, weights, with_columns
-from tests.tasks.tagging.test_tagger_cli import fine, mistake, run
 
 QUIET: dict[str, Any] = {"progress": False}
 

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io.model_file import read_task, write_tensors
-from lols.tasks.base import as_paths, silent
+from lols.tasks.base import as_paths
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
-from lols.tasks.parsing.files import ParserColumns, parse_pieces, read_treebanks
+from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
+from lols.tasks.parsing.verbs import ParserVerbs
 from lols.tasks.tagging.input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
 from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.model import Model, make_model
 
@@ -33,7 +33,7 @@ Tree = Sequence[tuple[int, str]] | Sequence[int]
 
 
 @estimator
-class Parser(TokenEstimator):
+class Parser(ParserVerbs):
     """A greedy dependency parser (arc-hybrid), trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries of strings: `word`, and columns that templates can name, such as
@@ -53,12 +53,10 @@ class Parser(TokenEstimator):
 
     """
 
-    NAME = "parser"
     HELP = """Train a dependency parser, and write a model file.
 
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
-    Files = ParserColumns
     RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", default="auto")
@@ -101,7 +99,7 @@ class Parser(TokenEstimator):
         dev: str | None = None,
         checkpoint: Any = None,
         resume: bool = False,
-        say: Callable[[str], None] = silent,
+        say: Say = silent,
         **columns: Any,
     ) -> Parser:
         """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
@@ -282,10 +280,6 @@ class Parser(TokenEstimator):
 
     # --- files ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, templates, relations, settings and vocabulary; nothing that is executed."""
-        write_tensors(path, "model", *self.contents())
-
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
@@ -304,11 +298,6 @@ class Parser(TokenEstimator):
             "options": self._options(),
             "files": columns.describe() if isinstance(columns, ParserColumns) else None,
         }
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Parser:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "parser"), threads=threads)
 
     @classmethod
     def from_file(
@@ -336,16 +325,6 @@ class Parser(TokenEstimator):
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
-
-    @property
-    def file_columns(self) -> ParserColumns:
-        """Where things are in files like those of training."""
-        use = {name: name for name in self.task_.columns if name != "word"}
-        return getattr(self, "columns_", ParserColumns(use=use))
-
-    def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
-        """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return parse_pieces(self, path, columns, threads=threads)
 
     # --- helpers ---
 

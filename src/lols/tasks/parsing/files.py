@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,11 @@ from lols.errors import LolsError
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
-from lols.tasks.options import option
 from lols.tasks.parsing.input import wrong_relation
+from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.treebank import UNLABELLED, Trees
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
-from lols.tasks.tokens.columns import file_format, file_header, use_of
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.training.clock import Clock
 
@@ -26,45 +25,6 @@ __all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "read_t
 
 NOTHING = "_"
 USUAL = ("upos", "xpos", "feats")  # what a parser looks at, if a file has it
-
-
-@dataclass(frozen=True)
-class ParserColumns:
-    """Where things are in a file: columns as `lols.io.conll` names them.
-
-    `use` maps names for templates to columns; None means those of `USUAL` that are filled in.
-    """
-
-    word: str = option(default="form", help="The column of the words.")
-    head: str = option(default="head", help="The column of the heads.")
-    relation: str = option(default="deprel", help="The column of the relations.")
-    use: Mapping[str, str] | None = option(
-        default=None,
-        help="A column that templates can name, such as xpos or pos=2; may be repeated. By default upos, xpos "
-        "and feats, if they are filled in; none for none.",
-        kind=list[str] | None,
-        parse=use_of,
-    )
-    format: str | None = file_format()
-    header: bool | None = file_header()
-
-    @classmethod
-    def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
-        """What `describe` described; anything else is an error."""
-        made = cls(**files)
-        if not isinstance(made.use, dict | None):
-            raise ValueError("the files' further columns are no mapping")
-        use = made.use or {}
-        strings = [made.word, made.head, made.relation, *use, *use.values()]
-        if not all(isinstance(s, str) for s in [*strings, *([] if made.format is None else [made.format])]):
-            raise ValueError("the files' columns are not named by strings")
-        if made.header not in (None, True, False):
-            raise ValueError("the files' header is neither true nor false")
-        return made
-
-    def describe(self) -> dict[str, Any]:
-        """Plain values, for model files."""
-        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Self
 
@@ -10,18 +10,17 @@ import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
-from lols.tasks.base import Unit, as_paths, silent
+from lols.tasks.base import as_paths
 from lols.tasks.choice import Choice
-from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared, values_of
+from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
 from lols.tasks.tables.cells import NoNumber
 from lols.tasks.tables.encoding import Rows, TableEncoder
 from lols.tasks.tables.files import (
     MEMORY,
-    TableFiles,
     TableTraining,
     evaluate_files,
     fit_files,
-    open_like_training,
+    open_files,
     predict_batches,
     table_notes,
 )
@@ -42,10 +41,12 @@ from lols.tasks.tables.input import (
     tree_of,
 )
 from lols.tasks.tables.model import StoredClassifier
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.scores import ClassScores, score_classes
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.stream import scorer
 from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.stream import Stream
 
@@ -83,7 +84,6 @@ class CostSensitiveClassifier(StoredClassifier):
     """
 
     _estimator_type = "classifier"  # what older versions of scikit-learn ask for
-    NAME = "classifier"
     HELP = """Train a cost-sensitive classifier on tables, and write a model file.
 
     It walks down a tree of the classes to the one that costs least. Columns of numbers and of categories are told apart
@@ -91,10 +91,7 @@ class CostSensitiveClassifier(StoredClassifier):
 
     `lols train classifier kdd.csv --label-map kdd99 --cost-matrix kdd99 -o kdd.lols`
     """
-    INPUT = "Tables: CSV (also .gz), Parquet, Arrow or Feather; several files with the same columns are one table."
     DEV = "A labelled table on which the best pass is chosen."
-    UNIT_OF_DATA = Unit("rows", "examples_per_second", "cost per row")
-    Files = TableFiles
     TRAINING = TableTraining
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
@@ -235,7 +232,7 @@ class CostSensitiveClassifier(StoredClassifier):
         return ClassificationTask(targets.classes, tree, encoder, matrix=targets.matrix, skill=self.skill)
 
     def batch_for(self, rows: int) -> int:
-        """How many rows see the same policy, if there are so many rows."""
+        """How many of `rows` rows see the same policy."""
         return max(1, min(MOST_TOGETHER, rows // 100)) if self.batch_size is None else self.batch_size
 
     def _together(self) -> int:
@@ -282,7 +279,7 @@ class CostSensitiveClassifier(StoredClassifier):
         separator: str | None = None,
         dev: str | None = None,
         memory: int = MEMORY,
-        say: Callable[[str], None] = silent,
+        say: Say = silent,
         **fitting: Any,
     ) -> CostSensitiveClassifier:
         """Train on tables in files (CSV, Parquet, Arrow), which may be larger than memory.
@@ -303,14 +300,15 @@ class CostSensitiveClassifier(StoredClassifier):
 
     def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
         """The class of each row of tables in files, laid out as in training."""
-        source = open_like_training(self, paths)
+        source = open_files(as_paths(paths), self.file_columns)
         numbers = [found for _, found in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
 
     def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
         """Compare predictions with labelled rows in files, in constant memory."""
-        source = open_like_training(self, paths)
-        name = label or getattr(self, "files_", {}).get("label") or source.names[-1]
+        layout = self.file_columns
+        source = open_files(as_paths(paths), layout)
+        name = label or layout.label or source.names[-1]
         return evaluate_files(self, source, name, threads=threads)
 
     def set_fitted(
@@ -364,18 +362,6 @@ class CostSensitiveClassifier(StoredClassifier):
         rows = self._rows(X)
         targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))
         return score_classes(self.task_.classes, targets, self.predict_rows(rows))
-
-    # --- what is known after training ---
-
-    @property
-    def unknown_(self) -> dict[str, int]:
-        """For each column the cells so far whose category training never showed: they were predicted without it."""
-        self._check_fitted()
-        encoder = self.task_.encoder
-        if not isinstance(encoder, TableEncoder):
-            return {}
-        pairs = zip(encoder.columns, encoder.unknown.tolist(), strict=True)
-        return {column.name: count for column, count in pairs if count}
 
     # --- helpers ---
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from lols.tasks.tables.input import (
     missing_texts,
     size_of,
 )
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, scores_of_confusion
 from lols.tasks.tables.stream import fit_stream
@@ -38,7 +38,6 @@ __all__ = [
     "evaluate_files",
     "fit_files",
     "open_files",
-    "open_like_training",
     "predict_batches",
     "table_encoder",
     "table_notes",
@@ -47,36 +46,6 @@ __all__ = [
 MEMORY = 1 << 30  # bytes of cells that are held
 NUMBER = 8  # bytes
 FEW = 12  # classes whose counts are shown
-
-
-@dataclass(frozen=True)
-class TableFiles:
-    """How tables are laid out: goes into the model file, so that others like them are read the same way."""
-
-    label: str | None = option(default=None, help="The column of the labels; by default the last one.")
-    header: bool | None = option(
-        default=None,
-        help="Whether a CSV file begins with the names of the columns; detected by default. Without names the "
-        "columns are column1, column2, ...",
-        flag="--header/--no-header",
-    )
-    separator: str | None = option(
-        default=None,
-        help="The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar).",
-    )
-
-    def describe(self) -> dict[str, Any]:
-        """Plain values, for model files."""
-        return asdict(self)
-
-    @classmethod
-    def from_description(cls, facts: Mapping[str, Any]) -> TableFiles:
-        """The layout that a model file describes."""
-        label, header, separator = facts["label"], facts["header"], facts["separator"]
-        for value, kind in ((label, str), (header, bool), (separator, str)):
-            if value is not None and not isinstance(value, kind):
-                raise ValueError("the layout of the files is damaged")
-        return cls(label, header, separator)
 
 
 @dataclass(frozen=True)
@@ -170,8 +139,8 @@ def fit_files(
     """Train a classifier on files, and say what was in them.
 
     Tables whose cells take more than `memory` bytes are read again in every pass, and shuffled as far as a quarter of
-    that memory goes. `tell` hears what is in the files before training begins, and the time from bytes to columns of
-    texts is added to `seconds["reading"]`.
+    that memory goes. `tell` is called with what is in the files before training begins, and the time from bytes to
+    columns of texts is added to `seconds["reading"]`.
     """
     source = open_files(paths, layout)
     label = layout.label or source.names[-1]
@@ -338,17 +307,6 @@ def _dev(
 
 
 # --- prediction ---
-
-
-def open_like_training(
-    estimator: Any, paths: Sequence[str] | str, header: bool | None = None, separator: str | None = None
-) -> TableSource:
-    """Look at files that are laid out as in training, unless said otherwise."""
-    known = getattr(estimator, "files_", None)
-    layout = TableFiles() if known is None else TableFiles.from_description(known)
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    header = layout.header if header is None else header
-    return open_files([str(path) for path in given], TableFiles(None, header, separator or layout.separator))
 
 
 def check_columns(source: TableSource, names: Sequence[str], label: str | None) -> None:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io.model_file import read_task, write_tensors
 from lols.learners.learner import Learner
-from lols.tasks.base import as_paths, silent
+from lols.tasks.base import as_paths
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
 from lols.tasks.tagging.clusters import CLUSTER, read_clusters, with_clusters
-from lols.tasks.tagging.files import FileColumns, read_files, tag_pieces, tagged
+from lols.tasks.tagging.files import FileColumns, read_files, tagged
 from lols.tasks.tagging.held_out import TEMPERATURE, HeldOut, shares
 from lols.tasks.tagging.input import (
     check_lengths,
@@ -32,8 +30,9 @@ from lols.tasks.tagging.scores import TagScores, score_tags
 from lols.tasks.tagging.session import Session
 from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging.task import SCHEMES, TaggingTask
+from lols.tasks.tagging.verbs import TaggerVerbs
 from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
-from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.verbs import Say, silent
 from lols.training.clock import Clock
 from lols.training.model import Model, make_model
 from lols.training.stream import Stream
@@ -45,7 +44,7 @@ Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 
 
 @estimator
-class Tagger(TokenEstimator):
+class Tagger(TaggerVerbs):
     """A greedy tagger, trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries: their strings are columns that templates can name (`word` has
@@ -64,12 +63,10 @@ class Tagger(TokenEstimator):
 
     """
 
-    NAME = "tagger"
     HELP = """Train a tagger, and write a model file.
 
     `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
     """
-    Files = FileColumns
     RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     clusters: Mapping[str, str] | None = option(
@@ -150,7 +147,7 @@ class Tagger(TokenEstimator):
         dev: str | None = None,
         checkpoint: Any = None,
         resume: bool = False,
-        say: Callable[[str], None] = silent,
+        say: Say = silent,
         **columns: Any,
     ) -> Tagger:
         """Train on labelled files; `columns` says where things are in them (see `lols.tasks.tagging.files`)."""
@@ -324,10 +321,6 @@ class Tagger(TokenEstimator):
             self.model_.about["tokens"] = self._tokens
         return self.model_
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, templates, tags, settings and vocabulary; nothing that is executed."""
-        write_tensors(path, "model", *self.contents())
-
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
@@ -342,11 +335,6 @@ class Tagger(TokenEstimator):
                 "clusters", list(self.clusters.values())
             )
         return self._fitted.contents(task, tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Tagger:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "tagger"), threads=threads)
 
     @classmethod
     def from_file(
@@ -379,15 +367,6 @@ class Tagger(TokenEstimator):
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
-
-    @property
-    def file_columns(self) -> FileColumns:
-        """Where things are in files like those of training."""
-        return getattr(self, "columns_", FileColumns(label="upos", use={}))
-
-    def predict_pieces(self, path: Any, columns: FileColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
-        """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return tag_pieces(self, path, columns, threads=threads)
 
     # --- helpers ---
 

@@ -1,75 +1,21 @@
-"""`lols predict` for classifiers: a table in, the same table with the predicted classes out."""
+"""How tables with predicted classes are written."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from lols.cli.base import print_json
 from lols.errors import ConfigurationError
-from lols.training.clock import Clock
 
-__all__ = ["open_table_file", "predict_classifier", "say_unknown"]
+__all__ = ["check_format", "table_writer"]
 
-NAME = "prediction"  # of a new column, where training had no name for it
 ENDINGS = {"csv": (".csv", ".tsv", ".tab"), "parquet": (".parquet", ".pq"), "arrow": (".arrow", ".feather")}
 SPECIAL = '"\r\n'
 
 
-def open_table_file(
-    classifier: Any, file: str, label: str | None, header: bool | None, separator: str | None
-) -> tuple[Any, str | None]:
-    """A table that is laid out as in training unless said otherwise, and what its column of labels is called."""
-    from lols.tasks.tables.files import open_like_training
-
-    if file == "-":
-        raise ConfigurationError("a classifier reads tables from files, not from standard input: name a file")
-    known = getattr(classifier, "files_", None) or {}
-    return open_like_training(classifier, file, header, separator), label or known.get("label")
-
-
-def predict_classifier(
-    classifier: Any,
-    file: str,
-    output: str,
-    written: Callable[[str], Any],
-    *,
-    places: tuple[str | None, bool | None, str | None],
-    labels_only: bool,
-    threads: int,
-    clock: Clock,
-    as_json: bool,
-) -> None:
-    """Classify the rows of a table, and write them."""
-    from lols.tasks.tables.files import check_columns, predict_batches, table_encoder
-
-    source, label = open_table_file(classifier, file, *places)
-    check_columns(source, [column.name for column in table_encoder(classifier).columns], None)
-    if not labels_only:
-        check_format(output, source.format)
-    writer = (_LabelsOnly if labels_only else _WRITERS[source.format])(source, label or NAME, classifier.classes_)
-    work = Clock()
-    seconds = {"reading": 0.0}
-    rows = 0
-
-    def counted() -> Iterator[Any]:
-        nonlocal rows
-        for batch, numbers in predict_batches(classifier, source, threads=threads, seconds=seconds):
-            rows += numbers.size
-            yield batch, numbers
-
-    with written(output) as out:
-        writer.write(counted(), out, threads)
-    speed = rows / work.working()
-    if as_json:
-        result = {"output": output, "rows": rows, "unknown": classifier.unknown_}
-        result |= {"seconds_reading": seconds["reading"], "seconds_compiling": clock.compiling()}
-        print_json(result | {"seconds_total": clock.total(), "examples_per_second": speed})
-        return
-    print(f"{rows:,} rows, {speed:,.0f} rows/s", file=sys.stderr)
-    for line in say_unknown(classifier.unknown_):
-        print(line, file=sys.stderr)
+def table_writer(source: Any, label: str, classes: Any, *, labels_only: bool) -> Any:
+    """What writes the rows of a table with their classes in the column `label`, or the classes only."""
+    return (_LabelsOnly if labels_only else _WRITERS[source.format])(source, label, classes)
 
 
 def check_format(output: str, kind: str) -> None:
@@ -78,17 +24,6 @@ def check_format(output: str, kind: str) -> None:
     said = next((other for other, endings in ENDINGS.items() if name.endswith(endings)), kind)
     if said != kind:
         raise ConfigurationError(f"{output}: the output is {kind}, as the table is; name it {ENDINGS[kind][0]}")
-
-
-def say_unknown(unknown: dict[str, int]) -> list[str]:
-    """How many cells had categories that training never showed, as a line if there are any."""
-    if not unknown:
-        return []
-    columns = ", ".join(f"{name} {count:,}" for name, count in sorted(unknown.items(), key=lambda item: -item[1]))
-    return [f"cells whose category training never showed, left out: {columns}"]
-
-
-# --- how tables are written -------------------------------------------------------------------------------------------
 
 
 class _LabelsOnly:
