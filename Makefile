@@ -33,11 +33,12 @@ test-slow: $(DEV)  ## the slow tests, those of kernels as plain Python, and agai
 	@echo "==> tests of kernels, compiled with bounds checks (NUMBA_BOUNDSCHECK=1)"
 	@NUMBA_BOUNDSCHECK=1 $(PYTEST) -m uncompiled tests
 
-lint: $(DEV)  ## ruff (rules and format) and mypy
-	@echo "==> ruff and mypy"
+lint: $(DEV)  ## ruff (rules and format), mypy, and the layers by import-linter
+	@echo "==> ruff, mypy and import-linter"
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
 
 format: $(DEV)  ## rewrite the files the way lint wants them
 	@$(BIN)/ruff check --fix .

@@ -1,5 +1,5 @@
-// The pictures of the page "Concepts". What they show is in worlds-data.js, computed by lols.theory; nothing is computed
-// here but where to draw it. Controls are ordinary inputs, so that the keyboard works, and results are read out.
+// The pictures of the page "Concepts". Their data are in worlds-data.js, computed by lols.reproduction.theory; this file only
+// draws them. Controls are ordinary inputs, so that the keyboard works and screen readers read the results.
 (function () {
   "use strict";
   const data = window.LOLS_WORLDS;
@@ -89,11 +89,11 @@
       const lines = [];
       if (phase === "in") {
         const end = taken(path[2]) - world.follow.length;
-        lines.push(`The policy as it stands decides for each word in turn, and comes to an end state with loss ${say(world.losses[end])}.`);
+        lines.push(`The current policy decides for each word in turn, and reaches an end state with loss ${say(world.losses[end])}.`);
       } else {
         for (const state of path.slice(step)) delete kinds[state + " " + taken(state)];
         for (const after of world.follow[here]) kinds[here + " " + after] = "deviation";
-        lines.push(`At word ${step + 1} every action is tried: the one that the policy took, and the other one.`);
+        lines.push(`At word ${step + 1} every action is tried: the one that the policy took, and the other.`);
       }
       if (phase === "reference" || phase === "learned") {
         const who = phase === "reference" ? "the teacher" : "the policy itself";
@@ -106,7 +106,7 @@
         }
         const losses = world.steps[step].losses[phase];
         const least = Math.min(...losses);
-        lines[0] = `After each action at word ${step + 1}, ${who} decides to the end.`;
+        lines[0] = `After each action at word ${step + 1}, ${who} completes the sentence.`;
         lines.push(losses.map((loss, a) => `“${TAGS[a]}” ends with loss ${say(loss)}: cost ${say(loss - least)}`).join("; ") + ".");
       }
       for (const state in world.follow) {
@@ -183,7 +183,7 @@
       const world = data.worlds[chosen.world];
       const policy = world.policies[chosen.policy];
       const made = strategy()[chosen.policy];
-      const g = frame(450, 300, "The world, what training sees of it, and the policy");
+      const g = frame(450, 300, "The world, the costs that training sees, and the policy");
       const seen = {};
       for (const [state, chance, up, down] of made.seen) seen[state] = { chance: chance, costs: [up, down] };
       for (let state = 0; state < 3; state++) {
@@ -214,10 +214,10 @@
       }
       picture.replaceChildren(g);
       const parts = [`The policy loses ${say(policy.loss)}, the teacher ${say(world.referenceLoss)}.`];
-      parts.push(policy.saves > 0 ? `One changed decision would save ${say(policy.saves)}.` : "No single changed decision would help: it is locally optimal.");
+      parts.push(policy.saves > 0 ? `One changed decision would save ${say(policy.saves)}.` : "No single changed decision would help: the policy is locally optimal.");
       parts.push(made.regret === 0
-        ? "By the costs that training sees, no policy does better: training may stay here for ever."
-        : `By the costs that training sees, another policy does better by ${say(made.regret)}: training moves on.`);
+        ? "On the costs that training sees, no policy does better: training may keep this policy forever."
+        : `On the costs that training sees, another policy does better by ${say(made.regret)}: training does not keep this one.`);
       words.replaceChildren(parts.join(" "));
     }
 
@@ -265,8 +265,8 @@
       g.append(svg("line", { x1: x(k), x2: x(k), y1: 20, y2: 205, class: "cursor" }));
       picture.replaceChildren(g);
       const c = worst.c[k], d = worst.d[k];
-      const verdict = c === 0 && d === 0 ? "Both worlds are solved." : c > 0 ? "In world (c) the poor teacher's completions hide what would be better." : "In the blind world the policy's own completions hide what the teacher knows.";
-      words.replaceChildren(`β = ${say(beta[k])}: training may end with a loss of ${say(c)} in world (c), and of ${say(d)} in the blind world. ${verdict}`);
+      const verdict = c === 0 && d === 0 ? "Both worlds are solved." : c > 0 ? "In world (c) the poor teacher's completions hide the better actions." : "In the blind world the policy's own completions hide what the teacher knows.";
+      words.replaceChildren(`β = ${say(beta[k])}: training may end with a loss of ${say(c)} in world (c) and of ${say(d)} in the blind world. ${verdict}`);
     }
 
     slider.addEventListener("input", draw);

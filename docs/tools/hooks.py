@@ -1,4 +1,4 @@
-"""What mkdocs does besides: links to files of the repository lead to copies of them in the site, or to their text."""
+"""Hooks of mkdocs: links to files of the repository become links to copies in the site, or the text of the file."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ ROOT = Path(__file__).parents[2]
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """The programs of examples/ become files of the site."""
+    """Copy the programs of examples/ into the site."""
     for program in sorted((ROOT / "examples").glob("*.py")):
         files.append(File.generated(config, f"examples/{program.name}", abs_src_path=str(program)))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
-    """In the repository a page links to `../examples/NAME.py`; in the site that is `examples/NAME.py`.
+    """Change links to `../examples/NAME.py`, which are right in the repository, to `examples/NAME.py`.
 
-    Where a page says `<!-- source: FILE -->`, the site shows the file, and the link above it is left out.
+    A link followed by `<!-- source: FILE -->` is replaced by the text of the file.
     """
     markdown = re.sub(
         r"\[[^\]]*\]\([^)]*\):\n\n<!-- source: (\S+) -->",
-        lambda found: f"```python\n{(ROOT / found[1]).read_text()}```",
+        lambda match: f"```python\n{(ROOT / match[1]).read_text()}```",
         markdown,
     )
     up = "../" * page.file.src_uri.count("/")

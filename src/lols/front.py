@@ -56,9 +56,9 @@ def load(
     same class must be given; its `load` receives the arrays.
     """
     if space is None:
-        from lols.tasks.registry import load_estimator
+        from lols.tasks.registry import read_model
 
-        return load_estimator(path, threads=threads)
+        return read_model(path).load(threads=threads)
     if isinstance(space, Program):
         if policy is not None:
             raise ConfigurationError("policy has no effect: programs are trained with the linear learner")

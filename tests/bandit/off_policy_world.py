@@ -63,18 +63,6 @@ def loss_of(obj: Any, tags: list[int]) -> float:
     return 0.1 + 0.6 * wrong + 0.3 * any(a == b for a, b in itertools.pairwise(tags))
 
 
-def as_decision(number: int, walk: Any) -> Decision:
-    """A walk as a bandit writes it down."""
-    return Decision(
-        number,
-        walk.step >= 0,
-        *(walk.step, walk.action, walk.by_reference, walk.chance_step, walk.chance_action),
-        *(0, -1, False, walk.propensity),
-        *walk.features,
-        *(walk.legal, walk.predicted, walk.trail, walk.chances),
-    )
-
-
 def logged(
     decider: Decider, policy: FrozenPolicy, mode: int, seed: int, rounds: int, *, share: float = 0.5,
     exploration: str = "uniform", noisy: bool = True,
@@ -90,7 +78,7 @@ def logged(
         stream, epsilon = mix(mix(seed, 2), k), share * len(obj["words"])
         walk = decider.walk(obj, policy, WalkPlan(mode, stream, BETA, epsilon, EXPLORATIONS[exploration], WIDTH))
         loss = loss_of(obj, walk.output)
-        entries.append(as_decision(k, walk))
+        entries.append(walk.decision(k, version=0, policy=-1, guarded=False))
         entries.append(Loss(k, float(unit(mix(mix(seed, 3), k)) < loss) if noisy else loss))
     return Entries(entries), objects
 

@@ -280,7 +280,7 @@ def test_foreign_files_stay_as_they_are(tmp_path: Path) -> None:
     with sqlite3.connect(other) as connection:
         connection.execute("CREATE TABLE t (x)")
     connection.close()
-    for path, message in [(text, "not the log of a bandit"), (other, "another database")]:
+    for path, message in [(text, "not the log of a bandit"), (other, "a database, but not the log of a bandit")]:
         before = path.read_bytes()
         with pytest.raises(ModelFileError, match=rf"{path.name}: {message}"):
             sqlite_log(path)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lols
-from lols.certificates.choosing import drawn
-from lols.certificates.tasks import parser_examples
+from lols.tasks.choosing import drawn
+from lols.tasks.parsing.case import parser_examples
 from tests.cli.command_line import error_line, run
 from tests.tasks.tagging.tagger_data import conllu, sentences, spans
 
@@ -186,7 +186,7 @@ def test_mistakes_are_one_line(folder, tmp_path, monkeypatch, capsys):
     assert "limit is 5: a certificate needs at least 12 examples" in wrong(tagger, tags, "--limit", 5)
     assert "unknown reference 'best'" in wrong(tagger, tags, "--reference", "best")
     assert "a drawing is .png, .svg or .pdf" in wrong(tagger, tags, "--plot", "a.txt")
-    assert "--label has no effect: the model is no classifier" in wrong(tagger, tags, "--label", "x")
+    assert "--label has no effect: the model is a tagger; it takes --column" in wrong(tagger, tags, "--label", "x")
     assert "--column has no effect" in wrong(folder / "classifier.lols", folder / "rows.csv", "--column", "x")
     (tmp_path / "new.conllu").write_text(conllu([["dog"]], [["NEW"]]))
     assert "line 4: label 'NEW' was never seen in training" in wrong(tagger, tmp_path / "new.conllu")

@@ -171,7 +171,7 @@ def test_a_run_of_a_program_is_not_resumed_with_other_labels(tmp_path):
         ({"legal": 3}, "`legal` is 3: give a list of actions"),
         ({"costs": "ab", "reference": None}, "`costs` is 'ab': give a number for each action"),
         ({"costs": 3, "reference": None}, "`costs` is 3"),
-        ({"key": ["no", "key"]}, "the key is no key .unhashable"),
+        ({"key": ["no", "key"]}, "the key is not hashable: give a tuple"),
         ({"lost": None}, "`search.loss` is given None: give a number"),
         ({"lost": np.ones(2)}, "`search.loss` is given array"),
     ],

@@ -1,15 +1,18 @@
-"""The documentation hangs together: links and anchors lead somewhere, the site lists every page, figures are computed.
+"""The documentation is consistent: links, anchors and names of the code exist, the site lists every page.
 
-`make docs` checks links too, more slowly; here broken ones are found without mkdocs.
+`make docs` also checks links, but needs mkdocs.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
+import inspect
 import re
 import unicodedata
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -17,13 +20,15 @@ import lols
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+SITE = sorted(DOCS.rglob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *SITE]
 
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 FIGURE = re.compile(r"\d[\d,]*\.\d{2,}|\d[\d,]{4,}")
-SOURCES = ("own-task", "tagging", "parsing", "classification", "bandit", "study")  # where figures are told in full
+SOURCES = ("own-task", "tagging", "parsing", "classification", "bandit", "study")  # the pages of the measurements
+NAME = re.compile(r"`(lols(?:\.\w+)+)")
 LOADED = re.compile(r"<(?:script|img|link)[^>]*(?:src|href)=\"([^\"]*)\"")
 
 
@@ -41,13 +46,13 @@ def slug(heading: str) -> str:
 
 def anchors(page: Path) -> set[str]:
     """All anchors of a page; headings of the same text are numbered."""
-    found: set[str] = set()
+    names: set[str] = set()
     for heading in HEADING.findall(prose(page)):
         name, number = slug(heading), 0
-        while (name if number == 0 else f"{name}_{number}") in found:
+        while (name if number == 0 else f"{name}_{number}") in names:
             number += 1
-        found.add(name if number == 0 else f"{name}_{number}")
-    return found
+        names.add(name if number == 0 else f"{name}_{number}")
+    return names
 
 
 def tool(name: str) -> ModuleType:
@@ -55,9 +60,18 @@ def tool(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, DOCS / "tools" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def named(path: str) -> Any:
+    """The module, or attribute of a module, of a dotted name."""
+    module, _, name = path.rpartition(".")
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        return getattr(named(module), name)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -69,7 +83,30 @@ def test_links_and_anchors_lead_somewhere(page):
             assert anchor in anchors(file), f"{page.name} links to {target}#{anchor}; there are {sorted(anchors(file))}"
 
 
-@pytest.mark.parametrize("page", PAGES[1:], ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_names_of_the_code_exist(page):
+    for path in NAME.findall(prose(page)):
+        if not path.endswith(".NAME"):
+            named(path)
+
+
+def test_names_in_the_glossary_exist():
+    classes = {
+        "AdaptiveBeta": "lols.training.adaptive",
+        "Certificate": "lols.certificates.certificate",
+        "Learner": "lols.learners.learner",
+        "Lessons": "lols.engine.structures",
+        "PRESETS": "lols.training.algorithms",
+    }
+    names = re.findall(r"`([A-Z]\w+)((?:\.\w+)*)", prose(DOCS / "glossary.md"))
+    assert len(names) > 20
+    for name, attributes in names:
+        kind = named(f"{classes.get(name, 'lols')}.{name}")
+        for attribute in attributes.split(".")[1:]:
+            assert hasattr(kind, attribute) or attribute in inspect.get_annotations(kind), f"{name}.{attribute}"
+
+
+@pytest.mark.parametrize("page", SITE, ids=lambda page: page.relative_to(DOCS).as_posix())
 def test_pages_load_only_files_of_the_site(page):
     for source in LOADED.findall(prose(page)):
         assert "//" not in source
@@ -85,21 +122,32 @@ def test_anchors_are_those_of_the_site():
 def test_the_navigation_lists_every_page_once():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
     listed = re.findall(r": (\S+\.md)$", navigation, re.MULTILINE)
-    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in PAGES[1:])
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in SITE)
 
 
 @pytest.mark.parametrize("page", ["performance.md", "choose-a-strategy.md"])
-def test_figures_that_are_gathered_are_those_of_the_pages_they_come_from(page):
-    sources = [ROOT / "README.md", *(DOCS / f"{name}.md" for name in SOURCES)]
-    known = set(FIGURE.findall("\n".join(source.read_text("utf-8") for source in sources)))
+def test_figures_that_are_repeated_are_those_of_the_page_of_the_measurement(page):
+    engine = (DOCS / "performance.md").read_text("utf-8").partition("## The engine")[2].partition("\n## ")[0]
+    measured = [(DOCS / f"{name}.md").read_text("utf-8") for name in SOURCES]
+    figures = set(FIGURE.findall("\n".join([engine, *measured])))
     rows = [line for line in (DOCS / page).read_text("utf-8").splitlines() if line.startswith("|")]
-    assert {figure for row in rows for figure in FIGURE.findall(row)} - known == set()
+    assert {figure for row in rows for figure in FIGURE.findall(row)} - figures == set()
 
 
-def test_the_reference_has_every_public_name():
+@pytest.mark.parametrize("module", ["lols", "lols.bandit", "lols.policies", "lols.contract.checks"])
+def test_the_api_pages_show_every_public_name(module):
     lines = [line for page in (DOCS / "api").glob("*.md") for line in page.read_text("utf-8").splitlines()]
-    shown = {part for line in lines if line.startswith("::: ") for part in line.split(".")} | {"__version__"}
-    assert set(lols.__all__) - shown == set()
+    shown = [named(line.removeprefix("::: ")) for line in lines if line.startswith("::: ")]
+    public = named(module)
+    names = [name for name in public.__all__ if not isinstance(getattr(public, name), ModuleType | str)]
+    assert [name for name in names if getattr(public, name) not in shown] == []
+
+
+def test_estimators_document_all_their_parameters():
+    for kind in (lols.Tagger, lols.Parser, lols.Pipeline, lols.CostSensitiveClassifier):
+        parameters = (kind.__doc__ or "").partition("Parameters\n    ----------\n")[2]
+        listed = set(re.findall(r"^    (\w+)$", parameters, re.MULTILINE))
+        assert set(inspect.signature(kind).parameters) - listed == set()
 
 
 def test_every_picture_of_the_concepts_is_drawn():

@@ -1,19 +1,15 @@
-"""The documentation is true: its Python runs, and prints what it says it prints."""
+"""The Python blocks of README and documentation run, and print what the page says."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
 from pathlib import Path
 
 import pytest
 
+from tests.docs.blocks import run_blocks
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-
-# A block of Python, and the block of text after it, if there is one: what it prints.
-BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.parametrize(
@@ -23,12 +19,4 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MUL
 )
 def test_python_in_the_documentation_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text = page.read_text("utf-8")
-    names: dict[str, object] = {"__name__": "__main__"}  # as a script, so that what is compiled can be cached
-    for block in BLOCK.finditer(text):
-        printed = io.StringIO()
-        line = text.count("\n", 0, block.start(1))
-        code = compile("\n" * line + block[1], str(page), "exec")  # so that errors name the line of the page
-        with contextlib.redirect_stdout(printed):
-            exec(code, names)
-        assert printed.getvalue() == (block[2] or "")
+    run_blocks(page)

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lols.errors import LolsError
-from lols.io import conll, conll_scan, conll_tokens
+from lols.io import conll, conll_tokens
 from tests.io.conll_twin import files, line_in, ten, texts, twin, twin_or_line
 
 
@@ -98,38 +98,6 @@ def test_chunks_together_are_the_file(file: tuple[bytes, str], size: int) -> Non
         assert [text for piece in pieces for text in texts(piece, row)] == texts(whole, row)
     if size < 10 and whole.offsets.size > 20:
         assert len(pieces) > 3
-
-
-@pytest.mark.uncompiled
-@given(st.lists(st.one_of(st.text(max_size=90).map(str.encode), st.binary(max_size=3), st.just(b"a" * 64)), max_size=9))
-def test_text_is_checked_as_python_does_it(parts: list[bytes]) -> None:
-    data = b"".join(parts)
-    try:
-        data.decode()
-        wanted = -1
-    except UnicodeDecodeError as error:
-        wanted = error.start
-    zero = data.find(b"\0")
-    if zero >= 0 and (wanted < 0 or zero < wanted):
-        wanted = zero
-    buffer = np.frombuffer(data, np.uint8)
-    assert conll_scan.check(buffer, buffer.view(np.int8)) == wanted
-
-
-@pytest.mark.uncompiled
-def test_the_limits_of_utf_8() -> None:
-    for text in (
-        b"\xed\xa0\x80",
-        b"\xc0\x80",
-        b"\xe0\x9f\xbf",
-        b"\xf0\x8f\xbf\xbf",
-        b"\xf4\x90\x80\x80",
-        b"\xf5\x80\x80\x80",
-    ):
-        assert conll_scan.check(np.frombuffer(text, np.uint8), np.frombuffer(text, np.int8)) == 0
-    for character in (0x80, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0x10FFFF):
-        text = chr(character).encode()
-        assert conll_scan.check(np.frombuffer(text, np.uint8), np.frombuffer(text, np.int8)) == -1
 
 
 # --- formats and columns ----------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def test_labels_that_would_break_the_file_are_refused() -> None:
         ("a b\n", ["1"], {"format": "xml"}, r"f: there is no format 'xml'; use one of conllu, conllx, columns, tsv"),
         ("a b\n", ["1"], {"header": True}, r"f: plain columns has no header; leave it out, or use format='tsv'"),
         (b"a b\ncaf\xe9 d\n", ["1"], {}, r"f, line 2: byte 4 \(0xe9\) is not UTF-8; convert"),
-        (b"a b\n\0c d\n", ["1"], {}, r"f, line 2: byte 1 is zero, so this is no text; give"),
+        (b"a b\n\0c d\n", ["1"], {}, r"f, line 2: byte 1 is zero, so this is not text; give"),
         ("a b\n".encode("utf-16"), ["1"], {}, r"f, line 1: this is UTF-16; convert"),
     ],
 )

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from lols.engine.compile import words
 from lols.engine.compile.kernel import kernel
 from lols.io import csv_scan
-from lols.io.csv_file import Scanned, _Scanner
+from lols.io.csv_file import BAD_BYTE, LinePiece, Scanned, _Scanner
 from lols.io.csv_head import Head
-from lols.io.csv_quoted import BYTE, LinePiece
 
 CELL = st.one_of(
     st.text(st.sampled_from("ab0.é文"), max_size=3),
@@ -26,14 +25,14 @@ CELL = st.one_of(
 )
 
 
-def scan(content: bytes, columns: int, separator: str = ",", room: int | None = None) -> Scanned:
-    """A piece of a file, scanned; `room` for so many more words than the first tables take."""
+def scan(content: bytes, columns: int, separator: str = ",", room: int | None = None, careful: bool = False) -> Scanned:
+    """Scan a piece of a file; `room` is the number of words in memory beyond what the first tables take."""
     scanner = _Scanner(
         Head("t.csv", separator, columns, None, 0, 1), list(range(columns)), [f"{c}" for c in range(columns)]
     )
     if room is not None:
         scanner.arenas.append(np.full(csv_scan.need(64) * columns + room, 0xABCD, np.uint64))
-    return scanner(LinePiece(bytearray(content + bytes(csv_scan.PADDING)), len(content)))
+    return scanner(LinePiece(bytearray(content + bytes(csv_scan.PADDING)), len(content)), careful)
 
 
 def numbered(texts: list[str]) -> tuple[list[int], list[str]]:
@@ -142,16 +141,26 @@ def test_quoted_cells_are_read_at_full_speed(rows: list[tuple[str, str]], data: 
 
 
 @pytest.mark.uncompiled
-@given(st.text(st.sampled_from('",\n\rax'), max_size=140))
-def test_whatever_is_read_is_what_the_csv_module_reads(text: str) -> None:
-    """Or it is left to the slow way."""
+@pytest.mark.parametrize("careful", [False, True])
+@given(text=st.text(st.sampled_from('",\n\rax'), max_size=140))
+def test_whatever_is_read_is_what_the_csv_module_reads(text: str, careful: bool) -> None:
+    """A careful scan reads everything up to a quote that is left open; another one may leave it to that."""
     rows = [row for row in csv.reader(io.StringIO(text + "\n", newline="")) if row]
     columns = len(rows[0]) if rows else 1
-    scanned = scan((text + "\n").encode(), columns)
-    if scanned.code == csv_scan.FINE:
-        assert [list(row.values()) for row in scanned.batch.to_pylist()] == rows
-    elif scanned.code == csv_scan.COLUMNS:
-        assert any(len(row) != columns for row in rows)
+    scanned = scan((text + "\n").encode(), columns, careful=careful)
+    if scanned.code == csv_scan.COLUMNS:
+        assert [len(row) for row in rows[: scanned.rows]] == [columns] * scanned.rows
+        assert len(rows[scanned.rows]) != columns
+    elif scanned.code == csv_scan.OPEN:
+        assert careful and columns_of(scanned.batch) == [
+            numbered([row[c] for row in rows[: scanned.rows]]) for c in range(columns)
+        ]
+        closed = [row for row in csv.reader(io.StringIO(text + '\n"\n', newline="")) if row]
+        assert scanned.rows == len(rows) - 1 == len(closed) - 1
+    elif scanned.code == csv_scan.FINE:
+        assert columns_of(scanned.batch) == [numbered([row[c] for row in rows]) for c in range(columns)]
+    else:
+        assert not careful and scanned.code == csv_scan.ODD
 
 
 @pytest.mark.uncompiled
@@ -165,7 +174,7 @@ def test_a_wrong_row_is_where_the_report_says() -> None:
 @pytest.mark.parametrize("bad", [b"\0", b"\xff", b"\xc3", b"\xed\xa0\x80"])
 def test_bytes_that_are_no_text_are_found(bad: bytes) -> None:
     scanned = scan(b"a,b\n" * 20 + b"\xc3\xa9" + bad + b",b\n", 2)
-    assert (scanned.code, scanned.place) == (BYTE, 82)
+    assert (scanned.code, scanned.place) == (BAD_BYTE, 82)
 
 
 @pytest.mark.uncompiled

@@ -15,11 +15,11 @@ import pytest
 import safetensors.numpy
 
 import lols
+from lols.datasets.small_worlds import WORLDS, world_reference, world_space
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ModelFileError
 from lols.io import model_file
 from lols.io.model_file import read_tensors, write_tensors
-from lols.reproduction.theory.small_worlds import WORLDS, world_reference, world_space
 
 SPACE = tagging_space(labels=4)
 TEACHER = tagging_references()["optimal"]

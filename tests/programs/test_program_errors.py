@@ -146,7 +146,7 @@ def test_losses_are_numbers_from_zero_on(value, key):
         action = search.predict(["f"], reference=0, key=key)
         search.loss(0.0 if action == 0 else value)
 
-    with pytest.raises(SpaceError, match="example 0, roll-out of action 1 at step 0, step 0: what was lost is"):
+    with pytest.raises(SpaceError, match="example 0, roll-out of action 1 at step 0, step 0: the loss is"):
         train(run)
 
 
@@ -246,7 +246,7 @@ def test_options_that_do_nothing_are_refused():
             train(lambda search, x: teach(search, x), **options)
     for arguments, reason in (
         ((3,), "a program is a function"),
-        ((teach,), "say how many actions"),
+        ((teach,), "the number of actions is missing"),
         ((teach, 0), "actions is 0; it must be a whole number, at least 1"),
         ((teach, 2.5), "actions is 2.5; it must be a whole number"),
         ((lambda search: 0, 2), r"takes \(search\); it is given \(search, x\)"),

@@ -110,7 +110,9 @@ def made_theory() -> dict[str, Any]:
             right = float(rng.uniform(0.1, 1.0))
             runs.append({"space": k, "beta": beta, "right": right, "left": right * float(rng.uniform(-0.3, 1.0))})
     parts = {"averaging": 0.2, "limits": 0.1, "teacher": 0.3, "equal": 1, "runs": 8, "left": 0.1, "right": 0.7}
+    parts |= {"regret": 0.4, "unfit": 0.2, "gap": 0.1}
     world = {"reference_loss": 0.0, "worst_loss": 1.0, "worst_deviation_regret": 0.5, "trained_loss": 0.625}
+    world |= {"without_regret": 3, "trainings": 3}
     steps = [(3, 4), (4, 7), (5, 13), (6, 26), (7, 50)]
     return {
         "table1": [
@@ -137,7 +139,8 @@ def made_theory() -> dict[str, Any]:
         "snakes": {
             "fit": {"base": 1.88, "scale": 0.6},
             "rows": [
-                {"steps": t, "policies": 2**t, "updates": n, "updates_algorithm1": n, "hamming_updates": t,
+                {"steps": t, "policies": 2**t, "updates": n, "updates_algorithm1": n, "remembering_rounds": 30.0,
+                 "hamming_updates": t,
                  "found_by": "exhaustive search"}
                 for t, n in steps
             ],

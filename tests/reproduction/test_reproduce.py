@@ -17,7 +17,7 @@ from lols.reproduction import data, plan
 from lols.reproduction import run as running
 from lols.reproduction.cells import Run, measure
 from lols.reproduction.certify_part import certify_work, join_certificates
-from lols.reproduction.claims import CLAIMS, Figure, Figures, judge_claims
+from lols.reproduction.claims import CLAIMS, Figures, Measured, judge_claims
 from lols.reproduction.data import generated
 from lols.reproduction.paper import PAPER, STRATEGIES, TEACHERS, paper_figure
 from lols.reproduction.plan import COIN, ROWS, TABLES, Cell, beta_row, cells_of, options_of
@@ -197,7 +197,7 @@ def test_what_the_papers_own_tables_say():
 
 @given(st.tuples(*[st.floats(0, 100)] * 2), st.tuples(*[st.floats(0, 5)] * 2), st.booleans())
 def test_better_is_worse_the_other_way_round(means, errors, higher):
-    one, other = (Figure(*pair) for pair in zip(means, errors, strict=True))
+    one, other = (Measured(*pair) for pair in zip(means, errors, strict=True))
     of = Figures({}, higher, 1.0)
     assert of.better(one, other) == -of.better(other, one)
     assert of.better(one, one) == 0
@@ -220,7 +220,7 @@ def test_cells_are_planned_once():
 
 
 def test_means_and_errors_over_seeds():
-    place = data.Place("table3", "", "", "upos", 2, "made up", "0")
+    place = data.DataPlace("table3", "", "", "upos", 2, "made up", "0")
     runs = {
         Cell("table3", row, "optimal", "hinge", seed).key: Run([0.5, value], 1.0, 400, 1.0)
         for row, values in (("searn", (0.8, 0.9)), ("auto", (0.85, 0.85)), ("learned/learned", (0.7, 0.8)))
@@ -292,12 +292,14 @@ def test_results_are_kept_and_taken_up_again(tiny, tmp_path, monkeypatch):
         return measure(cell, place)
 
     monkeypatch.setattr("lols.reproduction.runner.measure", counted)
-    options = {"quick": True, "seeds": 1, "jobs": 1, "rows": FEW, "file": file}
+    few = plan.TABLES["table3"]._replace(rows=FEW, quick_betas=(), coins=False)
+    monkeypatch.setitem(plan.TABLES, "table3", few)
+    options = {"quick": True, "seeds": 1, "jobs": 1, "file": file}
     with pytest.raises(KeyboardInterrupt):
         reproduce("table3", **options)
     assert list(json.loads(file.read_text())["runs"]) == ran[:2]
     first = reproduce("table3", **options, resume=True)
-    # Two rows by two learners, and Algorithm 1's coin by two learners, which few rows leave out.
+    # Two rows by two learners.
     assert len(ran) == 5 and ran[2] == ran[3]
     again = reproduce("table3", **options, resume=True)
     assert len(ran) == 5

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 import lols
+from lols.datasets.small_worlds import WORLDS, world_reference, world_space
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors
-from lols.reproduction.theory.small_worlds import WORLDS, world_reference, world_space
 from lols.training import trainer
 
 SPACE = tagging_space(labels=4)

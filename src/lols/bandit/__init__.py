@@ -1,27 +1,15 @@
-"""The structured contextual bandit: improve a live system from the loss of what was shown."""
+"""The structured contextual bandit: improve a live system from the losses of the structures it shows."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lols.bandit.bandit import Shown, StructuredBandit
     from lols.bandit.guard import Guard
     from lols.bandit.log import MemoryLog, SqliteLog
-    from lols.bandit.off_policy import deviations, evaluate_policy
-    from lols.bandit.off_policy_estimates import Estimated, Evaluated
-
-_HOME = {
-    "Estimated": "off_policy_estimates",
-    "Evaluated": "off_policy_estimates",
-    "Guard": "guard",
-    "MemoryLog": "log",
-    "Shown": "bandit",
-    "SqliteLog": "log",
-    "StructuredBandit": "bandit",
-    "deviations": "off_policy",
-    "evaluate_policy": "off_policy",
-}
+    from lols.bandit.off_policy import Estimated, Evaluated, deviations, evaluate_policy
 
 __all__ = [
     "Estimated",
@@ -35,11 +23,11 @@ __all__ = [
     "evaluate_policy",
 ]
 
+_MODULES = {"Guard": "guard", "MemoryLog": "log", "SqliteLog": "log", "Shown": "bandit", "StructuredBandit": "bandit"}
+
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is used: a log alone needs no compiler."""
-    if name not in _HOME:
+    """Import a name when it is used, so that a log alone needs no compiler."""
+    if name not in __all__:
         raise AttributeError(f"module 'lols.bandit' has no attribute '{name}'")
-    from importlib import import_module
-
-    return getattr(import_module(f"lols.bandit.{_HOME[name]}"), name)
+    return getattr(import_module(f"lols.bandit.{_MODULES.get(name, 'off_policy')}"), name)

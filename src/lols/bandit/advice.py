@@ -1,4 +1,4 @@
-"""The reference's own action as a feature, with a weight to begin with: the policy starts out as the reference."""
+"""The reference's action as a feature with an initial weight, so that the policy starts as the reference."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from lols.learners.learner import Learner
 __all__ = ["ADVICE", "follow_advice", "with_advice"]
 
 ADVICE = feature(0xAD71CE)
-FIRM = 25.0  # how much an update must say to move the weight that the policy begins with
+FIRM = 25.0  # the initial sum of squared gradients of that weight: large, so that it changes slowly
 
 
 def with_advice(space: SearchSpace, reference: Reference) -> SearchSpace:
-    """The same space, in which the action that the reference would take has a feature of its own.
+    """The same space with one more feature, on the action that the reference would take.
 
     >>> import lols
     >>> from lols.datasets.worlds import tagging_space
@@ -33,7 +33,7 @@ def with_advice(space: SearchSpace, reference: Reference) -> SearchSpace:
     if own is None:
 
         def action_features(x, s, a, out):
-            if a == ask(x, x, s):  # rules do not look at the truth: anything will do in its place
+            if a == ask(x, x, s):  # the reference does not use the truth: pass x in its place
                 emit(out, ADVICE)
 
         return replace(space, action_features=action_features, sizes=sizes)
@@ -47,7 +47,7 @@ def with_advice(space: SearchSpace, reference: Reference) -> SearchSpace:
 
 
 def follow_advice(learner: Learner, trust: float) -> None:
-    """Let a learner that knows nothing else find the reference's action cheaper by `trust`."""
+    """Initialise a new learner so that it predicts the reference's action to be cheaper by `trust`."""
     state = learner.state()
     state["single.features"] = np.array([ADVICE], np.int64)
     for part in ("weights", "squares", "sums"):

@@ -1,10 +1,11 @@
-"""The structured contextual bandit: show one structure, see one loss, and get better than the rules (Algorithm 2)."""
+"""The structured contextual bandit (Algorithm 2): show one structure, receive its loss, and learn from it."""
 
 from __future__ import annotations
 
 import os
 import threading
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from lols.bandit.advice import with_advice
@@ -29,11 +30,11 @@ __all__ = ["Shown", "StructuredBandit"]
 
 EXPLORING = 21  # a purpose of draws
 RATE, ADVICE = 0.1, 0.1  # by default
-REMEMBERED = 100_000  # entries of a log in memory that nobody gave
+REMEMBERED = 100_000  # entries of the default log, in memory
 
 
 class Shown(NamedTuple):
-    """A structure to show, and the number under which its loss is reported."""
+    """A structure to show, and the id under which its loss is to be reported."""
 
     id: int
     output: Any
@@ -41,58 +42,58 @@ class Shown(NamedTuple):
 
 
 class StructuredBandit:
-    """Decides, is told the loss of what was shown, and learns.
+    """Improves a live system: decides what to show, and learns from the loss of it.
 
     Parameters
     ----------
     space
-        The search space; the truth is never asked for.
+        The search space. The truth is not needed.
     reference
-        The rules that run today. They must not need the truth (`needs_truth=False`).
+        The current system. It must not need the truth (`needs_truth=False`).
     epsilon
         How often to explore: a number, `"decay:FROM:POWER"` or `"theory:ROUNDS:STEPS:POLICIES"`.
     beta
-        The probability with which the reference completes a deviation, else the learned policy.
+        The probability that the reference completes a deviation; otherwise the learned policy does.
     exploration, width
-        How a deviation's action is drawn: `"uniform"`; `"boltzmann"`, by predicted cost at the temperature `width`;
-        `"plausible"`, among those that seem to cost at most `width` more than the best (take it larger than `advice`,
-        or only the reference's actions are tried at first); or `"bag"`, by the votes of policies that each learned from
-        another resample of the losses, with a share `width` for all actions alike.
+        How the action of a deviation is drawn: `"uniform"`; `"boltzmann"`, by predicted cost at the temperature
+        `width`; `"plausible"`, among the actions whose predicted cost is at most `width` above the lowest (choose it
+        larger than `advice`, or at first only the reference's actions are tried); or `"bag"`, by the votes of policies
+        trained on different resamples of the losses, with a share `width` of uniform exploration.
     bag
-        How many policies are in the bag.
+        The number of policies in the bag.
     randomise
-        `"deviation"`: a round that explores deviates at one time, as in the paper. `"steps"`: every action of every
-        round is drawn, the exploration's share being epsilon over the most steps that there may be; (nearly) all rounds
-        are learned from then, beta has no part, and the log can tell the value of other policies.
+        `"deviation"`: a round that explores deviates at one step, as in the paper. `"steps"`: every action of every
+        round is drawn; a step explores with probability epsilon divided by the most steps that there may be. Then the
+        bandit learns from (nearly) all rounds, beta is not used, and other policies can be evaluated from the log.
     estimator
         How one loss becomes the costs of all actions: `"ips"`, `"direct"`, `"dr"` or `"mtr"` (see `estimate`). `"auto"`
         is `"mtr"` for csoaa and `"dr"` for other learners.
     exploit
-        Which policy acts when nothing is explored: the `"last"`, one `"drawn"` from those so far, as in the paper, or
-        their `"average"`.
+        The policy that acts when nothing is explored: the `"last"`, one `"drawn"` from those so far, as in the paper,
+        or their `"average"`.
     keep
-        How many policies are kept to be drawn from, a random sample of all so far.
+        The number of policies to draw from, a random sample of all so far.
     learner, update
         How costs become weights (see `lols.LearnerSettings`).
     advice
-        How much cheaper the reference's action seems to be to begin with: the policy then starts out as the reference,
-        and unlearns that where it is wrong. About what one wrong action costs: 0.1 by default, less where structures
-        are long. 0 to start from nothing, without that feature; so it is for rules that draw at random.
+        How much cheaper the reference's action is predicted to be at first. The policy then starts as the reference,
+        and unlearns this where it is wrong. A good value is the cost of one wrong action: 0.1 by default, less for long
+        structures. 0 starts without this feature; it is the default for a reference that draws at random.
     baseline
-        Whether losses are taken relative to their mean so far: the same costs but for a constant, with less noise.
+        Whether to subtract the mean loss so far from losses. This shifts costs by a constant and reduces noise.
     guard
         A `Guard`, or True for one with its defaults: the reference is shown until the learned policy is better with
-        confidence. Half of epsilon then goes into showing the other one of the two, to compare them.
+        confidence. Half of epsilon is then used to show the other one of the two, to compare them.
     patience
-        For how many decisions a loss is waited for: one that comes later is written down and counted, not learned from.
+        The number of decisions to wait for a loss. A later one is logged and counted, but not learned from.
     log
-        Where decisions and losses are written before they count: a file (SQLite), or a log; by default in memory, where
-        the last hundred thousand entries are kept. A log that has entries already is replayed: the policy is rebuilt
+        Where decisions and losses are written before they take effect: the name of an SQLite file, or a log. By default
+        the last hundred thousand entries are kept in memory. A log with entries is replayed, which rebuilds the policy
         bit for bit.
     durability
-        Of a log that is a file: `"process"` or `"power"` (see `SqliteLog`).
+        For a log given as a file name: `"process"` or `"power"` (see `SqliteLog`).
     seed
-        One number behind all randomness.
+        The seed of all random numbers.
     compiled
         False runs the same code as plain Python.
 
@@ -139,13 +140,13 @@ class StructuredBandit:
         reference = as_teacher(reference, space)
         if reference.needs_truth:
             raise ConfigurationError(
-                "the reference needs the truth, which a live system does not know: give rules with needs_truth=False"
+                "the reference needs the truth, which a live system does not have: give one with needs_truth=False"
             )
         if isinstance(learner, str):
             calm = learner == "csoaa" and update in (None, "nag")
             learner = LearnerSettings(learner, update or ("nag" if calm else "adagrad"), rate=RATE if calm else None)
         elif update is not None:
-            raise ConfigurationError("update has no effect: it is part of the LearnerSettings that were given")
+            raise ConfigurationError("update has no effect: set it in the LearnerSettings")
         if estimator == "auto":
             estimator = "mtr" if learner.reduction == "csoaa" else "dr"
         if advice is None:
@@ -168,26 +169,26 @@ class StructuredBandit:
             raise
 
     def _begin(self) -> None:
-        """Know nothing yet."""
+        """Start with nothing learned."""
         settings, compiled = self.settings, self._compiled
-        if self.guard is not None:  # one of its own: another bandit may have been given the same
+        if self.guard is not None:  # a new one, because another bandit may use the same object
             self.guard = Guard(self.guard.confidence, self.guard.memory)
         self._student = BanditStudent(settings, self.space, compiled=compiled)
         votes = self._student.votes if settings.exploration == BAG else None
         self._decider = Decider(
             self.space, self.reference, self._student.learner.columns, votes=votes, compiled=compiled
         )
-        # what waits for its loss: decisions that explored; of others, whether the reference was shown
+        # Decisions without a loss yet; for those that did not explore only whether the reference was shown.
         self._pending: dict[int, Decision | bool] = {}
         self._counts = {"decisions": 0, "explored": 0, "losses": 0, "late": 0, "loss": 0.0}
-        self._behind = False  # whether the log may know more than the policy
+        self._behind = False  # whether the log may have an entry that the policy has not learned from
 
     def _replay(self) -> None:
         for entry in self.log.replay():
             self._take(entry)
 
     def _catch_up(self) -> None:
-        """After an interrupt between writing an entry and having learned from it: begin again from the log."""
+        """Rebuild everything from the log after an interrupt between writing an entry and learning from it."""
         if self._behind:
             before = {**vars(self)}
             try:
@@ -198,7 +199,7 @@ class StructuredBandit:
                 raise
 
     def _write(self, entry: Decision | Loss) -> bool:
-        """Write an entry, and take what follows from it; False for a second loss."""
+        """Write an entry, and apply it; False for a second loss."""
         self._behind = True
         try:
             written = self.log.append(entry)
@@ -214,14 +215,14 @@ class StructuredBandit:
         if isinstance(log, (str, os.PathLike)):
             return SqliteLog(log, durability=durability or "process", identity=self.identity())
         if durability is not None:
-            raise ConfigurationError("durability has no effect: it is that of a log given as a file name")
+            raise ConfigurationError("durability has no effect: it is for a log given as a file name")
         return MemoryLog(REMEMBERED) if log is None else log
 
     @classmethod
     def algorithm2(
         cls, space: SearchSpace | Task | type[Task], reference: Reference | None = None, **options: Any
     ) -> StructuredBandit:
-        """The paper's Algorithm 2 as printed: uniform deviations, inverse propensity, exploiting a drawn policy."""
+        """The paper's Algorithm 2: uniform deviations, inverse propensity, and a drawn policy to exploit."""
         fixed: dict[str, Any] = {"exploration": "uniform", "randomise": "deviation", "estimator": "ips"}
         fixed |= {"exploit": "drawn", "baseline": False, "advice": 0.0, "guard": False}
         twice = sorted(set(fixed) & set(options))
@@ -232,7 +233,7 @@ class StructuredBandit:
     # --- deciding ---
 
     def decide(self, obj: Any) -> Shown:
-        """What to show for an object; written to the log before it is returned."""
+        """Choose a structure to show for an object; it is written to the log before it is returned."""
         with self._one_at_a_time:
             self._catch_up()
             number = self.log.decisions()
@@ -241,29 +242,13 @@ class StructuredBandit:
             mode = self._mode(stream, epsilon)
             policy, which = (self._student.current, -1) if mode == EXPLORE else self._student.exploiting(stream)
             walk = self._walk(obj, policy, mode, stream, epsilon)
-            decision = Decision(
-                id=number,
-                explored=walk.step >= 0,
-                step=walk.step,
-                action=walk.action,
-                by_reference=walk.by_reference,
-                chance_step=walk.chance_step,
-                chance_action=walk.chance_action,
-                version=self._student.versions - 1,
-                policy=which,
-                guarded=mode == REFERENCE,
-                propensity=walk.propensity,
-                **walk.features._asdict(),
-                legal=walk.legal,
-                predicted=walk.predicted,
-                trail=walk.trail,
-                chances=walk.chances,
-            )
+            version = self._student.versions - 1
+            decision = walk.decision(number, version=version, policy=which, guarded=mode == REFERENCE)
             self._write(decision)
             return Shown(number, walk.output, decision.explored)
 
     def _mode(self, stream: int, epsilon: float) -> int:
-        """Who makes the structure of a round: a deviation, the learned policy, or the reference in its place."""
+        """The mode of a round: exploring, by the learned policy, or by the reference."""
         u = unit(mix(stream, EXPLORING))
         if self.guard is None:
             mode = EXPLORE if u < epsilon else EXPLOIT
@@ -275,42 +260,41 @@ class StructuredBandit:
         return RANDOMISED if self.settings.randomise == STEPS and mode != REFERENCE else mode
 
     def show_reference(self, obj: Any) -> Any:
-        """What the rules would show; nothing is logged."""
+        """The structure of the reference; nothing is logged."""
         with self._one_at_a_time:
             return self._walk(obj, self._student.current, REFERENCE, 0, 0.0).output
 
     def predict(self, obj: Any) -> Any:
-        """What `policy()` would show, without exploring; nothing is logged."""
+        """The structure of `policy()`, without exploration; nothing is logged."""
         with self._one_at_a_time:
             return self._walk(obj, self._student.final(), EXPLOIT, 0, 0.0).output
 
     def _walk(self, obj: Any, policy: FrozenPolicy, mode: int, stream: int, epsilon: float) -> DecisionWalk:
         settings = self.settings
-        return self._decider.walk(
-            obj, policy, WalkPlan(mode, stream, settings.beta, epsilon, settings.drawing, settings.width)
-        )
+        plan = WalkPlan(mode, stream, settings.beta, epsilon, settings.drawing, settings.width)
+        return self._decider.walk(obj, policy, plan)
 
     # --- learning ---
 
     def learn(self, id: int, loss: float) -> None:
-        """Take the loss of what was shown: later, in any order; a second one for the same decision is ignored."""
+        """Report the loss of a decision, at any time and in any order. A second loss of a decision is ignored."""
         with self._one_at_a_time:
             self._catch_up()
             self._write(Loss(id, loss))
 
     def _take(self, entry: Decision | Loss) -> None:
-        """What follows from an entry of the log, now and when the log is replayed."""
+        """Apply an entry of the log, when it is written and when the log is replayed."""
         counts, pending = self._counts, self._pending
         if isinstance(entry, Decision):
             if entry.id != counts["decisions"]:
                 raise LolsError(
-                    f"decision {counts['decisions']} is gone from the log: give a log that keeps all entries"
+                    f"decision {counts['decisions']} is missing from the log: give a log that keeps all entries"
                 )
             actions = self.space.sizes.actions
             if entry.legal.size not in (0, actions):
                 raise LolsError(
-                    f"decision {entry.id} has {entry.legal.size} actions and the space {actions}: give the space that "
-                    "the log was made with"
+                    f"decision {entry.id} has {entry.legal.size} actions and the space {actions}: give the space of "
+                    "the log"
                 )
             counts["decisions"] += 1
             counts["explored"] += entry.explored
@@ -319,7 +303,7 @@ class StructuredBandit:
             if oldest <= entry.id - self.settings.patience:
                 del pending[oldest]
             return
-        loss = float(entry.loss)  # a log in memory may have kept another kind of number
+        loss = float(entry.loss)  # a log in memory may hold another numeric type
         counts["losses"] += 1
         counts["loss"] += loss
         decision = pending.pop(entry.id, None)
@@ -333,23 +317,23 @@ class StructuredBandit:
         elif self.guard is not None:
             self.guard.saw(loss, by_reference=decision)
 
-    # --- what is known ---
+    # --- state ---
 
     def report(self) -> dict[str, Any]:
-        """Counts: decisions, how many explored, losses, their sum and mean, second ones ignored, too late, awaited."""
+        """Counts of decisions, explored ones, and losses: sum, mean, ignored, late, and still awaited."""
         with self._one_at_a_time:
             counts = {**self._counts, "ignored": self.log.duplicates()}
             mean = counts["loss"] / counts["losses"] if counts["losses"] else None
-            made = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
-            return made if self.guard is None else {**made, "trusted": self.guard.trusted}
+            report = {**counts, "mean_loss": mean, "awaited": len(self._pending), **self._student.report()}
+            return report if self.guard is None else {**report, "trusted": self.guard.trusted}
 
     def policy(self) -> FrozenPolicy:
-        """The policy that acts when nothing is explored, as a copy; of drawn ones, the last."""
+        """A copy of the policy that acts when nothing is explored; the last one if they are drawn."""
         with self._one_at_a_time:
             return self._student.acting()
 
     def identity(self) -> Mapping[str, Any]:
-        """What the log depends on: the space, the rules and all settings."""
+        """What the log depends on: the space, the reference and all settings."""
         return {
             "space": {
                 "name": self.space.name,
@@ -358,7 +342,7 @@ class StructuredBandit:
                 "digest": digest_functions(self.space.functions()),
             },
             "reference": {"name": self.reference.name, "digest": digest_functions(self.reference.functions())},
-            "settings": self.settings.identity(),
+            "settings": asdict(self.settings),
             "guard": None if self.guard is None else self.guard.identity(),
         }
 

@@ -1,12 +1,13 @@
-"""Where decisions are made one at a time: memory that is kept from one to the next, and what a walk has left there."""
+"""Decisions one at a time, in memory that is kept from one to the next."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lols.bandit.entries import Decision
 from lols.bandit.one import OneByOne
 from lols.bandit.walk import (
     CHANCES,
@@ -24,19 +25,19 @@ from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.lessons import FeatureRuns
+from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_batch, make_scratch, state_type
-from lols.engine.structures import CODE, Data, FrozenPolicy, Scratch, Slots
+from lols.engine.structures import CODE, Data, FrozenPolicy, Lessons, Scratch, Slots
 
-__all__ = ["Decider", "DecisionWalk", "Features"]
+__all__ = ["Decider", "DecisionWalk", "StateFeatures", "lessons_in"]
 
-ROOMS = 1000  # sizes of objects that memory is kept for
+ROOMS = 1000  # the most sizes of objects to keep memory for
 
-Votes = Callable[["Features", np.ndarray], np.ndarray]
+Votes = Callable[["StateFeatures", np.ndarray], np.ndarray]
 
 
-class Features(NamedTuple):
-    """The features of one state: its own, and for each action those of the action."""
+class StateFeatures(NamedTuple):
+    """The features of one state, and those of each of its actions."""
 
     ids: np.ndarray
     values: np.ndarray
@@ -46,59 +47,71 @@ class Features(NamedTuple):
     action_values: np.ndarray
 
     @classmethod
-    def of(cls, decision: Any) -> Features:
-        """Those that a log has of a decision."""
+    def of(cls, decision: Decision) -> StateFeatures:
+        """The features that a log holds of a decision."""
         return cls(*(getattr(decision, name) for name in cls._fields))
 
     def runs(self) -> tuple[FeatureRuns, FeatureRuns]:
-        """The same as lessons take them: of the state, and of its actions."""
+        """The features of the state, and of its actions, in the form that lessons take."""
         own = FeatureRuns.between(np.array([0, self.ids.size]), self.ids, self.values)
         return own, FeatureRuns(self.action_start, self.action_stop, self.action_ids, self.action_values)
 
 
-def no_array(kind: Any) -> np.ndarray:
-    """An empty array that many may share."""
-    made = np.zeros(0, kind)
-    made.flags.writeable = False
-    return made
+def lessons_in(states: Sequence[StateFeatures], actions: int) -> Lessons:
+    """States as lessons, one for each round; their costs and weights are still to be filled in."""
+    runs = [state.runs() for state in states]
+    seen, own = runs[0] if len(runs) == 1 else map(FeatureRuns.joined, zip(*runs, strict=True))
+    numbers, ones = np.arange(len(runs)), np.ones(len(runs), np.int64)
+    costs, weight = np.full((len(runs), actions), np.inf, np.float32), np.ones(len(runs), np.float32)
+    slots = slots_of(seen, costs, weight, own)
+    return lessons_of(slots, numbers, ones, example=numbers, widest=seen.widest, widest_action=own.widest)
 
 
-_IDS, _VALUES = no_array(np.int64), no_array(np.float32)
-NO_FEATURES = Features(_IDS, _VALUES, _IDS, _IDS, _IDS, _VALUES)
-NO_LEGAL = no_array(np.bool_)
+def _empty(kind: Any) -> np.ndarray:
+    """An empty array to be shared, so read-only."""
+    array = np.zeros(0, kind)
+    array.flags.writeable = False
+    return array
+
+
+_IDS, _VALUES = _empty(np.int64), _empty(np.float32)
+NO_FEATURES = StateFeatures(_IDS, _VALUES, _IDS, _IDS, _IDS, _VALUES)
+NO_LEGAL = _empty(np.bool_)
 
 
 class DecisionWalk(NamedTuple):
-    """One structure, and what was drawn on the way; of the state to learn from, if there is one."""
+    """One structure, what was drawn for it, and the state to learn from, if there is one."""
 
     output: Any
     trail: np.ndarray
-    chances: np.ndarray  # of each action, where they were drawn step by step
+    chances: np.ndarray  # of each action, if they were drawn step by step
     step: int  # -1 if there is nothing to learn from
     action: int
     by_reference: bool
     chance_step: float
     chance_action: float
-    propensity: float  # of the whole, where it was drawn step by step; NaN elsewhere
+    propensity: float  # of the whole structure, if it was drawn step by step; NaN otherwise
     legal: np.ndarray
     predicted: np.ndarray
-    features: Features
+    features: StateFeatures
+
+    def decision(self, id: int, *, version: int, policy: int, guarded: bool) -> Decision:
+        """The entry for the log."""
+        return Decision(
+            id,
+            self.step >= 0,
+            *(self.step, self.action, self.by_reference, self.chance_step, self.chance_action),
+            *(version, policy, guarded, self.propensity),
+            *self.features,
+            *(self.legal, self.predicted, self.trail, self.chances),
+        )
 
 
 class Decider:
-    """Makes structures for one object after the other.
+    """Makes structures for one object at a time.
 
-    Parameters
-    ----------
-    space, reference
-        The contract.
-    columns
-        The columns of the policies' weights.
-    votes
-        For explorations that kernels do not know: the chance of each action, from the features and the legal actions.
-    compiled
-        False runs the same code as plain Python.
-
+    `columns` is the number of columns of the policies' weights. `votes`, for the exploration by a bag, gives the chance
+    of each action from the features and the legal actions of a state.
     """
 
     def __init__(
@@ -114,30 +127,30 @@ class Decider:
         self.votes, self.compiled = votes, compiled
         self._scratch: Scratch | None = None
         self._slots: Slots | None = None
-        self._room = (-1, -1, -1, -1)  # what the memory was made for
+        self._room = (-1, -1, -1, -1)  # the sizes that the memory was made for
         self._rooms: dict[tuple[int, int], Walked] = {}
         self._bound = bind("Space", space.functions()), bind("Reference", reference.functions())
         self._encode = OneByOne(space)
 
-    def walk(self, obj: Any, policy: FrozenPolicy, way: WalkPlan) -> DecisionWalk:
+    def walk(self, obj: Any, policy: FrozenPolicy, plan: WalkPlan) -> DecisionWalk:
         """Make a structure for an object."""
         examples = self._encode(obj)
         data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
         scratch, slots = self._memory(examples)
         out = self._out(int(examples.states[0]), int(examples.steps[0]))
-        arguments = (*self._bound, data, policy, way, scratch, slots, out)
+        arguments = (*self._bound, data, policy, plan, scratch, slots, out)
         self._run(walk_kernel, examples, arguments)
         features, legal, predicted = NO_FEATURES, NO_LEGAL, _VALUES
         length, step, action, coin, count, action_count = out.note.tolist()
         if step >= 0:
             features, legal, predicted = _features(slots, count, action_count), out.legal.copy(), out.predicted.copy()
-        if way.mode == EXPLORE:
+        if plan.mode == EXPLORE:
             if self.votes is not None:
                 out.weights[:] = self.votes(features, legal)
             self._run(deviate_kernel, examples, arguments)
             length, step, action, coin = out.note[: COIN + 1].tolist()
         chance_step, chance_action, propensity = out.chance.tolist()
-        randomised = way.mode == RANDOMISED
+        randomised = plan.mode == RANDOMISED
         return DecisionWalk(
             examples.output(0, out.state),
             out.trail[:length].copy(),
@@ -154,24 +167,24 @@ class Decider:
         )
 
     def _run(self, kernel: Kernel, examples: Examples, arguments: tuple[Any, ...]) -> None:
-        """Run a kernel; what goes wrong is said in words."""
+        """Run a kernel, and explain its errors."""
         scratch, error = arguments[5], None
         try:
             kernel(self.compiled, *arguments)
-        except Exception as found:
-            error = found
+        except Exception as raised:
+            error = raised
         if error is not None or scratch.report[CODE]:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
             raise driver.explain(error, scratch, 0, lambda: kernel.plain(*arguments)) from error
 
     def _out(self, states: int, steps: int) -> Walked:
-        """Room for what a walk leaves behind, kept for the next object of this size."""
-        made = self._rooms.get((states, steps))
-        if made is None:
+        """Memory for the results of a walk, kept for the next object of this size."""
+        walked = self._rooms.get((states, steps))
+        if walked is None:
             if len(self._rooms) >= ROOMS:
                 self._rooms.clear()
             actions = self.space.sizes.actions
-            made = self._rooms[states, steps] = Walked(
+            walked = self._rooms[states, steps] = Walked(
                 state=np.zeros(states, state_type(self.compiled)),
                 trail=np.zeros(steps + 1, np.int32),
                 chances=np.ones(steps + 1, np.float64),
@@ -181,10 +194,10 @@ class Decider:
                 predicted=np.zeros(actions, np.float32),
                 weights=np.zeros(actions),
             )
-        return made
+        return walked
 
     def _memory(self, examples: Examples) -> tuple[Scratch, Slots]:
-        """Working memory, made anew where an object does not fit into what is there."""
+        """Working memory, allocated again when an object does not fit."""
         items = examples.items
         need = (
             min(int(examples.steps[0]), 1),
@@ -201,10 +214,10 @@ class Decider:
         return self._scratch, self._slots
 
 
-def _features(slots: Slots, count: int, action_count: int) -> Features:
+def _features(slots: Slots, count: int, action_count: int) -> StateFeatures:
     rows = slots.action_start.shape[0]
     start, stop = (a[0].copy() if rows else _IDS for a in (slots.action_start, slots.action_stop))
     shared = slots.ids[:count].copy(), slots.values[:count].copy()
-    return Features(
+    return StateFeatures(
         *shared, start, stop, slots.action_ids[:action_count].copy(), slots.action_values[:action_count].copy()
     )

@@ -1,4 +1,4 @@
-"""From the loss of one structure to the costs of all actions: inverse propensity, direct, doubly robust, multi-task."""
+"""Estimates of the costs of all actions, from the loss of one structure."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ ESTIMATORS = ("ips", "direct", "dr", "mtr")
 
 
 class CostEstimate(NamedTuple):
-    """Costs of the actions, infinite for those that nothing is said of; and how much the example counts."""
+    """Costs of the actions, infinite where there is no estimate; and the weight of the example."""
 
     costs: np.ndarray
     weight: float
 
 
 def check_estimator_name(name: str, reduction: str) -> None:
-    """Whether there is such an estimator, and whether the learner can use it."""
+    """Check that an estimator exists, and that the learner can use it."""
     if name not in ESTIMATORS:
         raise ConfigurationError(f"unknown estimator '{name}': choose {', '.join(ESTIMATORS)}")
     if name == "mtr" and reduction != "csoaa":
-        raise ConfigurationError(f"the estimator mtr says nothing of other actions: use csoaa, not {reduction}")
+        raise ConfigurationError(f"the estimator mtr gives a cost for one action only: use csoaa, not {reduction}")
 
 
 def estimate(
     name: str, legal: np.ndarray, action: int, chance: float, loss: float, guess: np.ndarray | None = None
 ) -> CostEstimate:
-    """The costs of the legal actions at a state, where only the loss after one of them was seen.
+    """Estimate the costs of the legal actions at a state from the loss after one of them.
 
     Parameters
     ----------
     name
-        `"ips"`: the loss over the action's chance, and 0 for all others, as in the paper. `"direct"`: a guess for all.
-        `"dr"`, doubly robust: the guess, and for the action what the guess was off by, over its chance. `"mtr"`,
-        multi-task regression: the loss for the action only, and the example counts the more, the rarer it was.
+        `"ips"`: the loss divided by the action's chance, and 0 for all others, as in the paper. `"direct"`: a
+        regression's guess for all actions. `"dr"`, doubly robust: the guess, corrected for the action by its error
+        divided by the chance. `"mtr"`, multi-task regression: the loss for the action only, weighted by 1 / chance.
     legal
         The legal actions.
     action, chance
         The action that was drawn, and its probability.
     loss
-        The loss of what was shown.
+        The loss of the structure that was shown.
     guess
-        What the actions seem to cost, from a regression on the losses so far.
+        The costs of the actions, predicted by a regression on the losses so far.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How often to explore: a constant, a decay, or what the theory says."""
+"""How often to explore: constant, decaying, or by the theory."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def epsilon_schedule(epsilon: float | str, actions: int) -> Callable[[int], floa
     Parameters
     ----------
     epsilon
-        A number; `"decay:FROM:POWER"` for FROM / (n+1)^POWER; or `"theory:ROUNDS:STEPS:POLICIES"` for what
-        `theory_epsilon` gives for so many rounds, steps and policies in the class.
+        A number; `"decay:FROM:POWER"` for FROM / (n+1)^POWER; or `"theory:ROUNDS:STEPS:POLICIES"` for
+        `theory_epsilon` with these numbers of rounds, steps and policies.
     actions
-        The most actions of a state.
+        The number of actions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Along the trails of a log: what another policy would do in the states that they came through."""
+"""What another policy would do in the states of a log: from stored features, or along logged trails."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.bandit.stored import actions_of, share_of, smooth
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
@@ -15,6 +14,7 @@ from lols.engine.compile.dual import bind, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.drivers.fused import FusedDriver
+from lols.engine.lesson_costs import predicted_costs
 from lols.engine.lessons import write_features
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import cheapest, gather, new_policy, score
@@ -25,36 +25,66 @@ from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 
-__all__ = ["Followed", "LogFollower"]
+__all__ = ["Followed", "LogFollower", "actions_of", "target_in"]
 
-MISFIT = 101  # what can be wrong besides the engine's codes: the trail is not one of this object
+MISFIT = 101  # an error code besides the engine's: the trail does not belong to this object
 
 
 class Followed(NamedTuple):
-    """States of a log, some to each round: their features, and what a target policy would do there."""
+    """States of a log, with the target policy's chances of actions there."""
 
-    lessons: Lessons  # the costs in its slots are to be filled
+    lessons: Lessons  # the costs in their slots are still to be filled in
     legal: np.ndarray  # [slot, action]
     target: np.ndarray  # [slot, action]: the chance that the target takes it
-    taken: np.ndarray  # [slot]: the action that was
+    taken: np.ndarray  # [slot]: the action that was taken
+
+
+def actions_of(policy: FrozenPolicy) -> int:
+    """The number of actions of a policy."""
+    return int(policy.code.shape[1] if policy.code.size else policy.stack.shape[2])
+
+
+def target_in(
+    lessons: Lessons, policy: FrozenPolicy, legal: np.ndarray, epsilon: float = 0.0, *, compiled: bool = True
+) -> np.ndarray:
+    """The chances [slot, action] of a policy's actions, from the features of lessons that use all slots.
+
+    These are the actions of a walk through the space, up to the rounding of sums in spaces with `items`.
+    """
+    target, every = np.zeros(legal.shape), np.arange(legal.shape[0])
+    for component, share in enumerate(_shares(policy)):
+        costs = predicted_costs(lessons, policy, component, compiled=compiled)
+        target[every, np.where(legal, costs, np.inf).argmin(axis=1)] += share
+    return _smoothed(target, legal, epsilon)
+
+
+def _shares(policy: FrozenPolicy) -> np.ndarray:
+    """The chance of each component of a policy."""
+    return np.diff(policy.chances, prepend=0.0)
+
+
+def _smoothed(target: np.ndarray, legal: np.ndarray, epsilon: float | np.ndarray) -> np.ndarray:
+    """Mix chances with uniform ones, whose share is epsilon."""
+    uniform = epsilon / np.maximum(legal.sum(axis=1, keepdims=True), 1)
+    return target * (1.0 - epsilon) + np.where(legal, uniform, 0.0)
 
 
 class Target(Struct):
-    """What is followed: a policy, or the reference, with a share of random actions."""
+    """The policy to evaluate, or the reference."""
 
     policy: FrozenPolicy
+    shares: np.ndarray  # the chances of its components
     plan: Plan
     by_reference: bool
-    epsilon: float
 
 
-def follow(space, reference, data, target, scratch, made, trail):
-    """Walk the logged trails, and write down the features of all states and what the target would do there.
+def follow(space, reference, data, target, scratch, followed, trail):
+    """Walk the logged trails; write the features of all states and the target's actions to `followed`.
 
-    The actions of round b are `trail[b]`, as many as `made.lessons.filled[b]`. The report says what goes wrong.
+    The actions of round b are the first `followed.lessons.filled[b]` of `trail[b]`. Errors are in the report.
     """
     search = Search(space, reference, target.policy, target.plan, data.items, scratch)
-    report, legal, lessons, chances = scratch.report, scratch.legal, made.lessons, target.policy.chances
+    report, legal, lessons = scratch.report, scratch.legal, followed.lessons
     report[CODE] = 0
     new_policy(scratch.seen)
     for b in range(lessons.first.size):
@@ -70,19 +100,18 @@ def follow(space, reference, data, target, scratch, made, trail):
                 report[CODE] = MISFIT
             if report[CODE] != 0:
                 return report[CODE]
-            made.taken[slot] = a
+            followed.taken[slot] = a
             for k in range(legal.size):
-                made.legal[slot, k] = legal[k]
+                followed.legal[slot, k] = legal[k]
             gather(search, here, s)
             if target.by_reference:
                 best = teacher_action(search, here, s, legal, mix(0, TEACHER))
                 if best >= 0:
-                    made.target[slot, best] = 1.0
+                    followed.target[slot, best] = 1.0
             else:
-                for c in range(chances.size):
+                for c in range(target.shares.size):
                     score(search, here, s, legal, c)
-                    made.target[slot, cheapest(scratch.seen.bits, legal, False, 0)] += share_of(chances, c)
-            smooth(made.legal, made.target, slot, target.epsilon / here.limit)
+                    followed.target[slot, cheapest(scratch.seen.bits, legal, False, 0)] += target.shares[c]
             f, m = write_features(search, here, s, legal, lessons.slots, slot, f, m)
             if report[CODE] != 0:
                 return report[CODE]
@@ -97,20 +126,10 @@ follow_kernel = Kernel(follow)
 
 
 class LogFollower:
-    """Takes a target policy, or rules, along the trails of a log.
+    """Follows the trails of a log, and asks a target policy, or a reference, in each state.
 
-    Parameters
-    ----------
-    space
-        The search space of the log.
-    target
-        The weights of a policy, or a reference that needs no truth and draws nothing.
-    epsilon
-        Shared by as many steps as there may be: the chance with which the target takes a random action instead of its
-        own, as a bandit does that draws every step.
-    compiled
-        False runs the same code as plain Python.
-
+    `epsilon`, shared by the most steps that there may be, is the chance that the target takes a random action instead
+    of its own, like a bandit with `randomise="steps"`.
     """
 
     def __init__(
@@ -120,14 +139,14 @@ class LogFollower:
         self.reference = target if isinstance(target, Reference) else None
         if self.reference is not None and (self.reference.needs_truth or self.reference.random):
             raise ConfigurationError(
-                "a reference to evaluate must not need the truth, nor draw at random: give needs_truth=False and "
+                "a reference to evaluate must not need the truth or draw at random: give needs_truth=False and "
                 "action(x, y, s)"
             )
         if isinstance(target, Reference):
             target = Learner(LearnerSettings("csoaa", "gd"), space.sizes.actions, averaged=False).policy()
         elif actions_of(target) != space.sizes.actions:
             raise ConfigurationError(
-                f"the policy knows {actions_of(target)} actions and the space has {space.sizes.actions}: give a policy "
+                f"the policy has {actions_of(target)} actions and the space has {space.sizes.actions}: give a policy "
                 "that was learned in this space"
             )
         self.policy = target
@@ -135,7 +154,7 @@ class LogFollower:
         self._bound = bind("Space", space.functions()), bind("Reference", functions)
 
     def __call__(self, ids: Sequence[int], objects: Sequence[Any], trails: Sequence[np.ndarray]) -> Followed:
-        """Walk along trails, each on its object; `ids` name them where something is wrong."""
+        """Follow trails, each for its object; errors name the decision by its id."""
         examples = self._encoded(ids, objects)
         filled = np.array([trail.size for trail in trails], np.int64)
         for long in np.flatnonzero(filled > examples.steps):
@@ -145,32 +164,33 @@ class LogFollower:
         lessons = make_batch(None, examples, numbers, numbers, np.zeros(count), np.zeros(count)).lessons
         lessons.filled[:] = filled
         slots = lessons.slots.start.size
-        made = Followed(
+        followed = Followed(
             lessons, np.zeros((slots, actions), np.bool_), np.zeros((slots, actions)), np.zeros(slots, np.int64)
         )
-        trail = np.zeros((count, int(filled.max(initial=1))), np.int32)
+        trail, epsilon = np.zeros((count, int(filled.max(initial=1))), np.int32), np.zeros((slots, 1))
         for b, taken in enumerate(trails):
             trail[b, : taken.size] = taken
+            epsilon[lessons.first[b] : lessons.first[b] + taken.size] = self.epsilon / examples.steps[b]
         data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
         scratch = make_scratch(examples, self.policy.chances.size, self.policy.stack.shape[2], self.compiled)
-        target = Target(self.policy, following(0, False), self.reference is not None, float(self.epsilon))
-        arguments = (*self._bound, data, target, scratch, made, trail)
+        target = Target(self.policy, _shares(self.policy), following(0, False), self.reference is not None)
+        arguments = (*self._bound, data, target, scratch, followed, trail)
         error: Exception | None = None
         try:
             follow_kernel(self.compiled, *arguments)
-        except Exception as found:
-            error = found
+        except Exception as raised:
+            error = raised
         if error is not None or scratch.report[CODE]:
             b = int(scratch.report[AT_EXAMPLE])
             if scratch.report[CODE] == MISFIT:
                 raise _misfit(ids[b], int(scratch.report[AT_STEP]))
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
-            said = driver.explain(error, scratch, b, lambda: follow_kernel.plain(*arguments))
-            raise type(said)(str(said).replace(f"example {b}", f"decision {ids[b]}", 1)) from error
-        return made
+            explained = driver.explain(error, scratch, b, lambda: follow_kernel.plain(*arguments))
+            raise type(explained)(str(explained).replace(f"example {b}", f"decision {ids[b]}", 1)) from error
+        return followed._replace(target=_smoothed(followed.target, followed.legal, epsilon))
 
     def _encoded(self, ids: Sequence[int], objects: Sequence[Any]) -> Examples:
-        """The objects in columns; one that cannot be encoded is named by its decision."""
+        """The objects in columns; an error names the decision of an object that cannot be encoded."""
         try:
             return Examples(self.space, objects, truth=False)
         except LolsError:
@@ -178,13 +198,13 @@ class LogFollower:
                 try:
                     Examples(self.space, [obj], truth=False)
                 except LolsError as error:
-                    said = str(error).removeprefix("example 0").lstrip(":, ")
-                    raise type(error)(f"the object of decision {number}: {said}") from error
+                    reason = str(error).removeprefix("example 0").lstrip(":, ")
+                    raise type(error)(f"the object of decision {number}: {reason}") from error
             raise
 
 
 def _misfit(number: int, at: int) -> LolsError:
     return LolsError(
-        f"decision {number}: its trail leaves the space at step {at}: give the object that it was made for, and the "
-        "same space"
+        f"decision {number}: its trail leaves the space at step {at}: give the object of this decision, and the same "
+        "space"
     )

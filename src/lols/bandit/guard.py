@@ -1,4 +1,4 @@
-"""Do no harm: show what the reference says while the learned policy is not yet better with confidence."""
+"""Do no harm: show the reference's structure until the learned policy is better with confidence."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from lols.errors import ConfigurationError
 
 __all__ = ["Guard", "Recent"]
 
-LEAST = 30  # losses of each before anything is concluded
+LEAST = 30  # losses of each policy before they are compared
 
 
 class Recent:
-    """Mean and variance of losses, the older ones fading out.
+    """Mean and variance of losses, with exponentially decreasing weights of older ones.
 
     >>> recent = Recent(memory=1000.0)
     >>> for loss in (0.25, 0.75): recent.add(loss)
@@ -25,7 +25,7 @@ class Recent:
         self.weight = self.squared_weights = self.total = self.squares = 0.0
 
     def add(self, loss: float) -> None:
-        """One more loss."""
+        """Add a loss."""
         self.weight = self.weight * self.keep + 1.0
         self.squared_weights = self.squared_weights * self.keep**2 + 1.0
         self.total = self.total * self.keep + loss
@@ -33,34 +33,34 @@ class Recent:
 
     @property
     def mean(self) -> float:
-        """The mean."""
+        """The weighted mean."""
         return self.total / self.weight if self.weight else 0.0
 
     @property
     def count(self) -> float:
-        """How many losses of equal weight say as much."""
+        """The effective number of losses: as many of equal weight have the same variance."""
         return self.weight**2 / self.squared_weights if self.weight else 0.0
 
     @property
     def variance(self) -> float:
-        """The variance of the mean; that of a fair coin where too little is known."""
+        """The variance of the mean; that of a fair coin if there are too few losses."""
         if self.count < LEAST:
             return 0.25 / max(self.count, 1.0)
         return max(self.squares / self.weight - self.mean**2, 0.0) / self.count + 1e-12
 
 
 class Guard:
-    """Compares what the learned policy and the reference have lately cost.
+    """Compares the recent losses of the learned policy and of the reference.
 
-    The policy is trusted once it is better by more than chance can explain, whenever one looks (the bound grows with
-    the logarithm of the logarithm of the number of losses), and until it is worse by as much.
+    The policy is trusted once it is better by more than chance explains, until it is worse by as much. The bound holds
+    at all times together: it grows with the iterated logarithm of the number of losses.
 
     Parameters
     ----------
     confidence
-        How sure to be.
+        The confidence of the bound.
     memory
-        Over how many losses of each the comparison reaches, about: policies change.
+        About how many recent losses of each are compared; older ones count less, because policies change.
 
     """
 
@@ -74,7 +74,7 @@ class Guard:
         self.trusted = False
 
     def saw(self, loss: float, *, by_reference: bool) -> None:
-        """Take the loss of something that was shown as one of the two would have it."""
+        """Record the loss of a structure that the reference, or the learned policy, made."""
         (self.reference if by_reference else self.learned).add(loss)
         fewest = min(self.reference.count, self.learned.count)
         if fewest < LEAST:
@@ -88,5 +88,5 @@ class Guard:
             self.trusted = False
 
     def identity(self) -> dict[str, float]:
-        """What decisions depend on, as plain values."""
+        """The settings that decisions depend on."""
         return {"confidence": self.confidence, "memory": self.memory}

@@ -1,4 +1,4 @@
-"""The log of a bandit: decisions and losses, written before anybody sees them, and read back in the same order."""
+"""The log of a bandit: decisions and losses, written before they take effect, and read back in the same order."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ __all__ = ["Decision", "Log", "Loss", "MemoryLog", "SqliteLog", "check_loss"]
 
 
 class Log(Protocol):
-    """What a bandit asks of its log. A server database takes the place of `SqliteLog` by having these methods.
+    """The methods that a bandit needs of its log, to be implemented for a server database in the place of `SqliteLog`.
 
-    A log has one writer. It counts each loss once, whatever happens in between: that is the promise to keep.
+    A log has one writer. It must count each loss exactly once, also across crashes.
     """
 
     def append(self, entry: Decision | Loss) -> bool:
-        """Write an entry; it is as durable as promised when this returns.
+        """Write an entry; it is durable when this returns.
 
-        False says that the decision has a loss already: the second one is ignored, and counted as a duplicate. An
-        error says that nothing was written.
+        Returns False if the decision already has a loss: the second one is ignored, and counted as a duplicate. After
+        an error nothing was written.
         """
 
     def replay(self) -> Iterator[Decision | Loss]:
-        """All entries that are there when the reading begins, in the order in which they were written."""
+        """All entries that exist when the reading begins, in the order in which they were written."""
 
     def decisions(self) -> int:
-        """How many decisions there are; also the id of the next one."""
+        """The number of decisions, which is the id of the next one."""
 
     def duplicates(self) -> int:
-        """How many losses were ignored because their decision had one."""
+        """The number of losses that were ignored because their decision had one."""
 
     def close(self) -> None:
-        """Let go of the log; closing twice does no harm."""
+        """Close the log; closing it twice is allowed."""
 
     def __enter__(self) -> Self: ...
 
@@ -47,15 +47,17 @@ class Log(Protocol):
 
 
 class MemoryLog:
-    """A log for simulations and tests: it ends with its process.
+    """A log in memory, for simulations and tests.
 
-    It takes over the arrays of its entries: they must not be changed any more.
+    It keeps the arrays of its entries without copying them: do not change them.
 
     Parameters
     ----------
     keep
-        How many of the last entries are kept; None for all.
+        The number of latest entries to keep; None for all.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> nothing = [np.empty(0, kind) for kind in ("i8", "f4", "i8", "i8", "i8", "f4", "?", "f4", "i4", "f4")]
     >>> shown = Decision(0, False, -1, -1, False, 1.0, 1.0, 0, -1, False, 1.0, *nothing)
@@ -71,7 +73,7 @@ class MemoryLog:
 
     def __init__(self, keep: int | None = None) -> None:
         self._entries: deque[Decision | Loss] = deque(maxlen=keep)
-        self._settled = bytearray()  # for each decision, whether its loss is known
+        self._settled = bytearray()  # for each decision, whether it has a loss
         self._duplicates = 0
         self._guard = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Off-policy evaluation: what another policy would have cost, from the log of the one that ran."""
+"""Off-policy evaluation: the expected loss of another policy, from the log of a bandit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from lols.bandit.follow import Followed, LogFollower
+from lols.bandit.follow import Followed, LogFollower, actions_of, target_in
 from lols.bandit.log import Decision, Log
 from lols.bandit.off_policy_estimates import Estimated, Evaluated, summarised
 from lols.bandit.off_policy_rounds import Regression, Rounds, stacked
-from lols.bandit.stored import actions_of, target_in
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
@@ -20,7 +19,7 @@ from lols.training.model import Model
 
 __all__ = ["Estimated", "Evaluated", "deviations", "evaluate_policy"]
 
-Piece = tuple[Followed, np.ndarray, np.ndarray]  # states, the chances of the actions taken there, losses of rounds
+Piece = tuple[Followed, np.ndarray, np.ndarray]  # states, the chances of the actions taken there, the losses of rounds
 Chooser = Callable[[Decision], int | Sequence[float] | np.ndarray]
 
 
@@ -33,31 +32,30 @@ def deviations(
     confidence: float = 0.95,
     compiled: bool = True,
 ) -> Evaluated:
-    """The expected loss of one-step deviations, had the target policy chosen them: any log that explored tells it.
+    """Estimate the expected loss of one-step deviations chosen by a target policy, from any log that explored.
 
-    A round that explored rolled in with the policy of its time, drew an action at a step t drawn uniformly, and was
-    completed by reference or learned policy. The estimates are of the mean loss of such rounds, if in the states s_t
-    that they came to, all else alike, the target's action had been taken. This is what Algorithm 2 lets a log say of
-    every policy. It is not the loss of following the target from start to end (see `evaluate_policy`).
+    A round that explores rolls in with the current policy, draws an action at a step t drawn uniformly, and is
+    completed by the reference or the learned policy. The estimates are of the mean loss of such rounds if the target's
+    action had been taken in the states s_t instead. With Algorithm 2, a log allows this for every policy. It is not the
+    loss of following the target from start to end (see `evaluate_policy`).
 
-    The chance p(t) = 1/T of the step is part of what is estimated, and no weight: short and long structures count
-    alike. Only the action's chance p(a_t | s_t) is divided by. With `randomise="steps"` the rounds count that came
-    as far as the step drawn: other steps are then as they were drawn, and T is the most steps that there may be.
+    The chance p(t) = 1/T of the step is part of the quantity that is estimated, not a weight: short and long structures
+    count equally. Only the action's chance p(a_t | s_t) is divided by. With `randomise="steps"`, the rounds are used
+    that reached the step drawn; the other steps stay as drawn, and T is the most steps that there may be.
 
     Parameters
     ----------
     log
-        The log of a bandit; it is read twice, and never held in memory.
+        The log of a bandit; it is read twice, and not kept in memory.
     policy
-        The target: the weights of a policy (`bandit.policy()`), a `Model`, or a function of a `Decision` that gives an
-        action, or the chance of each action.
+        The target: the weights of a policy (`bandit.policy()`), a `Model`, or a function of a `Decision` that returns
+        an action, or the chance of each action.
     epsilon
-        The chance with which the target takes a random legal action instead, at the deviation.
+        The chance that the target takes a random legal action instead.
     since
-        The first decision to look at. A policy seems better than it is in rounds whose losses it has learned from: look
-        at those after them.
+        The first decision to use. A policy looks better than it is on rounds that it has learned from: use later ones.
     confidence
-        Of the intervals.
+        The confidence of the intervals.
     compiled
         False runs the same code as plain Python.
 
@@ -71,8 +69,8 @@ def deviations(
     >>> for k in range(400):
     ...     shown = bandit.decide({"words": [4, 5]})
     ...     bandit.learn(shown.id, loss=shown.output.count(2) / 2)
-    >>> found = deviations(bandit.log, lambda decision: 2)  # would it be good to tag a word with 2?
-    >>> found.dr.low < 0.5 < found.dr.high, found.difference.low > 0, found.rounds
+    >>> evaluated = deviations(bandit.log, lambda decision: 2)  # what if one word were tagged with 2?
+    >>> evaluated.dr.low < 0.5 < evaluated.dr.high, evaluated.difference.low > 0, evaluated.rounds
     (True, True, 400)
 
     """
@@ -91,7 +89,7 @@ def deviations(
             if isinstance(policy, FrozenPolicy):
                 if actions_of(policy) != legal.shape[1]:
                     raise ConfigurationError(
-                        f"the policy knows {actions_of(policy)} actions and the log has {legal.shape[1]}: give a "
+                        f"the policy has {actions_of(policy)} actions and the log has {legal.shape[1]}: give a "
                         "policy that was learned in the space of the log"
                     )
                 target = target_in(lessons, policy, legal, epsilon, compiled=compiled)
@@ -100,12 +98,8 @@ def deviations(
                 target = (1.0 - epsilon) * chosen + epsilon * legal / legal.sum(axis=1, keepdims=True)
             yield Followed(lessons, legal, target, taken), chances, losses
 
-    found = _evaluated(pieces(), rounds, confidence, compiled)
-    if found is None:
-        raise LolsError(
-            f"none of the {rounds.left_out} decisions with a loss explored: let the bandit do so, with epsilon above 0"
-        )
-    return found
+    reason = "explored: let the bandit do so, with epsilon above 0"
+    return _evaluated(pieces(), rounds, confidence, compiled, reason)
 
 
 def evaluate_policy(
@@ -119,38 +113,37 @@ def evaluate_policy(
     confidence: float = 0.95,
     compiled: bool = True,
 ) -> Evaluated:
-    """The expected loss of following another policy from start to end, where the exploration gave it a chance.
+    """Estimate the expected loss of following another policy from start to end.
 
-    Only rounds whose actions were all drawn at random (`randomise="steps"`) say anything of it. A round's weight is the
-    product, over its steps, of the target's chance of the action over the one that it was drawn with. It grows with
-    every step, so that a target far from what was shown needs very many rounds: `warning` says when.
+    Only rounds whose actions were all drawn at random (`randomise="steps"`) can be used. The weight of a round is the
+    product, over its steps, of the target's chance of the action divided by the chance that it was drawn with. Weights
+    vary more with every step, so that a target far from the logged policy needs very many rounds; `warning` says so.
 
-    Rounds in which the guard shows the reference are left out and counted: that is decided before the object is seen,
-    so that leaving them out does no harm as long as objects stay alike over time. A round without a loss is left out,
-    too: that does no harm if it does not depend on what was shown whether a loss comes.
+    Rounds in which the guard shows the reference are left out and counted. The guard decides before it sees the object,
+    so this does not bias the estimates as long as the distribution of objects does not change. Rounds without a loss
+    are left out, too, without bias if the chance of receiving a loss does not depend on what was shown.
 
-    The doubly robust estimate goes backwards through a trail (Jiang and Li, 2016): the value of a state is what a
-    regression guesses for the target there, and the weighted rest of what followed.
+    The doubly robust estimate goes backwards through a trail (Jiang and Li, 2016): the value of a state is a
+    regression's prediction for the target there, corrected by the weighted value of what followed.
 
     Parameters
     ----------
     log
-        The log of a bandit; it is read twice, and never held in memory.
+        The log of a bandit; it is read twice, and not kept in memory.
     policy
         The target: the weights of a policy (`bandit.policy()`), a `Model`, or a `Reference` that needs no truth.
     objects
-        The object of each decision, by its id: the log does not hold them. Only those of rounds that are used are
-        asked for.
+        The object of each decision, by its id, since the log does not hold them. Objects of rounds that are left out
+        are not needed.
     space
         The search space of the log (`bandit.space`).
     epsilon
-        Shared by as many steps as there may be: the chance with which the target takes a random legal action instead of
-        its own. Given the epsilon of a bandit with `randomise="steps"`, the target explores uniformly as it does.
+        The chance, shared by the most steps that there may be, that the target takes a random legal action instead of
+        its own. With the epsilon of a bandit with `randomise="steps"`, the target explores as much, uniformly.
     since
-        The first decision to look at. A policy seems better than it is in rounds whose losses it has learned from: look
-        at those after them.
+        The first decision to use. A policy looks better than it is on rounds that it has learned from: use later ones.
     confidence
-        Of the intervals.
+        The confidence of the intervals.
     compiled
         False runs the same code as plain Python.
 
@@ -165,7 +158,7 @@ def evaluate_policy(
     >>> for obj in objects:
     ...     shown = bandit.decide(obj)
     ...     bandit.learn(shown.id, loss=1 - shown.output.count(0) / 2)
-    >>> evaluate_policy(bandit.log, rules, objects, bandit.space).snips.value  # what if the rules had been followed?
+    >>> evaluate_policy(bandit.log, rules, objects, bandit.space).snips.value  # the loss of the reference
     0.0
 
     """
@@ -179,41 +172,39 @@ def evaluate_policy(
 
     def pieces() -> Iterator[Piece]:
         for decisions, losses in rounds.chunks():
-            given = [_object(objects, decision.id) for decision in decisions]
-            made = follower([d.id for d in decisions], given, [d.trail for d in decisions])
-            chances = np.ones(made.taken.size)
-            for d, first in zip(decisions, made.lessons.first, strict=True):
+            ids = [d.id for d in decisions]
+            followed = follower(ids, [_object(objects, id) for id in ids], [d.trail for d in decisions])
+            chances = np.ones(followed.taken.size)
+            for d, first in zip(decisions, followed.lessons.first, strict=True):
                 if d.chances.size != d.trail.size or not (d.chances > 0.0).all():
                     raise LolsError(f"decision {d.id}: its actions cannot have been taken with the chances it has")
                 chances[first : first + d.chances.size] = d.chances
-            yield made, chances, losses
+            yield followed, chances, losses
 
-    found = _evaluated(pieces(), rounds, confidence, compiled)
-    if found is None:
-        raise LolsError(
-            f"none of the {rounds.left_out} decisions with a loss was drawn step by step, and one deviation a round "
-            'gives almost all structures a chance of 0: log with randomise="steps", or ask `deviations`'
-        )
-    return found
+    reason = (
+        "was drawn step by step, and with one deviation per round almost all structures have a chance of 0: log with "
+        'randomise="steps", or use `deviations`'
+    )
+    return _evaluated(pieces(), rounds, confidence, compiled, reason)
 
 
-def _evaluated(pieces: Iterable[Piece], rounds: Rounds, confidence: float, compiled: bool) -> Evaluated | None:
-    """The estimates from states and losses, round after round; None if there are none.
+def _evaluated(pieces: Iterable[Piece], rounds: Rounds, confidence: float, compiled: bool, reason: str) -> Evaluated:
+    """The estimates from states and losses, in the order of the rounds; `reason` is why there may be none.
 
-    The guesses for a round come from the rounds before it only. With folds, rounds that came later would take part, and
-    those were shown by policies that have learned from the very loss that is to be corrected.
+    The predictions for a round come from earlier rounds only. Cross-fitting would also use later rounds, whose policies
+    have learned from the very loss that is to be corrected.
     """
     weights, losses, robust = array("d"), array("d"), array("d")
     regression: Regression | None = None
-    for made, chances, seen in pieces:
-        first, filled, every = made.lessons.first, made.lessons.filled, np.arange(made.taken.size)
+    for followed, chances, seen in pieces:
+        first, filled, every = followed.lessons.first, followed.lessons.filled, np.arange(followed.taken.size)
         if regression is None:
-            by_action = made.lessons.slots.action_start.shape[0] > 0
-            regression = Regression(made.legal.shape[1], by_action=by_action, compiled=compiled)
-        guess = regression.guess(made)
-        hoped, here = (made.target * guess).sum(axis=1), guess[every, made.taken]
-        ratio = made.target[every, made.taken] / chances
-        weight, value, after = np.ones(seen.size), seen.copy(), np.zeros(made.taken.size)
+            by_action = followed.lessons.slots.action_start.shape[0] > 0
+            regression = Regression(followed.legal.shape[1], by_action=by_action, compiled=compiled)
+        guess = regression.guess(followed)
+        hoped, here = (followed.target * guess).sum(axis=1), guess[every, followed.taken]
+        ratio = followed.target[every, followed.taken] / chances
+        weight, value, after = np.ones(seen.size), seen.copy(), np.zeros(followed.taken.size)
         for t in reversed(range(int(filled.max()))):
             on = filled > t
             slot = first[on] + t
@@ -223,9 +214,9 @@ def _evaluated(pieces: Iterable[Piece], rounds: Rounds, confidence: float, compi
         weights.extend(weight)
         losses.extend(seen)
         robust.extend(value)
-        regression.learn(made, after)
+        regression.learn(followed, after)
     if regression is None:
-        return None
+        raise LolsError(f"none of the {rounds.left_out} decisions with a loss {reason}")
     columns = [np.frombuffer(column) for column in (weights, losses, robust)]
     return summarised(columns[0], columns[1], columns[2], rounds.left_out, confidence)
 
@@ -238,16 +229,16 @@ def _check(epsilon: float, confidence: float) -> None:
 
 
 def _chosen(policy: Chooser, decision: Decision) -> np.ndarray:
-    """The chance of each action, from what a function says of a decision."""
-    found, legal = policy(decision), decision.legal
-    if np.ndim(found) == 0:
-        if not isinstance(found, int | np.integer) or not 0 <= found < legal.size or not legal[found]:
-            raise LolsError(f"decision {decision.id}: the policy takes action {found!r}, which is not legal there")
-        return np.asarray(np.arange(legal.size) == found, np.float64)
-    chances = np.asarray(found, np.float64)
+    """The chance of each action, from the result of a function."""
+    choice, legal = policy(decision), decision.legal
+    if np.ndim(choice) == 0:
+        if not isinstance(choice, int | np.integer) or not 0 <= choice < legal.size or not legal[choice]:
+            raise LolsError(f"decision {decision.id}: the policy takes action {choice!r}, which is not legal there")
+        return np.asarray(np.arange(legal.size) == choice, np.float64)
+    chances = np.asarray(choice, np.float64)
     if chances.shape != legal.shape or not (chances[legal] >= 0).all() or chances[~legal].any():
         raise LolsError(
-            f"decision {decision.id}: give a chance for each of {legal.size} actions, and 0 for those that are illegal"
+            f"decision {decision.id}: give a chance for each of {legal.size} actions, and 0 for illegal ones"
         )
     if not abs(chances.sum() - 1.0) < 1e-6:
         raise LolsError(f"decision {decision.id}: the chances of the policy's actions add up to {chances.sum()}, not 1")

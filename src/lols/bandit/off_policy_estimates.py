@@ -1,4 +1,4 @@
-"""From weighted losses to values with intervals, and a word on how far they can be trusted."""
+"""From weighted losses to values with intervals, and a warning if they cannot be trusted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from lols.errors import LolsError
 
 __all__ = ["Estimated", "Evaluated", "summarised"]
 
-FEW = 30.0  # effective rounds below which an interval is hardly one
+FEW = 30.0  # effective rounds below which an interval is unreliable
 THIN = 0.01  # the same as a share of all rounds
-LARGEST = 0.1  # the most that one round should have of all weight
-SURE = 4.0  # standard errors by which weights must fall short of 1 on average to say that something was never tried
+LARGEST = 0.1  # the largest acceptable share of one round in all weight
+SURE = 4.0  # standard errors by which the mean weight must be below 1 to conclude that actions were never tried
 
 
 class Estimated(NamedTuple):
-    """A value that a log gives an estimate of.
+    """An estimated value with a confidence interval.
 
-    The interval is cut to what a loss can be; a value by inverse propensity may lie outside.
+    The interval is clipped to the range of losses; the value by inverse propensity may lie outside.
 
     >>> print(Estimated(0.25, 0.2, 0.3, 400, 133.5, None))
     0.250 (0.200 to 0.300)
@@ -30,32 +30,32 @@ class Estimated(NamedTuple):
     value: float
     low: float  # the ends of the confidence interval
     high: float
-    rounds: int  # of the log that it was estimated from
-    effective: float  # as many rounds of equal weight would say as much
-    warning: str | None  # why not to trust it
+    rounds: int  # the number of rounds used
+    effective: float  # the effective number: rounds of equal weight that give the same variance
+    warning: str | None  # why it may be wrong
 
     def __str__(self) -> str:
         return f"{self.value:.3f} ({self.low:.3f} to {self.high:.3f})"
 
 
 class Evaluated(NamedTuple):
-    """What a log says of a target policy, in three ways, and of the policy that logged it."""
+    """Three estimates of a target policy's loss, and the loss of the policy that made the log."""
 
-    ips: Estimated  # inverse propensity scores: no bias, much noise
-    snips: Estimated  # the same divided by the mean weight: a little bias in short logs, less noise
-    dr: Estimated  # doubly robust: a regression's guess, and the weighted loss only of what it is off by
-    logged: Estimated  # the mean loss of the same rounds as they were logged
-    difference: Estimated  # `dr` less `logged`: below 0 where the target is better
+    ips: Estimated  # inverse propensity scores: unbiased, noisy
+    snips: Estimated  # the same divided by the mean weight: less noisy, slightly biased in short logs
+    dr: Estimated  # doubly robust: a regression's prediction, corrected by its weighted errors
+    logged: Estimated  # the mean loss of the same rounds in the log
+    difference: Estimated  # `dr` minus `logged`: below 0 if the target is better
     left_out: int  # decisions that have a loss but could not be used
 
     @property
     def rounds(self) -> int:
-        """How many rounds of the log were used."""
+        """The number of rounds used."""
         return self.logged.rounds
 
     @property
     def warning(self) -> str | None:
-        """Why not to trust the estimates; None if nothing speaks against it."""
+        """Why the estimates may be wrong; None if no problem was found."""
         return self.dr.warning
 
 
@@ -64,24 +64,23 @@ def summarised(
 ) -> Evaluated:
     """The estimates from a weight, a loss and a doubly robust value for each round.
 
-    The doubly robust estimate is a control variate: of a regression's guesses it uses the share, up to all of them,
-    that leaves the least noise. With good guesses that is all, with bad ones little: then it is inverse propensity.
+    The doubly robust estimate is a control variate: it uses the share of the regression's predictions, from none to
+    all, that minimises the variance. With bad predictions it is close to inverse propensity.
 
-    All intervals are Student's, around a mean of the rounds' influences: what one more round like it changes. Of the
-    self-normalised estimate v that is w (l - v) over the mean of w. The effective number of rounds, m = (sum w)² / sum
-    w², gives the degrees of freedom. Losses that are rare may not have been met at all in few rounds: as in Wilson's
-    interval for shares, the middle moves towards one half by a step of order 1/m, and the variance grows by 1/m². What
-    cannot be, a loss below 0 or above 1, is cut off.
+    All intervals are Student's, from the influences of the rounds; for the self-normalised estimate v these are
+    w (l - v) over the mean of w. The effective number of rounds, m = (sum w)² / sum w², gives the degrees of freedom.
+    Rare losses may be missing from few rounds: as in Wilson's interval for proportions, the middle moves towards one
+    half by a step of order 1/m, and the variance grows by 1/m². Intervals are clipped to losses from 0 to 1.
 
-    >>> made = summarised(np.array([3.0, 0, 0, 3]), np.array([0.5, 1, 1, 0.7]), np.zeros(4), 0, 0.95)
-    >>> round(made.ips.value, 3), round(made.snips.value, 3), round(made.logged.value, 3), made.snips.effective
+    >>> result = summarised(np.array([3.0, 0, 0, 3]), np.array([0.5, 1, 1, 0.7]), np.zeros(4), 0, 0.95)
+    >>> round(result.ips.value, 3), round(result.snips.value, 3), round(result.logged.value, 3), result.snips.effective
     (0.9, 0.6, 0.8, 2.0)
     """
     count, total = losses.size, float(weights.sum())
     if not total > 0.0:
         raise LolsError(
-            f"in none of {count} rounds was shown what this policy would show: explore more, log longer, or choose a "
-            "policy nearer to the one that logged"
+            f"none of {count} rounds showed what this policy would show: explore more, log longer, or choose a "
+            "policy closer to the one that made the log"
         )
     effective = total**2 / float(weights @ weights)
     warning = _warning(weights, effective)
@@ -89,26 +88,27 @@ def summarised(
     robust = plain + _share(plain, robust - plain) * (robust - plain)
     ratio = float(plain.sum()) / total
 
-    def made(value: float, influences: np.ndarray, effective: float, warning: str | None, least: float) -> Estimated:
+    def estimated(value: float, influences: np.ndarray, least: float = 0.0) -> Estimated:
         ends = _interval(value, influences, effective, confidence, least)
         return Estimated(value, *ends, count, effective, warning)
 
     def mean(values: np.ndarray, least: float = 0.0) -> Estimated:
-        return made(float(values.mean()), values - values.mean(), effective, warning, least)
+        return estimated(float(values.mean()), values - values.mean(), least)
 
     logged = float(losses.mean())
+    in_log = _interval(logged, losses - logged, float(count), confidence, 0.0)
     return Evaluated(
         ips=mean(plain),
-        snips=made(ratio, (plain - weights * ratio) * (count / total), effective, warning, 0.0),
+        snips=estimated(ratio, (plain - weights * ratio) * (count / total)),
         dr=mean(robust),
-        logged=made(logged, losses - logged, float(count), None, 0.0),
+        logged=Estimated(logged, *in_log, count, float(count), None),
         difference=mean(robust - losses, -logged),
         left_out=left_out,
     )
 
 
 def _share(plain: np.ndarray, rest: np.ndarray) -> float:
-    """How much of `rest`, whose mean is 0 but for chance, to add to the values of rounds for the least variance."""
+    """The share of `rest`, whose expectation is 0, to add to the values of rounds for the least variance."""
     rest = rest - rest.mean()
     squares = float(rest @ rest)
     return min(max(-float(plain @ rest) / squares, 0.0), 1.0) if squares > 0.0 else 1.0
@@ -117,7 +117,7 @@ def _share(plain: np.ndarray, rest: np.ndarray) -> float:
 def _interval(
     value: float, influences: np.ndarray, effective: float, confidence: float, least: float
 ) -> tuple[float, float]:
-    """The ends of an interval from the influences of the rounds; what is estimated lies within `least` and 1 more."""
+    """The ends of an interval from the influences of the rounds; the value lies from `least` to `least` + 1."""
     if influences.size < 2:
         return least, least + 1.0
     count = influences.size
@@ -130,20 +130,20 @@ def _interval(
 
 
 def _warning(weights: np.ndarray, effective: float) -> str | None:
-    """What is wrong with the overlap of the target and the policy that logged, in one line."""
+    """A problem with the overlap of the target and the policy that made the log, in one line."""
     count, total = weights.size, float(weights.sum())
     mean, error = total / count, float(weights.std()) / math.sqrt(count)
     if effective < max(FEW, THIN * count):
         return (
-            f"poor overlap: {count} rounds say as much as {effective:.0f} would that this policy had shown: explore "
-            "more, or log longer"
+            f"poor overlap: {count} rounds are worth {effective:.0f} rounds of this policy itself: explore more, or "
+            "log longer"
         )
     if float(weights.max()) > LARGEST * total:
         return f"poor overlap: one round has {float(weights.max()) / total:.0%} of all weight: explore more"
-    # The mean weight is the chance that the target stays where the exploration goes.
+    # The mean weight is the chance that the target takes only actions that the exploration can take.
     if 1.0 - mean > max(THIN, SURE * error):
         return (
-            f"about {1.0 - mean:.0%} of what this policy does was never tried: the estimates are biased, "
-            "explore uniformly to mend it"
+            f"about {1.0 - mean:.0%} of what this policy does was never tried: the estimates are biased; explore "
+            "uniformly to avoid it"
         )
     return None

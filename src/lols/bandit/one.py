@@ -1,4 +1,4 @@
-"""One object as columns, at once: what `Examples` does for a data set, without what only data sets need."""
+"""A single object as a data set: what `Examples` does, with less overhead."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_ITEMS = Items(
 
 
 class One(Examples):
-    """A data set of one example, without truth, as the space's functions see it."""
+    """A data set of one example, without truth."""
 
     seen: Any
 
@@ -27,21 +27,17 @@ class One(Examples):
 
 
 class OneByOne:
-    """Encodes one object after the other.
-
-    Whatever is not as usual goes through `Examples`, which says what is wrong.
-    """
+    """Encodes one object at a time. Unusual and invalid objects go through `Examples`, which explains errors."""
 
     def __init__(self, space: SearchSpace):
         self.space = space
         self._settings = Examples.from_columns(space, 0, {}).x
         self._nothing = record_class(())()
-        self._classes: dict[tuple[str, ...], type] = {}  # of examples with these columns
+        self._records: dict[tuple[str, ...], type] = {}  # by the names of columns
 
     def __call__(self, obj: Any) -> Examples:
         """An object as a data set of one, without truth."""
-        made = self._quick(obj)
-        return Examples(self.space, [obj], truth=False) if made is None else made
+        return self._quick(obj) or Examples(self.space, [obj], truth=False)
 
     def _quick(self, obj: Any) -> Examples | None:
         space = self.space
@@ -53,34 +49,34 @@ class OneByOne:
             return None
         if None in columns or space.items is not None:
             return None
-        made_of = self._class(tuple(x))
-        if made_of is None:
+        record = self._record(tuple(x))
+        if record is None:
             return None
-        made = One.__new__(One)
-        made.space, made.count, made.has_truth = space, 1, False
-        made.x = made_of(*columns, *self._settings)
-        made.y, made.items = self._nothing, NO_ITEMS
-        made.widest_item = 0
+        one = One.__new__(One)
+        one.space, one.count, one.has_truth = space, 1, False
+        one.x = record(*columns, *self._settings)
+        one.y, one.items = self._nothing, NO_ITEMS
+        one.widest_item = 0
         try:
-            made.seen = made_of(*[view(column, 0) for column in made.x])
-            made.states, made.steps = (_size(size, made.seen) for size in (space.sizes.state, space.sizes.steps))
+            one.seen = record(*[view(column, 0) for column in one.x])
+            one.states, one.steps = (_size(size, one.seen) for size in (space.sizes.state, space.sizes.steps))
         except Exception:
             return None
-        return made if made.states[0] >= 0 and made.steps[0] >= 0 else None
+        return one if one.states[0] >= 0 and one.steps[0] >= 0 else None
 
-    def _class(self, columns: tuple[str, ...]) -> type | None:
-        """The class of examples with these columns; None where they clash with settings."""
-        found = self._classes.get(columns)
-        if found is None:
+    def _record(self, columns: tuple[str, ...]) -> type | None:
+        """The class of examples with these columns; None if they clash with settings."""
+        record = self._records.get(columns)
+        if record is None:
             names = (*columns, *self._settings._fields)
             if len(set(names)) != len(names):
                 return None
-            found = self._classes[columns] = record_class(names)
-        return found
+            record = self._records[columns] = record_class(names)
+        return record
 
 
 def _column(value: Any) -> Ragged | Scalar | None:
-    """A column of one example; None for what needs a closer look."""
+    """A column of one example; None for unusual values."""
     kind = type(value)
     if kind is int or kind is bool:
         return Scalar(np.array([value], np.int64))

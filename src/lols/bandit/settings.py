@@ -1,9 +1,8 @@
-"""The choices of a bandit in one piece: checked once, and written into its log as what the log depends on."""
+"""The settings of a bandit: checked once, and written into its log."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from lols.bandit.estimates import check_estimator_name
 from lols.bandit.exploring import epsilon_schedule
@@ -23,7 +22,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class BanditSettings:
-    """What `StructuredBandit` was asked to do; see there."""
+    """The options of `StructuredBandit` that decisions depend on; see there."""
 
     epsilon: float | str
     beta: float
@@ -41,10 +40,10 @@ class BanditSettings:
     seed: int
 
     def __post_init__(self) -> None:
-        for name, known in KINDS.items():
+        for name, kinds in KINDS.items():
             value = getattr(self, name)
-            if value not in known:
-                raise ConfigurationError(f"unknown {name} '{value}': choose {', '.join(known)}")
+            if value not in kinds:
+                raise ConfigurationError(f"unknown {name} '{value}': choose {', '.join(kinds)}")
         epsilon_schedule(self.epsilon, actions=2)
         if not 0.0 <= self.beta <= 1.0:
             raise ConfigurationError(f"beta is {self.beta}; it is a probability, from 0 to 1")
@@ -57,16 +56,12 @@ class BanditSettings:
                 raise ConfigurationError(f"{name} is {getattr(self, name)}; it must be at least {least}")
         if self.exploration == BAG:
             if self.width > 1.0:
-                raise ConfigurationError(f"width is {self.width}; for a bag it is a share, at most 1")
+                raise ConfigurationError(f"width is {self.width}; for a bag it is a share, from 0 to 1")
             if self.randomise == STEPS:
                 raise ConfigurationError("a bag explores by single deviations: leave randomise='steps' out")
         check_estimator_name(self.estimator, self.learner.reduction)
 
     @property
     def drawing(self) -> int:
-        """How kernels draw actions; what they do not know is handed to them."""
+        """How kernels draw actions; for a bag, they are given the chances instead."""
         return EXPLORATIONS.get(self.exploration, UNIFORM)
-
-    def identity(self) -> dict[str, Any]:
-        """What decisions depend on, as plain values."""
-        return asdict(self)

@@ -1,4 +1,4 @@
-"""A log in one SQLite file. Its entries outlive a process that is killed, and on demand a loss of power."""
+"""A log in one SQLite file. Its entries survive a killed process, and with `durability="power"` a power failure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from lols.bandit.entries import Decision, Loss, check, from_row, to_row
-from lols.bandit.identity import written
-from lols.bandit.sqlite_file import COLUMNS, DECISION, LOSS, explained, opened
+from lols.bandit.sqlite_file import COLUMNS, DECISION, LOSS, explained, identity_text, opened
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 
 __all__ = ["Durability", "SqliteLog"]
@@ -28,30 +27,32 @@ _ADD_REPEATED = "INSERT INTO repeated (id, loss) VALUES (?, ?)"
 _COUNTS = (
     f"SELECT (SELECT coalesce(max(id), -1) + 1 FROM entries WHERE kind = {DECISION}), (SELECT count(*) FROM repeated)"
 )
-# by the table, and by the index of its UNIQUE columns
+# the last entry by the table, and the number of entries by the index of the UNIQUE columns
 _LAST = "SELECT (SELECT coalesce(max(place), 0) FROM entries), (SELECT count(*) FROM entries WHERE kind >= 0)"
 _ROWS = f"SELECT place, kind, loss, {COLUMNS}, checksum FROM entries WHERE place > ? AND place <= ? ORDER BY place"
-_AT_ONCE = 256  # rows that a replay holds at a time
+_AT_ONCE = 256  # rows that a replay reads at a time
 
 
 class SqliteLog:
-    """A log in one file, and, while it is open or after a kill, a second one beside it whose name ends in `-wal`.
+    """A log in one SQLite file, with a second one beside it, ending in `-wal`, while it is open or after a kill.
 
-    One process at a time: a second one is refused until the first has closed the log or is gone, however it went.
-    Threads may share a log; a process that forks keeps it for itself. While a log is open, do not open its file by
-    other means in the same process (to copy it, say): closing it there would give up the lock.
+    Only one process can have a log open. Threads may share it; after a fork it belongs to the parent. While a log is
+    open, do not open its file by other means in the same process (to copy it, for example): closing it there would
+    release the lock.
 
     Parameters
     ----------
     path
-        The file; made where there is none, gone on with where there is one.
+        The file; created if it does not exist, continued otherwise.
     durability
-        "process": an entry outlives the death of the process. "power": every entry is synced to the disk before
-        `append` returns, and outlives a loss of power too; how long that takes is up to the disk.
+        "process": entries survive the death of the process. "power": each entry is synced to the disk before `append`
+        returns, and survives a power failure, too; this takes as long as the disk needs.
     identity
-        Settings (JSON) that the log depends on. They are written down once, and must be the same whenever it is opened
-        again. None takes those of the file, where a log is only read.
+        Settings (JSON) that the log depends on. They are written when the log is created, and must be the same when it
+        is opened again. None accepts those of the file, to read a log.
 
+    Examples
+    --------
     >>> import tempfile
     >>> path = tempfile.mkdtemp() + "/shown.log"
     >>> with SqliteLog(path, identity={"epsilon": 0.1}) as log:
@@ -73,9 +74,9 @@ class SqliteLog:
         if durability not in get_args(Durability):
             raise ConfigurationError(f"durability {durability!r}: give one of {', '.join(get_args(Durability))}")
         self.path = Path(path).absolute()
-        wanted = None if identity is None else written(identity)
+        wanted = None if identity is None else identity_text(identity)
         self._guard = threading.Lock()
-        self._gone = "is closed: open it again"
+        self._closed = "is closed: open it again"
         self._connection: sqlite3.Connection | None
         self._connection, self.identity = opened(self.path, durability == "power", wanted)
         _open.add(self)
@@ -100,7 +101,7 @@ class SqliteLog:
                 self._duplicates += 1
                 return False
             except BaseException as error:
-                if not isinstance(error, LolsError):  # an interrupt, perhaps after writing and before counting
+                if not isinstance(error, LolsError):  # an interrupt, maybe after writing and before counting
                     self._count()
                 raise
 
@@ -141,19 +142,17 @@ class SqliteLog:
         self.close()
 
     def _run(self, statement: str, values: tuple[Any, ...]) -> int:
-        """How many rows a statement changed."""
-        if self._connection is None:
-            raise LolsError(f"{self.path}: the log {self._gone}")
-        try:
-            return self._connection.execute(statement, values).rowcount
-        except sqlite3.Error as error:
-            raise explained(error, self.path) from error
+        """Execute a statement; the number of rows that it changed."""
+        return self._execute(statement, values, lambda cursor: cursor.rowcount)
 
     def _read(self, statement: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        return self._execute(statement, values, sqlite3.Cursor.fetchall)
+
+    def _execute(self, statement: str, values: tuple[Any, ...], result: Callable[[sqlite3.Cursor], Any]) -> Any:
         if self._connection is None:
-            raise LolsError(f"{self.path}: the log {self._gone}")
+            raise LolsError(f"{self.path}: the log {self._closed}")
         try:
-            return self._connection.execute(statement, values).fetchall()
+            return result(self._connection.execute(statement, values))
         except sqlite3.Error as error:
             raise explained(error, self.path) from error
 
@@ -163,26 +162,26 @@ class SqliteLog:
     def _leave(self) -> None:
         """In the child of a fork: leave the log to the parent.
 
-        The child must not even close its copy of the connection, for SQLite would take the `-wal` file away from under
-        the parent. So the copy is never freed.
+        The child must not close its copy of the connection, because SQLite would remove the `-wal` file that the parent
+        uses. So the copy is never freed.
         """
         import ctypes
 
         if self._connection is not None:
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._connection))
             self._connection = None
-            self._gone = "belongs to the process that opened it, before the fork: open it after forking"
+            self._closed = "belongs to the process that opened it, before the fork: open it after forking"
         self._guard = threading.Lock()
 
 
 def _entry(row: tuple[Any, ...], place: int) -> Decision | Loss | None:
-    """The entry of a row of the table; None where it is not what was written there."""
-    found, kind, loss, *fields = row
+    """The entry of a row of the table; None if the row is damaged."""
+    number, kind, loss, *fields = row
     try:
         entry = from_row((fields[0], loss, fields[-1]) if kind == LOSS else tuple(fields))
     except ValueError:
         return None
-    return entry if found == place else None
+    return entry if number == place else None
 
 
 _open: weakref.WeakSet[SqliteLog] = weakref.WeakSet()

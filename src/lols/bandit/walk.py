@@ -1,4 +1,4 @@
-"""One decision: a walk through the search space, with one random deviation, with one at each step, or with none."""
+"""One decision: a walk through the search space with no random action, one of them, or one at each step."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = [
     "walk_kernel",
 ]
 
-EXPLOIT, REFERENCE, EXPLORE, RANDOMISED = 0, 1, 2, 3  # how a structure is made
-UNIFORM, BOLTZMANN, PLAUSIBLE = 0, 1, 2  # how an action is drawn
+EXPLOIT, REFERENCE, EXPLORE, RANDOMISED = 0, 1, 2, 3  # the modes of a walk
+UNIFORM, BOLTZMANN, PLAUSIBLE = 0, 1, 2  # the distributions of actions
 EXPLORATIONS = {"uniform": UNIFORM, "boltzmann": BOLTZMANN, "plausible": PLAUSIBLE}
-LENGTH, STEP, ACTION, COIN, FEATURES, ACTION_FEATURES, NOTES = range(7)  # the cells of a note
-CHANCE_STEP, CHANCE_ACTION, PROPENSITY, CHANCES = range(4)
+LENGTH, STEP, ACTION, COIN, FEATURES, ACTION_FEATURES, NOTES = range(7)  # the cells of `Walked.note`
+CHANCE_STEP, CHANCE_ACTION, PROPENSITY, CHANCES = range(4)  # the cells of `Walked.chance`
 WHEN, WHICH, WHO, DRAW = 11, 12, 13, 14  # purposes of draws
 
 
@@ -38,19 +38,19 @@ FOLLOWING = following(0, False)
 
 
 class WalkPlan(Struct):
-    """How to walk: everything that is drawn is drawn from the stream."""
+    """How to walk. All random numbers come from the stream."""
 
     mode: int
     stream: int
     beta: float  # the reference's chance to complete a deviation
-    epsilon: float  # where each step is randomised, the most that any of them is: shared by as many as there may be
+    epsilon: float  # if each step is randomised: their total chance to be, shared by the most steps there may be
     exploration: int
-    width: float  # the temperature, or how much more than the best an action may seem to cost to be plausible
+    width: float  # the temperature, or the largest predicted excess cost of a plausible action
     plan: Plan = FOLLOWING
 
 
 class Walked(Struct):
-    """What a walk leaves behind."""
+    """The results of a walk."""
 
     state: np.ndarray  # the end state
     trail: np.ndarray  # the actions taken
@@ -87,7 +87,7 @@ def draw_chances(legal, predicted, exploration, width, out):
 
 @dual
 def drawn(chances, u):
-    """The action that a number in [0, 1) stands for."""
+    """The action drawn by a number in [0, 1)."""
     last = -1
     for a in range(chances.size):
         if chances[a] > 0.0:
@@ -106,8 +106,8 @@ def look_ahead(search, here, s, legal):
 
 
 @dual
-def go(search, here, s, t, by_reference, way, out):
-    """Walk from step t to an end state; how many steps that are from the start."""
+def go(search, here, s, t, by_reference, walk_plan, out):
+    """Walk from step t to an end state; the number of steps from the start."""
     scratch = search.scratch
     legal, view, report = scratch.legal, scratch.seen, scratch.report
     while report[CODE] == 0 and find_legal(search, here, s, legal):
@@ -115,17 +115,17 @@ def go(search, here, s, t, by_reference, way, out):
         if t >= here.limit:
             report[CODE] = TOO_MANY_STEPS
             break
-        draw = mix(way.stream, t)
+        draw = mix(walk_plan.stream, t)
         out.chances[t] = 1.0
         if by_reference:
             a = teacher_action(search, here, s, legal, mix(draw, TEACHER))
         else:
             look_ahead(search, here, s, legal)
             a = cheapest(view.bits, legal, False, mix(draw, TIE))
-            if way.mode == RANDOMISED:
-                draw_chances(legal, view.costs, way.exploration, way.width, out.weights)
+            if walk_plan.mode == RANDOMISED:
+                draw_chances(legal, view.costs, walk_plan.exploration, walk_plan.width, out.weights)
                 best = a
-                share = way.epsilon / here.limit
+                share = walk_plan.epsilon / here.limit
                 if unit(mix(draw, WHO)) < share:
                     a = np.int64(drawn(out.weights, unit(mix(draw, DRAW))))
                 out.chances[t] = share * out.weights[a] + (1.0 - share if a == best else 0.0)
@@ -138,10 +138,8 @@ def go(search, here, s, t, by_reference, way, out):
 
 
 @dual
-def stand(search, here, s, at, way, slots, out):
-    """Go along the trail to step `at`: its features into slot 0, its legal actions, what they seem to cost and how
-    likely each is drawn.
-    """
+def stand(search, here, s, at, walk_plan, slots, out):
+    """Follow the trail to step `at`; write features to slot 0, and the legal actions, predicted costs and chances."""
     begin(search, here, s)
     for t in range(at):
         step(search.space, here.x, s, out.trail[t])
@@ -151,60 +149,60 @@ def stand(search, here, s, at, way, slots, out):
     for a in range(legal.size):
         out.legal[a] = legal[a]
         out.predicted[a] = costs[a] if legal[a] else np.float32(np.inf)
-    draw_chances(legal, out.predicted, way.exploration, way.width, out.weights)
+    draw_chances(legal, out.predicted, walk_plan.exploration, walk_plan.width, out.weights)
     out.note[STEP] = at
     out.note[FEATURES], out.note[ACTION_FEATURES] = write_features(search, here, s, legal, slots, 0, 0, 0)
 
 
-def walk(space, reference, data, policy, way, scratch, slots, out):
-    """Make one structure; for a deviation, go to its state only.
+def walk(space, reference, data, policy, walk_plan, scratch, slots, out):
+    """Make one structure; for a deviation, stop at its state.
 
-    `note` and `chance` say what was drawn; slot 0 has the features of the state to learn from.
+    What was drawn is in `note` and `chance`; slot 0 has the features of the state to learn from.
     """
     report, note, s = scratch.report, out.note, out.state
-    search = Search(space, reference, policy, way.plan, data.items, scratch)
+    search = Search(space, reference, policy, walk_plan.plan, data.items, scratch)
     report[CODE] = 0
     new_policy(scratch.seen)
     here = turn_to(search, data, 0, 0, 0)
     begin(search, here, s)
-    by_reference = way.mode == REFERENCE
+    by_reference = walk_plan.mode == REFERENCE
     note[STEP], note[ACTION], note[COIN] = -1, -1, by_reference
     note[FEATURES], note[ACTION_FEATURES] = 0, 0
     out.chance[CHANCE_STEP] = out.chance[CHANCE_ACTION] = out.chance[PROPENSITY] = 1.0
-    length = go(search, here, s, 0, by_reference, way, out)
+    length = go(search, here, s, 0, by_reference, walk_plan, out)
     if length == 0 and report[CODE] == 0:
         report[CODE] = NO_ACTIONS
     note[LENGTH] = length
-    if report[CODE] != 0 or way.mode == EXPLOIT or by_reference:
+    if report[CODE] != 0 or walk_plan.mode == EXPLOIT or by_reference:
         return report[CODE]
-    # Where each step is drawn, the length depends on what was drawn; the time must not.
-    times = here.limit if way.mode == RANDOMISED else np.int64(length)
-    at = min(np.int64(unit(mix(way.stream, WHEN)) * times), np.int64(times - 1))
-    if way.mode == RANDOMISED:
+    # If each step is drawn, the length depends on the draws, so the step to learn from must not depend on the length.
+    times = here.limit if walk_plan.mode == RANDOMISED else np.int64(length)
+    at = min(np.int64(unit(mix(walk_plan.stream, WHEN)) * times), np.int64(times - 1))
+    if walk_plan.mode == RANDOMISED:
         for t in range(length):
             out.chance[PROPENSITY] *= out.chances[t]
-        if at >= length:  # it had ended before: nothing to learn from
+        if at >= length:  # the walk ended before this step: nothing to learn from
             return report[CODE]
-    stand(search, here, s, at, way, slots, out)
+    stand(search, here, s, at, walk_plan, slots, out)
     out.chance[CHANCE_STEP] = 1.0 / times
-    if way.mode == RANDOMISED:
+    if walk_plan.mode == RANDOMISED:
         note[ACTION], out.chance[CHANCE_ACTION] = out.trail[at], out.chances[at]
         for t in range(at, length):
             step(space, here.x, s, out.trail[t])
     return report[CODE]
 
 
-def deviate(space, reference, data, policy, way, scratch, slots, out):
-    """From the state that `walk` went to: draw an action by `weights`, and complete the structure."""
+def deviate(space, reference, data, policy, walk_plan, scratch, slots, out):
+    """From the state where `walk` stopped, draw an action by `weights`, and complete the structure."""
     note, s = out.note, out.state
-    search = Search(space, reference, policy, way.plan, data.items, scratch)
+    search = Search(space, reference, policy, walk_plan.plan, data.items, scratch)
     here = instance(data, 0, 0, 0)
-    at, chosen = note[STEP], np.int64(drawn(out.weights, unit(mix(way.stream, WHICH))))
-    by_reference = unit(mix(way.stream, WHO)) < way.beta
+    at, chosen = note[STEP], np.int64(drawn(out.weights, unit(mix(walk_plan.stream, WHICH))))
+    by_reference = unit(mix(walk_plan.stream, WHO)) < walk_plan.beta
     note[ACTION], note[COIN], out.chance[CHANCE_ACTION] = chosen, by_reference, out.weights[chosen]
     out.trail[at] = chosen
     step(space, here.x, s, chosen)
-    note[LENGTH] = go(search, here, s, at + 1, by_reference, way, out)
+    note[LENGTH] = go(search, here, s, at + 1, by_reference, walk_plan, out)
     return scratch.report[CODE]
 
 

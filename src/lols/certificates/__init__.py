@@ -1,1 +1,1 @@
-"""Certificates: what the paper's main theorem says of a trained policy, and what stands in its way."""
+"""Certificates: how far a trained policy is from the guarantee of the paper's Theorem 3, and what limits it."""

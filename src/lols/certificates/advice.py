@@ -1,14 +1,14 @@
-"""One sentence of advice, by written rules on the numbers of a certificate: the first rule that holds speaks.
+"""One sentence of advice, by fixed rules on the numbers of a certificate. The first rule that holds applies.
 
 | rule | holds if | verdict |
 |---|---|---|
 | 1 | the hindsight regret, at the upper end of its interval, is at most 5 % of the loss | locally optimal |
-| 2 | the in-class regret is there, and the teacher had no part in training | more passes |
-| 3 | the in-class regret is there, and policies fitted on the costs of training take away half of it | more passes |
-| 4 | the in-class regret is there | the teacher |
+| 2 | the in-class regret is substantial, and the teacher had no part in training | more passes |
+| 3 | the in-class regret is substantial, and policies fitted on the costs of training avoid half of it | more passes |
+| 4 | the in-class regret is substantial | the teacher |
 | 5 | otherwise | the features |
 
-An in-class regret *is there* if its whole interval is above 0 and it is at least 5 % of the hindsight regret.
+An in-class regret is *substantial* if its whole interval is above 0 and it is at least 5 % of the hindsight regret.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ VERDICTS = (LOCALLY_OPTIMAL, PASSES, TEACHER, FEATURES)
 
 @dataclass(frozen=True)
 class Regrets:
-    """Regret to one-step deviations under some costs: with hindsight, and within the class of policies."""
+    """Regret to one-step deviations: with hindsight, and within the class of policies."""
 
     hindsight: Estimate
     in_class: Estimate
 
     @property
-    def there(self) -> bool:
-        """Whether some policy of the class is known to do better, by more than a little."""
+    def substantial(self) -> bool:
+        """Whether some policy of the class is better with confidence, and by more than a little."""
         return self.in_class.positive and self.in_class.value >= SMALL * self.hindsight.value
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What stands in the way of a better policy, which rule says so, and what to do."""
+    """What limits the policy, by which rule, and what to do about it."""
 
     rule: int
     verdict: str
@@ -54,10 +54,11 @@ class Advice:
 def advise(
     loss: Estimate, teacher: Estimate, own: Regrets, retrained: Estimate, training: Training, fitted: int
 ) -> Advice:
-    """Apply the rules: `own` are regrets under roll-outs by the policy itself.
+    """Apply the rules.
 
-    `retrained` is how much of them goes away with policies that are fitted on the costs of training, `teacher` the
-    teacher's loss, and `fitted` how many examples the policies of the same class were fitted on.
+    `own` are the regrets under roll-outs by the policy itself; `retrained` is the part of them that policies avoid
+    which are fitted on the costs of training; `teacher` is the teacher's loss; `fitted` is the number of examples that
+    policies of the same class were fitted on.
 
     >>> from lols.training.algorithms import LOLS
     >>> from lols.learners.settings import LearnerSettings
@@ -70,26 +71,26 @@ def advise(
     share = own.in_class.value / own.hindsight.value if own.hindsight.value > 0.0 else 0.0
     gain = f"{own.in_class.value:.3g} of a hindsight regret of {own.hindsight.value:.3g} ({100 * share:.0f} %)"
     if rule == 1:
-        rest = "its loss is 0" if loss.value == 0.0 else "what it still loses takes several changes at once"
-        words = f"no single decision, changed with hindsight, would make it much better; {rest}."
+        rest = "its loss is 0" if loss.value == 0.0 else "to lower it further, several decisions must change at once"
+        words = f"changing any single decision with hindsight would hardly improve it; {rest}."
         return Advice(rule, LOCALLY_OPTIMAL, f"Locally optimal: {words}")
     if rule in (2, 3):
-        words = f"a policy of the same class, fitted on {fitted:,} others, takes away {gain}"
+        words = f"a policy of the same class, fitted on {fitted:,} other examples, avoids {gain}"
         return Advice(rule, PASSES, f"More passes would help: {words}; train longer, or on more data like this.")
     if rule == 4:
-        words = f"a policy of the same class takes away {gain}, which the costs of its training do not show"
+        words = f"a policy of the same class avoids {gain}, which the costs of its training do not show"
         return Advice(rule, TEACHER, f"The teacher is the bottleneck: {words}; {_way_out(training, teacher)}.")
     words = (
-        f"with hindsight, single decisions cost {own.hindsight.value:.3g}, but no policy of the same class, fitted on "
+        f"with hindsight, changing single decisions would save {own.hindsight.value:.3g}, but no policy of the same "
+        f"class, fitted on {fitted:,} other examples, did much better"
     )
-    words += f"{fitted:,} others, did much better"
-    return Advice(rule, FEATURES, f"The features are the bottleneck: {words}; give it more to look at.")
+    return Advice(rule, FEATURES, f"The features are the bottleneck: {words}; add features.")
 
 
 def _rule(loss: Estimate, own: Regrets, retrained: Estimate, training: Training) -> int:
     if own.hindsight.high <= SMALL * loss.value:
         return 1
-    if not own.there:
+    if not own.substantial:
         return 5
     if not training.taught:
         return 2
@@ -97,7 +98,7 @@ def _rule(loss: Estimate, own: Regrets, retrained: Estimate, training: Training)
 
 
 def _way_out(training: Training, teacher: Estimate) -> str:
-    """What would free the policy of its teacher."""
+    """How to depend less on the teacher."""
     ways = []
     if training.beta_in > 0.0:
         ways.append("roll in with the learned policy")

@@ -1,8 +1,8 @@
-"""A certificate: losses, regrets and their intervals, where they arise, and the advice that follows."""
+"""A certificate: losses and regrets with intervals, where they arise, and the advice that follows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from lols.certificates.advice import Advice, Regrets
@@ -11,32 +11,35 @@ from lols.certificates.places import DecisionRow, StepRow
 
 __all__ = ["Certificate", "Theorem"]
 
+JSON_NAMES = {
+    "of": "examples_given",
+    "hindsight": "deviation_regret_hindsight",
+    "in_class": "deviation_regret_in_class",
+    "retrained": "deviation_regret_retrained",
+}
+
 
 @dataclass(frozen=True)
 class Theorem:
     """Both sides of Theorem 3 for this policy, with the β of its training.
 
-    `left` is β times the regret to the teacher plus 1 - β times the in-class regret; `right`, which bounds it, is β
-    times what the actions cost more than the best ones if the teacher goes on, plus 1 - β times the hindsight regret.
+    `left` is β times the regret to the teacher plus 1 - β times the in-class regret. `right` bounds it: β times the
+    regret of the actions if the teacher completes them, plus 1 - β times the hindsight regret.
     """
 
     beta: float
     left: Estimate
     right: Estimate
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {"beta": self.beta, "left": self.left.as_dict(), "right": self.right.as_dict()}
-
 
 @dataclass(frozen=True)
 class Certificate:
-    """What is known of a policy on some data; all losses and regrets are means per example.
+    """Measurements of a policy on some data; all losses and regrets are means per example.
 
-    `hindsight` and `in_class` are the two regrets to one-step deviations that the policy itself completes; `retrained`
-    is how much of them goes away with policies that were fitted on the costs of training in place of these. `training`
-    holds the first two at the states and under the costs that training would have given, in the costs' own unit.
-    `fitted` says how the policies of the same class came about that `in_class` compares with, one for each half.
+    `hindsight` and `in_class` are the regrets to one-step deviations that the policy itself completes; `retrained` is
+    the part of them that policies avoid which were fitted on the costs of training instead. `training` holds the
+    first two at the states and under the costs of training, in the unit of these costs. `fitted` says how the two
+    policies were fitted, one for each half of the examples, that `in_class` compares with.
     """
 
     examples: int
@@ -56,8 +59,8 @@ class Certificate:
     theorem: Theorem | None
     by_step: list[StepRow]
     by_decision: list[DecisionRow]
-    advice: Advice
     fitted: tuple[str, str]
+    advice: Advice
     notes: tuple[str, ...] = ()
 
     @property
@@ -66,32 +69,16 @@ class Certificate:
         return self.advice.verdict
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as `lols certify --json` prints them; the names do not change."""
-        return {
-            "examples": self.examples,
-            "examples_given": self.of,
-            "decisions": self.decisions,
-            "reference": self.reference,
-            "algorithm": self.algorithm,
-            "roll_in": self.roll_in,
-            "roll_out": self.roll_out,
-            "loss": self.loss.as_dict(),
-            "teacher_loss": self.teacher_loss.as_dict(),
-            "regret_to_teacher": self.regret_to_teacher.as_dict(),
-            "deviation_regret_hindsight": self.hindsight.as_dict(),
-            "deviation_regret_in_class": self.in_class.as_dict(),
-            "deviation_regret_retrained": self.retrained.as_dict(),
-            "training_regret_hindsight": self.training.hindsight.as_dict(),
-            "training_regret_in_class": self.training.in_class.as_dict(),
-            "theorem": None if self.theorem is None else self.theorem.as_dict(),
-            "by_step": [row.as_dict() for row in self.by_step],
-            "by_decision": [row.as_dict() for row in self.by_decision],
-            "fitted": list(self.fitted),
-            "rule": self.advice.rule,
-            "verdict": self.verdict,
-            "advice": self.advice.sentence,
-            "notes": list(self.notes),
-        }
+        """Plain values, as printed by `lols certify --json`; the names are stable."""
+        plain: dict[str, Any] = {}
+        for name, value in asdict(self).items():
+            if name == "training":
+                plain |= {f"training_regret_{which}": regret for which, regret in value.items()}
+            elif name == "advice":
+                plain |= {"rule": value["rule"], "verdict": value["verdict"], "advice": value["sentence"]}
+            else:
+                plain[JSON_NAMES.get(name, name)] = list(value) if isinstance(value, tuple) else value
+        return plain
 
     def __str__(self) -> str:
         rows = [

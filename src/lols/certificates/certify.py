@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from lols.certificates.advice import Regrets, advise
 from lols.certificates.certificate import Certificate, Theorem
-from lols.certificates.choosing import drawn, some
 from lols.certificates.deviations import Deviations, collect_deviations
 from lols.certificates.fitting import crossed
 from lols.certificates.intervals import RESAMPLES, estimates
-from lols.certificates.places import Naming, by_decision, by_step
+from lols.certificates.places import by_decision, by_step
 from lols.certificates.training import Training, training_of
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
@@ -23,27 +21,17 @@ from lols.contract.task import as_teacher
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
+from lols.tasks.case import Case, Naming
+from lols.tasks.choosing import drawn, some
+from lols.tasks.verbs import FileVerbs
 from lols.training.model import Model
 from lols.training.progress import Progress
 
-__all__ = ["LIMIT", "Case", "certify", "certify_case"]
+__all__ = ["LIMIT", "certify", "certify_case", "check_limit"]
 
 LIMIT = 2000
-FEWEST = 12  # examples: halves of a half are to be learned from
+FEWEST = 12  # examples; each half of them is split again for fitting
 TOP = 10
-
-
-@dataclass(frozen=True)
-class Case:
-    """A policy, the examples that it is judged by, its teacher, and what actions are called."""
-
-    model: Model
-    examples: Examples
-    reference: Reference
-    naming: Naming
-    of: int  # how many examples there were to draw from
-    teacher: str = ""
-    notes: tuple[str, ...] = ()
 
 
 def certify(
@@ -59,7 +47,7 @@ def certify(
     threads: int = 1,
     progress: bool | None = None,
 ) -> Certificate:
-    """Say what Theorem 3 of the paper says about a policy, and what stands in its way.
+    """Measure a policy by Theorem 3 of the paper, and say what limits it.
 
     Parameters
     ----------
@@ -69,42 +57,42 @@ def certify(
         Labelled objects for the space's `encode`, or `Examples`; for an estimator a pair of inputs and truths, as for
         its `fit`. Give data that training did not see.
     reference
-        The teacher, by default the task's own. An estimator knows its own, and takes the name of another.
+        The teacher, by default the task's own; for an estimator, the name of one of its teachers.
     limit
-        The most examples that are looked at, drawn by the seed; None for all. Every action of every state is tried.
+        The largest number of examples to use, drawn by the seed; None for all. Every action of every state is tried.
     names
-        What the actions are called in `by_decision`; by default by their numbers.
+        Names of the actions in `by_decision`; by default their numbers.
     top
-        How many decisions are listed.
+        The number of decisions in `by_decision`.
     resamples
-        Draws of the bootstrap behind the intervals.
+        The number of bootstrap samples for the intervals.
     threads
-        Threads that share the roll-outs; they do not change the result.
+        The number of threads for the roll-outs; it does not change the result.
 
     Examples
     --------
-    Figure 3(c) of the paper: a policy whose teacher rolled out never learns that the way it did not go ends better,
-    since the teacher would spoil it.
+    Figure 3(c) of the paper: with roll-outs by the teacher, the policy never learns that the other action leads to a
+    better end, because the teacher would spoil it.
 
     >>> import lols
-    >>> from lols.reproduction.theory.small_worlds import out_reference, world_reference, world_space
+    >>> from lols.datasets.small_worlds import out_reference, world_reference, world_space
     >>> world = out_reference()
     >>> model = lols.train(world_space(), [world] * 20, world_reference(), roll_out="reference", compiled=False)
-    >>> made = lols.certify(model, [world] * 20, world_reference(), names=["first", "second"])
-    >>> made.verdict
+    >>> certificate = lols.certify(model, [world] * 20, world_reference(), names=["first", "second"])
+    >>> certificate.verdict
     'the teacher is the bottleneck'
 
     """
     if isinstance(model, Model):
         if isinstance(reference, str):
-            raise ConfigurationError("certify needs the teacher of a model of your own space: give a lols.Reference")
+            raise ConfigurationError("reference is a name, but the model is of your own space: give a lols.Reference")
         case = _case(model, objects, as_teacher(reference, model.space), limit, seed, names)
     else:
-        from lols.certificates.tasks import case_of
-
+        if not isinstance(model, FileVerbs):
+            raise ConfigurationError(f"{type(model).__name__}: certify a lols.Model, or a trained estimator of lols")
         if isinstance(reference, Reference) or names is not None:
-            raise ConfigurationError("an estimator has teachers and actions of its own: name one of its teachers")
-        case = case_of(model, objects, reference, limit=check_limit(limit), seed=seed)
+            raise ConfigurationError("an estimator has its own teachers and action names: name one of its teachers")
+        case = model.case(objects, reference, limit=check_limit(limit), seed=seed)
     return certify_case(case, seed=seed, top=top, resamples=resamples, threads=threads, progress=progress)
 
 
@@ -123,7 +111,7 @@ def _case(
     seed: int,
     names: Sequence[str] | Callable[[int], str] | None,
 ) -> Case:
-    """The case of a space of the user's own."""
+    """The case of a user-defined space."""
     check_limit(limit)
     if isinstance(objects, Examples):
         of = len(objects)
@@ -155,10 +143,10 @@ def certify_case(
     _check(case, resamples)
     training = training_of(model)
     follow = following(model.plan.seed, False)
-    costly = _costly(training)
+    separate = _separate(training)
     with (
         FusedDriver(model.space, examples, case.reference, threads=threads, compiled=model.compiled) as driver,
-        Progress(progress, (2 + (costly is not None)) * int(examples.steps.sum()), "certifying", "steps") as bar,
+        Progress(progress, (2 + (separate is not None)) * int(examples.steps.sum()), "certifying", "steps") as bar,
     ):
         predictions = driver.predict(model.policy, follow)
         taken = predictions.all_actions()
@@ -171,8 +159,8 @@ def certify_case(
             model, driver, case.reference, training.deviating("learned", "reference"), **each, done=whole
         )
         shown = None
-        if costly is not None:
-            chosen = training.deviating(*costly)
+        if separate is not None:
+            chosen = training.deviating(*separate)
             shares: dict[str, Any] = {"beta": training.beta or 0.0, "beta_in": training.beta_in}
             shown = collect_deviations(model, driver, case.reference, chosen, **each, **shares, done=2 * whole)
         bar.say("fitting")
@@ -193,8 +181,8 @@ def certify_case(
     if beta is not None:
         columns.append(beta * (loss - teacher_loss) + (1.0 - beta) * sums[1])
         columns.append(beta * sums[2] + (1.0 - beta) * sums[0])
-    found = estimates(columns, seed, resamples)
-    regrets = Regrets(found[3], found[4]), Regrets(found[5], found[6])
+    means = estimates(columns, seed, resamples)
+    regrets = Regrets(means[3], means[4]), Regrets(means[5], means[6])
     return Certificate(
         examples=len(examples),
         of=case.of,
@@ -203,17 +191,17 @@ def certify_case(
         algorithm=training.algorithm.name,
         roll_in=training.algorithm.roll_in,
         roll_out=training.algorithm.roll_out,
-        loss=found[0],
-        teacher_loss=found[1],
-        regret_to_teacher=found[2],
-        hindsight=found[3],
-        in_class=found[4],
-        retrained=found[7],
+        loss=means[0],
+        teacher_loss=means[1],
+        regret_to_teacher=means[2],
+        hindsight=means[3],
+        in_class=means[4],
+        retrained=means[7],
         training=regrets[1],
-        theorem=None if beta is None else Theorem(beta, found[8], found[9]),
+        theorem=None if beta is None else Theorem(beta, means[8], means[9]),
         by_step=by_step(own, hindsight, in_class, seed, resamples),
         by_decision=by_decision(own, taken, better, hindsight, in_class, case.naming, top, seed, resamples),
-        advice=advise(found[0], found[1], regrets[0], found[7], training, len(examples) // 2),
+        advice=advise(means[0], means[1], regrets[0], means[7], training, len(examples) // 2),
         fitted=fit.fits,
         notes=case.notes,
     )
@@ -221,12 +209,12 @@ def certify_case(
 
 def _check(case: Case, resamples: int) -> None:
     if not isinstance(case.model.policy, FrozenPolicy):
-        raise ConfigurationError("a certificate is of a linear policy, not of one of your own: train without policy")
+        raise ConfigurationError("certificates are for linear policies: train the model without `policy`")
     policies = case.model.policy.chances.size
     if policies > 1:
         raise ConfigurationError(
-            f"the policy draws one of {policies} at every state, as searn's do, so that no deviation has a cost of its "
-            "own: certify a model of another algorithm"
+            f"the policy draws one of {policies} policies at every state, as searn's do, so that a deviation has no "
+            "fixed cost: certify a model of another algorithm"
         )
     if len(case.examples) < FEWEST:
         raise LolsError(f"there are {len(case.examples)} examples: a certificate needs at least {FEWEST}")
@@ -234,8 +222,8 @@ def _check(case: Case, resamples: int) -> None:
         raise ConfigurationError(f"resamples is {resamples}; it must be at least 1")
 
 
-def _costly(training: Training) -> tuple[str, str] | None:
-    """Who rolled in and out in training, where its costs do not follow from those of teacher and learner."""
+def _separate(training: Training) -> tuple[str, str] | None:
+    """Roll-in and roll-out of training, if its costs cannot be computed from those of teacher and learner."""
     into = "reference" if training.beta_in == 1.0 else "learned" if training.beta_in == 0.0 else "mixture"
     if into == "learned" and training.beta is not None:
         return None
@@ -251,7 +239,7 @@ def _trained(
     model: Model,
     training: Training,
 ) -> tuple[Deviations, np.ndarray]:
-    """The states and costs that training would give this policy, and what it does there."""
+    """The states and costs of training under this policy, and its actions there."""
     if shown is not None:
         return shown, shown.choices(model.policy)
     beta = training.beta

@@ -1,4 +1,4 @@
-"""All one-step deviations from a frozen policy, as cost-sensitive examples: what stage 1 of the engine leaves behind.
+"""All one-step deviations from a frozen policy, as cost-sensitive examples collected by the engine.
 
 Nothing is pruned, sampled or cut short here: every legal action of every state is rolled out to the end.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from lols.certificates.choosing import offsets_within, runs
 from lols.contract.space import Reference
-from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.fused import FusedDriver
+from lols.engine.lesson_costs import predicted_costs
 from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
-from lols.engine.policy import score_lesson
 from lols.engine.structures import Batch, FrozenPolicy, Lessons, Plan, Slots
 from lols.errors import LolsError
+from lols.tasks.choosing import numbers_within, offsets_within, runs
 from lols.training.algorithms import Algorithm
 from lols.training.model import Model
 from lols.training.progress import Progress
@@ -60,7 +60,7 @@ class Deviations:
         return np.arange(self.first[-1]) - self.first[:-1][self.example]
 
     def with_costs(self, costs: np.ndarray) -> Deviations:
-        """The same states under other costs, which are made relative to the best action again."""
+        """The same states with other costs, again relative to the best action."""
         relative = (costs - costs.min(axis=1, keepdims=True)).astype(np.float32)
         return replace(self, slots=self.slots._replace(costs=relative))
 
@@ -86,14 +86,15 @@ class Deviations:
         return runs(self.first, chosen)[0]
 
     def choices(self, policy: FrozenPolicy, states: np.ndarray | None = None, *, best: bool = False) -> np.ndarray:
-        """What a policy does at each of some states, or at all; or which of the `best` actions there it likes most."""
+        """The actions of a policy at each of some states, or at all; with `best`, chosen among the best actions only.
+
+        Of equally cheap actions the first one is taken.
+        """
         at = np.arange(self.first[-1]) if states is None else states
-        made = np.zeros(at.size, np.int64)
-        columns, costs = (np.zeros(policy.stack.shape[2], np.float32), np.zeros(self.costs.shape[1], np.float32))
-        rows = np.zeros(self.widest, np.int64)
-        most = float(0.0 if best else np.finfo(np.float32).max)
-        choose_kernel(self.compiled, self.slots, policy, most, at, rows, columns, costs, made)
-        return made
+        lessons = lessons_of(self.slots, at, np.ones_like(at), example=at, widest=self.widest)
+        predicted = predicted_costs(lessons, policy, compiled=self.compiled)[at]
+        allowed = self.costs[at] <= (0.0 if best else np.finfo(np.float32).max)
+        return np.where(allowed, predicted, np.inf).argmin(axis=1)
 
     @cached_property
     def widest(self) -> int:
@@ -105,24 +106,6 @@ class Deviations:
         own = int((self.slots.action_stop - self.slots.action_start).max(initial=0))
         filled = np.diff(self.first)[chosen]
         return lessons_of(self.slots, self.first[chosen], filled, example=chosen, widest=self.widest, widest_action=own)
-
-
-def choose(slots, policy, most, states, rows, columns, costs, out):
-    """The action that seems cheapest to a policy at each of some states, the first one if there are several.
-
-    Only actions are considered that cost at most so much more than the best; illegal ones cost infinity.
-    """
-    for n in range(states.size):
-        slot = states[n]
-        score_lesson(policy, 0, slots, slot, rows, columns, costs)
-        best = -1
-        for a in range(costs.size):
-            if slots.costs[slot, a] <= most and (best < 0 or costs[a] < costs[best]):
-                best = a
-        out[n] = best
-
-
-choose_kernel = Kernel(choose)
 
 
 def collect_deviations(
@@ -148,13 +131,16 @@ def collect_deviations(
     for begin in range(0, count, TOGETHER):
         numbers = np.arange(begin, min(begin + TOGETHER, count))
         shares = np.full(numbers.size, beta), np.full(numbers.size, beta_in)
-        batch = driver.make_lessons(numbers, numbers, model.policy, plan, *shares)
-        pieces.append(_Piece(batch))
-        loss += float(batch.losses[:, 0].sum())
+        pieces.append(_piece(driver.make_lessons(numbers, numbers, model.policy, plan, *shares)))
+        loss += float(pieces[-1].losses.sum())
         if bar is not None:
             done += int(driver.examples.steps[numbers].sum())
             bar.advance(done, loss=loss / (numbers[-1] + 1))
-    return _joined(pieces, model.compiled)
+    features, own, costs, filled, losses = zip(*pieces, strict=True)
+    all_costs = np.concatenate(costs)
+    weight = np.ones(all_costs.shape[0], np.float32)
+    slots = slots_of(FeatureRuns.joined(features), all_costs, weight, FeatureRuns.joined(own))
+    return Deviations(slots, offsets_within(np.concatenate(filled)), np.concatenate(losses), model.compiled)
 
 
 def exact_plan(plan: Plan) -> Plan:
@@ -162,45 +148,30 @@ def exact_plan(plan: Plan) -> Plan:
     return plan._replace(compare=False, slack=np.inf, bound=False, random_ties=False)
 
 
-class _Piece:
-    """What one batch leaves behind, without the room between the examples."""
+class _Piece(NamedTuple):
+    """The states of one batch, without the unused room between its examples."""
 
-    def __init__(self, batch: Batch):
-        slots, self.filled = batch.lessons.slots, batch.lessons.filled.copy()
-        self.losses = batch.losses[:, 0].copy()
-        within = offsets_within(self.filled)
-        at = np.repeat(batch.lessons.first - within[:-1], self.filled) + np.arange(within[-1])
-        if (slots.weight[at] != 1.0).any():
-            raise LolsError("a state was left out: deviations must be collected without sampling")
-        self.costs = slots.costs[at]
-        self.features = (slots.stop[at] - slots.start[at]).astype(np.int64)
-        self.ids, self.values = _gathered(slots.start[at], self.features, slots.ids, slots.values)
-        self.own: np.ndarray | None = None
-        if slots.action_start.size:
-            begin = slots.action_start[at]
-            self.own = (slots.action_stop[at] - begin).astype(np.int64)
-            self.action_ids, self.action_values = _gathered(
-                begin.ravel(), self.own.ravel(), slots.action_ids, slots.action_values
-            )
+    features: FeatureRuns
+    own: FeatureRuns  # the features of actions
+    costs: np.ndarray
+    filled: np.ndarray  # how many states each example has
+    losses: np.ndarray
 
 
-def _gathered(begin: np.ndarray, lengths: np.ndarray, *arrays: np.ndarray) -> list[np.ndarray]:
-    """Runs of arrays, one after the other."""
-    made = offsets_within(lengths)
-    at = np.repeat(begin - made[:-1], lengths) + np.arange(made[-1])
-    return [array[at] for array in arrays]
+def _piece(batch: Batch) -> _Piece:
+    slots, filled = batch.lessons.slots, batch.lessons.filled.copy()
+    at = numbers_within(batch.lessons.first, filled)
+    if (slots.weight[at] != 1.0).any():
+        raise LolsError("a state was left out: deviations must be collected without sampling")
+    own = NO_FEATURES
+    if slots.action_start.size:
+        own = _packed(slots.action_start[at], slots.action_stop[at], slots.action_ids, slots.action_values)
+    features = _packed(slots.start[at], slots.stop[at], slots.ids, slots.values)
+    return _Piece(features, own, slots.costs[at], filled, batch.losses[:, 0].copy())
 
 
-def _joined(pieces: list[_Piece], compiled: bool) -> Deviations:
-    features = np.concatenate([p.features for p in pieces])
-    start = offsets_within(features)
-    ids, values = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("ids", "values"))
-    by_action = NO_FEATURES
-    if pieces[0].own is not None:
-        bounds = offsets_within(np.concatenate([p.own.ravel() for p in pieces if p.own is not None]))
-        own = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("action_ids", "action_values"))
-        by_action = FeatureRuns.between(bounds, *own)
-    costs, weight = np.concatenate([p.costs for p in pieces]), np.ones(features.size, np.float32)
-    slots = slots_of(FeatureRuns.between(start, ids, values), costs, weight, by_action)
-    first = offsets_within(np.concatenate([p.filled for p in pieces]))
-    return Deviations(slots, first, np.concatenate([p.losses for p in pieces]), compiled)
+def _packed(start: np.ndarray, stop: np.ndarray, ids: np.ndarray, values: np.ndarray) -> FeatureRuns:
+    """Copy runs of features, one directly after the other."""
+    lengths = (stop - start).ravel()
+    at = numbers_within(start.ravel(), lengths)
+    return FeatureRuns.between(offsets_within(lengths), ids[at], values[at])

@@ -1,8 +1,8 @@
 """The in-class regret: could a policy of the same class (features, learner) do better on these deviations?
 
-Half of the examples are fitted, the other half is judged, and then the other way round: what is gained was not learned
-by heart. The policy itself is of its class, too: a fit that does not help within its own half is not used, and the
-policy then stands in for it.
+A policy is fitted on one half of the examples and evaluated on the other half, and the other way round, so that no
+policy is evaluated on what it has seen. The policy itself belongs to the class, too: where no fit helps within its own
+half, it takes the place of the fit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ITSELF = "the policy itself"
 
 
 class Fit(NamedTuple):
-    """A way to fit: with which settings, and whether from where the policy stands or anew."""
+    """A way to fit: the learner's settings, and whether to continue from the policy's weights or start from zero."""
 
     name: str
     settings: LearnerSettings
@@ -35,40 +35,40 @@ class Fit(NamedTuple):
 
 
 class Crossed(NamedTuple):
-    """Two policies, each fitted on one half of the examples, with the other half; None stands for the policy itself."""
+    """Two policies, each fitted on one half of the examples to be judged on the other; None is the policy itself."""
 
     judged: tuple[np.ndarray, np.ndarray]
     policies: tuple[FrozenPolicy | None, FrozenPolicy | None]
     fits: tuple[str, str]
 
     def actions(self, deviations: Deviations, taken: np.ndarray) -> np.ndarray:
-        """What they do at each state of the half that they were not fitted on; `taken` is what the policy itself does.
+        """Their actions at each state of the half that they were not fitted on; `taken` are those of the policy itself.
 
-        The deviations may be others than those that were fitted, if they are of the same examples.
+        The deviations must be of the same examples as those that were fitted.
         """
-        made = taken.copy()
+        actions = taken.copy()
         for judged, policy in zip(self.judged, self.policies, strict=True):
             if policy is not None:
                 there = deviations.states_of(judged)
-                made[there] = deviations.choices(policy, there)
-        return made
+                actions[there] = deviations.choices(policy, there)
+        return actions
 
 
 def ways(settings: LearnerSettings) -> list[Fit]:
-    """Ways to fit a policy of the class: the learner of training, also at its default rate, anew or from the policy.
+    """Ways to fit a policy of the class: the learner of training, also at its default rate, from zero or continued.
 
     >>> [way.name for way in ways(LearnerSettings("hinge", "adagrad", rate=0.001))]
     ['anew', 'onward', 'anew, rate 0.1', 'onward, rate 0.1']
     """
     usual = replace(settings, rate=None)
-    made = [Fit("anew", settings, False), Fit("onward", settings, True)]
+    fits = [Fit("anew", settings, False), Fit("onward", settings, True)]
     if usual.step != settings.step:
-        made += [Fit(f"{way.name}, rate {usual.step:g}", usual, way.onward) for way in made]
-    return [way for way in made if not way.onward or settings.update != "ridge"]  # whose matrices no policy keeps
+        fits += [Fit(f"{way.name}, rate {usual.step:g}", usual, way.onward) for way in fits]
+    return [way for way in fits if not way.onward or settings.update != "ridge"]  # a policy has no matrices of ridge
 
 
 def crossed(deviations: Deviations, taken: np.ndarray, policy: FrozenPolicy, training: Training, seed: int) -> Crossed:
-    """Fit on either half, to be judged on the other; the halves depend on the seed only."""
+    """Fit on each half, to be judged on the other; the halves depend on the seed only."""
     order = shuffled(len(deviations), mix(seed, 0x4A1F))
     halves = order[: order.size // 2], order[order.size // 2 :]
     one, other = (
@@ -80,13 +80,13 @@ def crossed(deviations: Deviations, taken: np.ndarray, policy: FrozenPolicy, tra
 def _best(
     deviations: Deviations, taken: np.ndarray, chosen: np.ndarray, policy: FrozenPolicy, training: Training, seed: int
 ) -> tuple[str, FrozenPolicy | None]:
-    """The best way to fit, by a third of the examples that it did not see, done again on all of them."""
+    """Choose the best way to fit by a held-out third of the examples, then fit on all of them."""
     seen, unseen = chosen[: 2 * chosen.size // 3], chosen[2 * chosen.size // 3 :]
     there = deviations.states_of(unseen)
     best, least = None, deviations.regrets(taken[there], there).sum()
     for way in ways(training.settings):
-        made = fit_policy(deviations, seen, training, seed, policy, way)
-        after = deviations.regrets(deviations.choices(made, there), there).sum()
+        fitted = fit_policy(deviations, seen, training, seed, policy, way)
+        after = deviations.regrets(deviations.choices(fitted, there), there).sum()
         if after < least:
             best, least = way, after
     if best is None:
@@ -97,7 +97,7 @@ def _best(
 def fit_policy(
     deviations: Deviations, chosen: np.ndarray, training: Training, seed: int, policy: FrozenPolicy, way: Fit
 ) -> FrozenPolicy:
-    """Learn from the deviations of some examples, anew or from where the policy stands."""
+    """Learn from the deviations of some examples, from zero or from the policy's weights."""
     by_action = deviations.slots.action_start.size > 0
     averaged, compiled = training.averaged, deviations.compiled
     learner = Learner(
@@ -111,27 +111,27 @@ def fit_policy(
 
 
 def _state(learner: Learner, policy: FrozenPolicy, features: np.ndarray) -> dict[str, np.ndarray]:
-    """A learner's state that stands where a policy does, as far as some features, in order, say.
+    """A learner's state with the policy's weights of some features, which must be sorted.
 
-    How often each weight was changed is not known. AdaGrad's weight is at 2 · rate · √(sum of squares) after changes
-    that all went one way: that is taken for the sum of squares. The weights count as those of the first round in the
-    average.
+    AdaGrad's sums of squared gradients are unknown. After updates in one direction only, a weight is
+    2 · rate · √(sum of squares): the sums are set to what this gives. In the average, the weights count as those of
+    the first round.
     """
-    made = {"counters": np.zeros_like(learner.counters)}
+    state = {"counters": np.zeros_like(learner.counters)}
     for name, table, stack, bank in (
         ("shared", policy.shared, policy.stack[0], learner.shared),
         ("single", policy.single, policy.single_stack[0][:, np.newaxis], learner.single),
     ):
-        known: np.ndarray = np.zeros(0, np.int64)
+        ids: np.ndarray = np.zeros(0, np.int64)
         weights = stack
         if not is_fixed(table):
-            known = features_by_row(table, int((table.rows >= 0).sum()))
-            rows = np.flatnonzero(np.isin(known, features))
-            known, weights = known[rows], stack[rows]
+            ids = features_by_row(table, int((table.rows >= 0).sum()))
+            rows = np.flatnonzero(np.isin(ids, features))
+            ids, weights = ids[rows], stack[rows]
         squares = (weights / np.float32(2.0 * learner.recipe.rate)) ** 2
-        made[f"{name}.features"] = known
-        made[f"{name}.weights"] = weights
-        made[f"{name}.squares"] = squares if bank.squares.shape[0] else bank.squares
-        made[f"{name}.sums"] = weights if bank.sums.shape[0] else bank.sums
-        made[f"{name}.scales"] = np.zeros(weights.shape[0], np.float32) if bank.scales.shape[0] else bank.scales
-    return made
+        state[f"{name}.features"] = ids
+        state[f"{name}.weights"] = weights
+        state[f"{name}.squares"] = squares if bank.squares.shape[0] else bank.squares
+        state[f"{name}.sums"] = weights if bank.sums.shape[0] else bank.sums
+        state[f"{name}.scales"] = np.zeros(weights.shape[0], np.float32) if bank.scales.shape[0] else bank.scales
+    return state

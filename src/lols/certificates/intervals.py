@@ -1,9 +1,9 @@
-"""Intervals by the bootstrap: whole examples are drawn again, so that the decisions of one stay together."""
+"""Bootstrap intervals. Whole examples are resampled, because the decisions of an example are not independent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,16 +15,13 @@ RESAMPLES = 1000
 LEVEL = 0.95
 
 
-class Estimate(NamedTuple):
+@dataclass(frozen=True)
+class Estimate:
     """A mean per example, and its 95 % interval."""
 
     value: float
     low: float
     high: float
-
-    def as_dict(self) -> dict[str, float]:
-        """Plain values."""
-        return self._asdict()
 
     @property
     def positive(self) -> bool:
@@ -33,9 +30,10 @@ class Estimate(NamedTuple):
 
 
 def estimates(columns: Sequence[np.ndarray], seed: int, resamples: int = RESAMPLES) -> list[Estimate]:
-    """The means of columns with a value per example, all drawn again together.
+    """The means of columns that have one value per example, with bootstrap intervals.
 
-    The interval has the percentiles of the means of `resamples` draws of as many examples, with replacement.
+    The ends of an interval are percentiles of the means of `resamples` samples with replacement; all columns are
+    resampled together.
 
     >>> estimates([np.array([0.0, 1.0] * 50), np.ones(100)], seed=0)
     [Estimate(value=0.5, low=0.4, high=0.59), Estimate(value=1.0, low=1.0, high=1.0)]
@@ -49,5 +47,5 @@ def estimates(columns: Sequence[np.ndarray], seed: int, resamples: int = RESAMPL
         means[k] = times @ values / count
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
     mean = values.mean(axis=0)
-    low, high = np.minimum(low, mean), np.maximum(high, mean)  # which only rounding can violate, or a few examples
+    low, high = np.minimum(low, mean), np.maximum(high, mean)  # can fail by rounding, or with few resamples
     return [Estimate(*row) for row in zip(mean.tolist(), low.tolist(), high.tolist(), strict=True)]

@@ -1,49 +1,36 @@
-"""Where regret arises: at which steps of the trajectories, and on which decisions."""
+"""Where regret arises: by step of the trajectory, and by decision."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from lols.certificates.deviations import Deviations
 from lols.certificates.intervals import Estimate, estimates
+from lols.tasks.case import Naming
 
-__all__ = ["DecisionRow", "Naming", "StepRow", "by_decision", "by_step"]
+__all__ = ["DecisionRow", "StepRow", "by_decision", "by_step"]
 
 TENTHS = 10
-Name = Callable[[int, int], str]
-
-
-@dataclass(frozen=True)
-class Naming:
-    """What actions are called; `places` tells apart decisions that have names of their own, such as nodes of a tree."""
-
-    name: Name
-    places: Callable[[Deviations, np.ndarray], np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
 class StepRow:
-    """A step, or a tenth of the way, in all trajectories: its part of the regrets per example."""
+    """A step, or a tenth of a trajectory, and its share of the regrets per example."""
 
     step: str
     decisions: int
     hindsight: Estimate
     in_class: Estimate
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self) | {"hindsight": self.hindsight.as_dict(), "in_class": self.in_class.as_dict()}
-
 
 @dataclass(frozen=True)
 class DecisionRow:
     """All states where one action was taken and another would have been best.
 
-    `in_class` is how much of the hindsight regret there goes away with the policies that were fitted on the other half.
+    `in_class` is the part of the hindsight regret that policies fitted on the other half of the examples avoid.
     """
 
     taken: str
@@ -53,15 +40,11 @@ class DecisionRow:
     in_class: Estimate
     share: float  # of all hindsight regret
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self) | {"hindsight": self.hindsight.as_dict(), "in_class": self.in_class.as_dict()}
-
 
 def by_step(
     deviations: Deviations, hindsight: np.ndarray, in_class: np.ndarray, seed: int, resamples: int
 ) -> list[StepRow]:
-    """Regrets by step, or by tenths of the way where some trajectories have more than ten steps."""
+    """Regrets by step, or by tenths of a trajectory if any has more than ten steps."""
     lengths = np.diff(deviations.first)
     longest = int(lengths.max(initial=0))
     if longest <= TENTHS:
@@ -69,8 +52,8 @@ def by_step(
     else:
         part = deviations.step * TENTHS // lengths[deviations.example]
         names = [f"{100 * k // TENTHS}-{100 * (k + 1) // TENTHS} %" for k in range(TENTHS)]
-    found = _estimated(deviations, [part == k for k in range(len(names))], hindsight, in_class, seed, resamples)
-    return [StepRow(name, *row) for name, row in zip(names, found, strict=True)]
+    rows = _estimated(deviations, [part == k for k in range(len(names))], hindsight, in_class, seed, resamples)
+    return [StepRow(name, *row) for name, row in zip(names, rows, strict=True)]
 
 
 def by_decision(
@@ -84,7 +67,7 @@ def by_decision(
     seed: int,
     resamples: int,
 ) -> list[DecisionRow]:
-    """The pairs of actions, taken and better, that cost most, the worst first."""
+    """The pairs of an action taken and a better one with the largest total regret, the worst first."""
     wrong = np.flatnonzero(hindsight > 0.0)
     if wrong.size == 0 or top == 0:
         return []
@@ -95,15 +78,11 @@ def by_decision(
     group = group.reshape(-1)
     sums = np.bincount(group, weights=hindsight[wrong])
     worst = np.argsort(-sums, kind="stable")[:top]
-    masks = []
-    for k in worst:
-        mask = np.zeros(taken.size, bool)
-        mask[wrong[group == k]] = True
-        masks.append(mask)
-    found = _estimated(deviations, masks, hindsight, in_class, seed, resamples)
+    masks = [np.isin(np.arange(taken.size), wrong[group == k]) for k in worst]
+    regrets = _estimated(deviations, masks, hindsight, in_class, seed, resamples)
     total = float(sums.sum())
     rows = []
-    for k, row in zip(worst, found, strict=True):
+    for k, row in zip(worst, regrets, strict=True):
         place, did, best = pairs[k].tolist()
         share = float(sums[k]) / total
         rows.append(DecisionRow(naming.name(place, did), naming.name(place, best), *row, share))
@@ -118,7 +97,7 @@ def _estimated(
     seed: int,
     resamples: int,
 ) -> list[tuple[int, Estimate, Estimate]]:
-    """For sets of states how many they are, and their part of either regret per example."""
+    """The size of each set of states, and its share of both regrets per example."""
     columns = [deviations.by_example(values * mask) for mask in masks for values in (hindsight, in_class)]
-    found = estimates(columns, seed, resamples)
-    return [(int(mask.sum()), found[2 * k], found[2 * k + 1]) for k, mask in enumerate(masks)]
+    means = estimates(columns, seed, resamples)
+    return [(int(mask.sum()), means[2 * k], means[2 * k + 1]) for k, mask in enumerate(masks)]

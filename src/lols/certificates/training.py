@@ -1,4 +1,4 @@
-"""What is known of how a model was trained: algorithm, β and learner, from the facts that its file keeps."""
+"""How a model was trained: algorithm, β and learner, from the facts in its file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from lols.training.model import Model
 
 __all__ = ["Training", "training_of"]
 
-BETA = 0.5  # where β was adapted, and nobody noted to what
+BETA = 0.5  # if β was adaptive and its last value is not recorded
 FEWEST_PASSES, MOST_PASSES = 5, 10  # of a fit
 
 
 @dataclass(frozen=True)
 class Training:
-    """How a policy came about: who rolled in and out, with which chances in the end, and what learned from it.
+    """How a policy was trained: its algorithm, the last values of β, and its learner.
 
-    `beta` is the share of the reference in the roll-outs; None where there were none. `passes` are those of a fit:
-    as in training, but at least 5 and at most 10.
+    `beta` is the share of the reference in the roll-outs, None without roll-outs. `passes` is for fits: as many as in
+    training, but at least 5 and at most 10.
     """
 
     algorithm: Algorithm
@@ -34,11 +34,11 @@ class Training:
 
     @property
     def taught(self) -> bool:
-        """Whether the teacher had a hand in the states or in the costs that were learned from."""
+        """Whether the teacher took part in the roll-ins or in the roll-outs."""
         return self.beta != 0.0 or self.beta_in > 0.0
 
     def deviating(self, roll_in: str, roll_out: str) -> Algorithm:
-        """The same with other policies, every action evaluated, and nothing left to chance that can be avoided."""
+        """The same algorithm with this roll-in and roll-out, without sampling, pruning and avoidable randomness."""
         return replace(
             self.algorithm,
             roll_in=roll_in,
@@ -58,14 +58,14 @@ class Training:
 
 
 def training_of(model: Model) -> Training:
-    """How a model was trained, as far as it says so; else by LOLS with the default learner.
+    """How a model was trained, from what it records; LOLS with the default learner if it records nothing.
 
     >>> from lols import train
     >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
     >>> teacher = tagging_references()["optimal"]
     >>> model = train(tagging_space(12), tagging_data(2), teacher, beta=0.2, passes=3, compiled=False)
-    >>> found = training_of(model)
-    >>> found.algorithm.name, found.beta, found.settings.reduction, found.passes, found.taught
+    >>> training = training_of(model)
+    >>> training.algorithm.name, training.beta, training.settings.reduction, training.passes, training.taught
     ('lols', 0.2, 'hinge', 5, True)
     """
     about = model.about

@@ -11,20 +11,6 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "main"]
 
-# The files of each command, in the order in which `lols --help` names them.
-COMMANDS = {
-    "predict": ("predict",),
-    "certify": ("certify",),
-    "evaluate": ("evaluate",),
-    "explain": ("explain",),
-    "inspect": ("inspect",),
-    "new-task": ("new_task",),
-    "reproduce": ("reproduce",),
-    "warmup": ("warmup",),
-    "bandit": ("bandit",),
-    "train": ("train", "train_classifier", "train_parser", "train_pipeline"),
-}
-
 
 def main() -> None:
     """Run the command line."""
@@ -35,10 +21,11 @@ def main() -> None:
 
 
 def _load(command: str) -> None:
-    """Import the files of a command, or of all if there is none of that name."""
-    for names in [COMMANDS[command]] if command in COMMANDS else COMMANDS.values():
-        for name in names:
-            importlib.import_module(f"lols.cli.{name}")
+    """Import the file of a command, or of all if there is none of that name."""
+    from lols.cli.base import COMMANDS
+
+    for name in [command] if command in COMMANDS else COMMANDS:
+        importlib.import_module(f"lols.cli.{name.replace('-', '_')}")
 
 
 def __getattr__(name: str) -> Any:

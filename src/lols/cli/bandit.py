@@ -1,7 +1,8 @@
-"""`lols bandit`: try the structured bandit in a world."""
+"""`lols bandit`: simulations of the structured bandit."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import time
 from pathlib import Path
@@ -10,186 +11,119 @@ from typing import Annotated, Any
 import typer
 
 from lols.cli.base import Json, app, print_json
+from lols.cli.generate import command, optional
 from lols.errors import ConfigurationError
 
 commands = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 app.add_typer(
     commands,
     name="bandit",
-    help="Learn from the loss of what was shown, to get better than rules: `lols bandit simulate layout`.",
+    help="Improve a system from the losses of what it shows: `lols bandit simulate layout`.",
 )
 
 WORLDS = ("layout", "tagging", "parsing")
-BANDIT = "The bandit (its own defaults unless given)"
-LIFE = "How losses come"
+BANDIT = "Options of the bandit (defaults depend on the world)"
+LIFE = "How losses arrive"
+
+# Options of `StructuredBandit`: types on the command line, and help.
+OPTIONS: dict[str, tuple[Any, str]] = {
+    "epsilon": (str, "How often to explore: a number, decay:FROM:POWER or theory:ROUNDS:STEPS:POLICIES."),
+    "beta": (float, "The probability that the reference completes a deviation."),
+    "exploration": (str, "How the action of a deviation is drawn: uniform, boltzmann, plausible or bag."),
+    "width": (
+        float,
+        "Of boltzmann: the temperature; of plausible: the largest predicted cost above the best; of bag: the share of "
+        "uniform exploration.",
+    ),
+    "bag": (int, "The number of policies in the bag."),
+    "randomise": (str, "What is drawn: deviation, one action of a round that explores; or steps, every action."),
+    "estimator": (str, "How one loss becomes costs: ips, direct, dr or mtr."),
+    "exploit": (str, "The policy that acts when nothing is explored: last, drawn or average."),
+    "keep": (int, "The number of policies to draw from."),
+    "learner": (str, "csoaa, hinge or secoc."),
+    "update": (str, "adagrad, nag, gd, ridge or perceptron."),
+    "advice": (float, "How much cheaper the reference's action is predicted to be at first; 0 for no advice."),
+    "baseline": (bool, "Whether to subtract the mean loss so far from losses."),
+    "guard": (bool, "Show the reference until the policy is better with confidence."),
+    "patience": (int, "The number of decisions to wait for a loss."),
+}
+FLAGS = {"baseline": "--baseline/--no-baseline", "guard": "--guard"}
 
 
 @commands.callback()
 def bandit() -> None:
-    """Learn from the loss of what was shown, to get better than rules."""
+    """Improve a system from the losses of what it shows."""
 
 
-@commands.command()
 def simulate(
     world: Annotated[
         str,
         typer.Argument(
             metavar="layout|tagging|parsing",
-            help="layout: pages whose only feedback is clicks; tagging, parsing: sentences of which only the share of "
-            "wrong tags or heads is seen.",
+            help="layout: pages whose only feedback is clicks; tagging, parsing: sentences whose only feedback is the "
+            "share of wrong tags or heads.",
             show_default=False,
         ),
     ],
-    rounds: Annotated[int, typer.Option(help="How many objects arrive.")] = 20000,
-    seed: Annotated[int, typer.Option(help="One number behind all randomness; the first one with --seeds.")] = 0,
-    seeds: Annotated[int, typer.Option(help="How many seeds; figures then come with 95 % intervals.")] = 1,
-    jobs: Annotated[int, typer.Option(help="How many seeds at a time, each in a process of its own.")] = 2,
+    rounds: Annotated[int, typer.Option(help="The number of objects.")] = 20000,
+    seed: Annotated[int, typer.Option(help="The seed of all random numbers; with --seeds, the first one.")] = 0,
+    seeds: Annotated[int, typer.Option(help="The number of seeds; with several, figures have 95 % intervals.")] = 1,
+    jobs: Annotated[int, typer.Option(help="The number of processes; each simulates one seed at a time.")] = 2,
     data: Annotated[
         list[str] | None,
         typer.Option(
-            help="Of tagging and parsing: a folder that holds ewt-train.conllu.gz and ewt-test.conllu.gz, LOLS_DATA "
-            "unless given; or given twice, two CoNLL-U files. Without, sentences are generated.",
+            help="For tagging and parsing: a folder with ewt-train.conllu.gz and ewt-test.conllu.gz, by default "
+            "LOLS_DATA; given twice, two CoNLL-U files. Without data, sentences are generated.",
             show_default=False,
         ),
     ] = None,
     held_out: Annotated[
         int | None,
-        typer.Option(
-            help="Compare policies on at most so many held-out objects; on all unless given.", show_default=False
-        ),
+        typer.Option(help="The most held-out objects to compare policies on; by default all.", show_default=False),
     ] = None,
     no_full_information: Annotated[
         bool, typer.Option("--no-full-information", help="Leave out the learner that sees the truth.")
     ] = False,
     plot: Annotated[
         str | None,
-        typer.Option(help="Draw the running loss, with bands over seeds, as .png, .svg or .pdf.", show_default=False),
+        typer.Option(help="Plot the running loss, with bands over seeds, as .png, .svg or .pdf.", show_default=False),
     ] = None,
     log: Annotated[
         str | None,
-        typer.Option(help="Write decisions and losses to this SQLite file; for one seed.", show_default=False),
-    ] = None,
-    epsilon: Annotated[
-        str | None,
-        typer.Option(
-            help="How often to explore: a number, decay:FROM:POWER or theory:ROUNDS:STEPS:POLICIES.",
-            show_default=False,
-            rich_help_panel=BANDIT,
-        ),
-    ] = None,
-    beta: Annotated[
-        float | None,
-        typer.Option(
-            help="The probability with which the reference completes a deviation.",
-            show_default=False,
-            rich_help_panel=BANDIT,
-        ),
-    ] = None,
-    exploration: Annotated[
-        str | None,
-        typer.Option(
-            help="How a deviation's action is drawn: uniform, boltzmann, plausible or bag.",
-            show_default=False,
-            rich_help_panel=BANDIT,
-        ),
-    ] = None,
-    width: Annotated[
-        float | None,
-        typer.Option(
-            help="Of boltzmann: the temperature; of plausible: how much more than the best an action may seem to cost; "
-            "of bag: the share for all actions alike.",
-            show_default=False,
-            rich_help_panel=BANDIT,
-        ),
-    ] = None,
-    bag: Annotated[
-        int | None, typer.Option(help="How many policies are in the bag.", show_default=False, rich_help_panel=BANDIT)
-    ] = None,
-    randomise: Annotated[
-        str | None,
-        typer.Option(
-            help="What is drawn at random: deviation, one action of a round that explores; or steps, every action.",
-            show_default=False,
-            rich_help_panel=BANDIT,
-        ),
-    ] = None,
-    estimator: Annotated[
-        str | None,
-        typer.Option(
-            help="How one loss becomes costs: ips, direct, dr or mtr.", show_default=False, rich_help_panel=BANDIT
-        ),
-    ] = None,
-    exploit: Annotated[
-        str | None,
-        typer.Option(
-            help="Which policy acts when nothing is explored: last, drawn or average.",
-            show_default=False,
-            rich_help_panel=BANDIT,
-        ),
-    ] = None,
-    keep: Annotated[
-        int | None,
-        typer.Option(help="How many policies to draw from.", show_default=False, rich_help_panel=BANDIT),
-    ] = None,
-    learner: Annotated[
-        str | None, typer.Option(help="csoaa, hinge or secoc.", show_default=False, rich_help_panel=BANDIT)
-    ] = None,
-    update: Annotated[
-        str | None,
-        typer.Option(help="adagrad, nag, gd, ridge or perceptron.", show_default=False, rich_help_panel=BANDIT),
-    ] = None,
-    advice: Annotated[
-        float | None,
-        typer.Option(
-            help="How much cheaper the reference's action seems at first; 0 to start from nothing.",
-            show_default=False,
-            rich_help_panel=BANDIT,
-        ),
-    ] = None,
-    baseline: Annotated[
-        bool | None,
-        typer.Option(
-            "--baseline/--no-baseline",
-            help="Whether losses are taken relative to their mean so far.",
-            show_default=False,
-            rich_help_panel=BANDIT,
-        ),
-    ] = None,
-    guard: Annotated[
-        bool,
-        typer.Option("--guard", help="Show the rules until the policy is surely better.", rich_help_panel=BANDIT),
-    ] = False,
-    patience: Annotated[
-        int | None,
-        typer.Option(help="For how many decisions a loss is waited for.", show_default=False, rich_help_panel=BANDIT),
+        typer.Option(help="Write decisions and losses to this SQLite file; for one seed only.", show_default=False),
     ] = None,
     algorithm2: Annotated[
         bool,
-        typer.Option("--algorithm2", help="The bandit as the paper prints it.", rich_help_panel=BANDIT),
+        typer.Option("--algorithm2", help="The bandit as printed in the paper.", rich_help_panel=BANDIT),
     ] = False,
     clicks: Annotated[
         bool,
-        typer.Option("--clicks", help="Of layout: clicks that are drawn, not expected ones.", rich_help_panel=LIFE),
+        typer.Option(
+            "--clicks", help="For layout: random clicks instead of their expected number.", rich_help_panel=LIFE
+        ),
     ] = False,
     delay: Annotated[
         int,
         typer.Option(
-            metavar="D", help="Losses come D to 2 D rounds later, not in the order of decisions.", rich_help_panel=LIFE
+            metavar="D",
+            help="Losses arrive D to 2 D rounds later, not in the order of decisions.",
+            rich_help_panel=LIFE,
         ),
     ] = 0,
     lost: Annotated[
-        float, typer.Option(metavar="SHARE", help="The share of losses that never come.", rich_help_panel=LIFE)
+        float, typer.Option(metavar="SHARE", help="The share of losses that never arrive.", rich_help_panel=LIFE)
     ] = 0.0,
     as_json: Json = False,
+    **given: Any,
 ) -> None:
-    """Let a bandit learn in a world, beside the rules, chance and a learner that sees the truth.
+    """Let a bandit learn in a world, compared with the reference, chance and a learner that sees the truth.
 
     `lols bandit simulate layout --rounds 50000 --seeds 10 --plot layout.png`
     """
     if world not in WORLDS:
         raise ConfigurationError(f"unknown world '{world}': choose {', '.join(WORLDS)}")
     if clicks and world != "layout":
-        raise ConfigurationError(f"--clicks has no effect on {world}: only pages are clicked on; leave it out")
+        raise ConfigurationError(f"--clicks has no effect on {world}: only layout has clicks; leave it out")
     if data and world == "layout":
         raise ConfigurationError("--data has no effect on layout: its pages are generated; leave it out")
     if seeds < 1:
@@ -200,28 +134,13 @@ def simulate(
         check_plot(plot)
     if log is not None:
         _check_log(log, seeds)
-    given = {
-        "epsilon": _number(epsilon),
-        "beta": beta,
-        "exploration": exploration,
-        "width": width,
-        "bag": bag,
-        "randomise": randomise,
-        "estimator": estimator,
-        "exploit": exploit,
-        "keep": keep,
-        "learner": learner,
-        "update": update,
-        "advice": advice,
-        "baseline": baseline,
-        "guard": guard or None,
-        "patience": patience,
-    }
+    given["epsilon"], given["guard"] = _number(given["epsilon"]), given["guard"] or None
     options = {name: value for name, value in given.items() if value is not None}
     more: dict[str, Any] = {"algorithm2": algorithm2, "delay": delay, "lost": lost}
     began = time.perf_counter()
     from lols.bandit.worlds.outcome import summarise
-    from lols.bandit.worlds.simulate import WorldPlace, simulate_seeds
+    from lols.bandit.worlds.simulate import simulate_seeds
+    from lols.bandit.worlds.world import WorldSpec
     from lols.training.progress import Progress
 
     total = max(rounds, 1) * seeds
@@ -233,7 +152,7 @@ def simulate(
                 progress.say("comparing ...")
 
         outcomes = simulate_seeds(
-            WorldPlace(world, _data(world, data), clicks, held_out),
+            WorldSpec(world, _data(world, data), clicks, held_out),
             options,
             rounds,
             range(seed, seed + seeds),
@@ -244,7 +163,7 @@ def simulate(
             **more,
         )
     result = {**summarise(outcomes), "options": {"clicks": clicks, **options, **more}}
-    if guard:
+    if options.get("guard"):
         held = [outcome.guard_margin <= 0.0 for outcome in outcomes]
         result |= {"guard_bound_held": all(held), "guard_bound_held_seeds": sum(held)}
     if plot is not None:
@@ -264,7 +183,7 @@ def simulate(
 
 
 def _number(text: str | None) -> float | str | None:
-    """`"0.1"` as a number; what is none is left to the bandit."""
+    """A number if the text is one; the bandit checks other texts."""
     try:
         return None if text is None else float(text)
     except ValueError:
@@ -281,4 +200,20 @@ def _check_log(log: str, seeds: int) -> None:
     if seeds > 1:
         raise ConfigurationError(f"--log is for one seed, not {seeds}: leave out --seeds or --log")
     if Path(log).exists():
-        raise ConfigurationError(f"{log}: is there already, and a simulation begins with an empty log; name another")
+        raise ConfigurationError(f"{log}: exists already, and a simulation needs a new log; give another file")
+
+
+def _parameters() -> list[inspect.Parameter]:
+    """The parameters of `simulate`, with the options of the bandit before `--algorithm2`."""
+    own = [p for p in inspect.signature(simulate, eval_str=True).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    bandit = []
+    for name, (kind, help) in OPTIONS.items():
+        flag = [FLAGS[name]] if name in FLAGS else []
+        option = typer.Option(*flag, help=help, show_default=False, rich_help_panel=BANDIT)
+        bandit.append(optional(name, Annotated[kind | None, option], None))
+    at = [p.name for p in own].index("algorithm2")
+    own = [p.replace(kind=p.KEYWORD_ONLY) for p in own]
+    return [*own[:at], *bandit, *own[at:]]
+
+
+command(commands, "simulate", _parameters(), simulate, inspect.getdoc(simulate) or "")

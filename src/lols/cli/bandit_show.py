@@ -1,4 +1,4 @@
-"""What `lols bandit simulate` prints for people: who loses how much, how it went, and one sentence."""
+"""The output of `lols bandit simulate`: mean losses, the running loss, and a summary sentence."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from lols.cli.console import say
 
 __all__ = ["show"]
 
-ROWS = 8  # of the running loss
-WIDTH = 24  # of its bars, in characters
-UNITS = {"layout": "page"}  # what a loss is for; else a sentence
+ROWS = 8  # rows of the running loss
+WIDTH = 24  # the width of its bars, in characters
+UNITS = {"layout": "page"}  # what a loss is for; a sentence in other worlds
 
 
 def show(result: dict[str, Any]) -> None:
@@ -28,7 +28,7 @@ def show(result: dict[str, Any]) -> None:
     if "guard_bound_held" in result:
         held = result["guard_bound_held_seeds"]
         which = ("yes" if held else "no") if seeds == 1 else f"{held} of {seeds} seeds"
-        say.print(f"total loss at most the rules' + the sum of ε + 3 √n after every round n: {which}")
+        say.print(f"total loss at most the reference's + the sum of ε + 3 √n after every round n: {which}")
     for name in ("plot", "log"):
         if name in result:
             say.print(f"{escape(result[name])} written")
@@ -41,7 +41,7 @@ def _figures(result: dict[str, Any]) -> None:
         table.add_column(title, justify="right")
     rows = [
         ("random", "random_loss", "held_out_random_loss"),
-        ("rules (reference)", "reference_loss", "held_out_reference_loss"),
+        ("reference", "reference_loss", "held_out_reference_loss"),
         ("bandit while learning", "mean_loss", None),
         ("bandit, last 10 %", "final_loss", None),
         ("final policy", None, "policy_loss"),
@@ -73,20 +73,20 @@ def _spread(result: dict[str, Any], name: str, scale: float, digits: int) -> str
 
 
 def _running(curve: dict[str, list[float]]) -> None:
-    """A few windows of the running loss, with bars from the lowest loss to the highest."""
+    """A few windows of the running loss, with bars from the lowest to the highest loss."""
     ends = np.array([0, *curve["rounds"]])
     groups = np.array_split(np.arange(ends.size - 1), min(ROWS, ends.size - 1))
     sizes = np.diff(ends)
-    bandit, rules = (
+    bandit, reference = (
         [float(np.average(np.array(curve[name])[group], weights=sizes[group])) for group in groups]
         for name in ("loss", "reference")
     )
-    low, high = min(*bandit, *rules), max(*bandit, *rules)
+    low, high = min(*bandit, *reference), max(*bandit, *reference)
     table = Table(box=None, pad_edge=False)
-    for title in ("rounds", "bandit", "rules"):
+    for title in ("rounds", "bandit", "reference"):
         table.add_column(title, justify="right")
-    table.add_column("bandit against the rules (│)", no_wrap=True)
-    for group, mine, theirs in zip(groups, bandit, rules):
+    table.add_column("bandit against the reference (│)", no_wrap=True)
+    for group, mine, theirs in zip(groups, bandit, reference):
         span = f"{ends[group[0]] + 1:,} to {ends[group[-1] + 1]:,}"
         table.add_row(span, f"{mine:.4f}", f"{theirs:.4f}", _bar(mine, theirs, low, high))
     say.print(table)
@@ -101,12 +101,13 @@ def _bar(mine: float, theirs: float, low: float, high: float) -> str:
 
 def _sentence(result: dict[str, Any]) -> str:
     unit = UNITS.get(result["world"], "sentence")
-    policy, rules, closed = result["policy_loss"], result["held_out_reference_loss"], result["gap_closed"]
-    made = f"After {result['rounds']:,} rounds the bandit's policy loses {policy:.3f} a {unit}, the rules {rules:.3f}"
-    if policy >= rules:
-        return made + ": it is not better than them yet."
+    policy, reference, closed = result["policy_loss"], result["held_out_reference_loss"], result["gap_closed"]
+    losses = f"loses {policy:.3f} a {unit}, the reference {reference:.3f}"
+    sentence = f"After {result['rounds']:,} rounds the bandit's policy {losses}"
+    if policy >= reference:
+        return sentence + ": it is not better yet."
     if closed is None:
-        return made + "."
+        return sentence + "."
     if closed >= 1.0:
-        return made + ": as good as a learner that sees the truth."
-    return made + f": {100 * closed:.0f} % of the way to a learner that sees the truth."
+        return sentence + ": as good as a learner that sees the truth."
+    return sentence + f": {100 * closed:.0f} % of the way to a learner that sees the truth."

@@ -4,16 +4,52 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from lols import __version__
 from lols.errors import LolsError
 
-__all__ = ["Json", "app", "main", "print_json"]
+if TYPE_CHECKING:
+    from lols.tasks.verbs import VerbReport
+
+__all__ = ["COMMANDS", "MAKERS", "Json", "app", "main", "print_json", "report"]
+
+# The commands in the order in which `lols --help` lists them; each is in the module of its name.
+COMMANDS = (
+    "predict",
+    "certify",
+    "evaluate",
+    "explain",
+    "inspect",
+    "new-task",
+    "reproduce",
+    "warmup",
+    "bandit",
+    "train",
+)
+
+MAKERS: dict[str, Callable[[], Any]] = {}  # of commands whose options depend on the registry
+
+
+class LazyCommands(TyperGroup):
+    """The commands; those of `MAKERS` are built when they are asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """The commands in the order of `COMMANDS`."""
+        known = [*MAKERS, *super().list_commands(ctx)]
+        return sorted(known, key=COMMANDS.index)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """The command of this name."""
+        return MAKERS[cmd_name]() if cmd_name in MAKERS else super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
+    cls=LazyCommands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -31,6 +67,16 @@ def main() -> None:
     except LolsError as error:
         print("lols:", " ".join(str(error).split()), file=sys.stderr)
         sys.exit(2)
+
+
+def report(made: VerbReport, before: dict[str, Any], as_json: bool, after: dict[str, Any] | None = None) -> None:
+    """Print what a verb returned, as text, or as JSON with further values."""
+    if as_json:
+        print_json(before | made.as_dict() | (after or {}))
+        return
+    from lols.cli.console import say
+
+    made.show(say)
 
 
 def print_json(values: dict[str, Any]) -> None:

@@ -7,162 +7,69 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from lols.cli.base import Json, app, print_json
-from lols.cli.clock import Clock
-from lols.cli.options import (
-    AnyHeader,
-    File,
-    Format,
-    LikeTraining,
-    OneTable,
-    Separator,
-    TableLabel,
-    Threads,
-    UseLikeTraining,
-    refuse,
-    use_of,
-)
+from lols.cli.base import MAKERS, Json, print_json
+from lols.cli.generate import built_command, optional, required
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument, settle
 from lols.errors import ConfigurationError, LolsError
+from lols.tasks.verbs import silent
+
+HELP = """Tag, parse or classify a file: the output is the input with the predicted columns replaced.
+
+Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte. A table keeps its
+format; if it has no column of labels, one for the classes is appended.
+"""
+Output = Annotated[
+    str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
+]
 
 
-@app.command()
-def predict(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)],
-    file: Annotated[
-        str,
-        typer.Argument(metavar="FILE", help=f"{File} - is standard input. {OneTable}", show_default=False),
-    ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
-    ] = "-",
-    column: LikeTraining = None,
-    word: Annotated[str | None, typer.Option(help="The column of the words; as in training unless given.")] = None,
-    use: UseLikeTraining = None,
-    file_format: Format = None,
-    header: AnyHeader = None,
-    beam: Annotated[
-        int | None, typer.Option(help="Of a parser: the width of a beam search; 1, the default, is greedy.")
-    ] = None,
-    label: TableLabel = None,
-    separator: Separator = None,
-    labels_only: Annotated[
-        bool, typer.Option("--labels-only", help="Of a classifier: write the classes only, one a line.")
-    ] = False,
-    threads: Threads = None,
-    as_json: Json = False,
-) -> None:
-    """Tag, parse or classify a file: what comes out is what went in, with the predicted columns replaced.
+def predict_command() -> Any:
+    """`lols predict`, with the options of all estimators."""
+    options = VerbOptions("predict")
 
-    Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte. A table keeps its
-    format, and gets a column of its own for the classes if it has none of labels.
-    """
-    from lols.cli.prepare import prepare_classifying, settle
-    from lols.front import load
+    def predict(model: str, file: str, output: str, threads: int | None, as_json: bool, **typed: Any) -> None:
+        from lols.front import load
+        from lols.training.clock import Clock
 
-    if as_json and output == "-":
-        raise ConfigurationError("--json and the predictions cannot both go to standard output: name a file with -o")
-    clock = Clock()
-    estimator = load(model)
-    if estimator.READS == "tables":
-        from lols.cli.predict_classifier import predict_classifier
-
-        refuse_for_tables(column, word, use, file_format, beam)
-        prepare_classifying(estimator)
+        if as_json and output == "-":
+            raise ConfigurationError(
+                "--json and the predictions cannot both go to standard output: name a file with -o"
+            )
+        clock = Clock()
+        estimator = load(model)
+        values = options.values(typed, estimator.VERBS)
         settle()
-        predict_classifier(
-            estimator,
-            file,
-            output,
-            _written,
-            places=(label, header, separator),
-            labels_only=labels_only,
-            threads=threads or cores(),
-            clock=clock,
-            as_json=as_json,
-        )
-        return
-    refuse({"--label": label, "--separator": separator, "--labels-only": labels_only}, "no classifier")
-    set_beam(estimator, beam)
-    columns = file_columns(estimator, word, column, use, file_format, header)
-    settle()
-    work = Clock()
-    tokens = 0
-    with _written(output) as out:
-        for data, count in estimator.predict_pieces(file, columns, threads=threads or cores()):
-            out.write(data)
-            tokens += count
-    if as_json:
-        print_json(
-            {
-                "output": output,
-                "tokens": tokens,
-                "seconds_compiling": clock.compiling(),
-                "seconds_total": clock.total(),
-                "tokens_per_second": tokens / work.working(),
-            }
-        )
+        say = silent if as_json else (lambda line: print(line, file=sys.stderr))
+        with written(output) as out:
+            facts = estimator.predict_file(file, out, output=output, threads=threads or cores(), say=say, **values)
+        if as_json:
+            seconds = {"seconds_compiling": clock.compiling(), "seconds_total": clock.total()}
+            print_json({"output": output, **facts, **seconds})
 
-
-def file_columns(
-    estimator: Any,
-    word: str | None,
-    column: str | None,
-    use: list[str] | None,
-    file_format: str | None,
-    header: bool | None,
-) -> Any:
-    """Where things are in a file: as the options say, else as in training."""
-    known = estimator.file_columns
-    given = {"word": word, "label": column, "use": use_of(use), "header": header, "format": file_format}
-    made = {k: v for k, v in given.items() if v is not None}
-    if "label" in made and not hasattr(known, "label"):
-        raise ConfigurationError("--column has no effect: the model is no tagger, and writes heads and relations")
-    trained = {}
-    if hasattr(known, "trained"):
-        trained = {"trained": None if {"word", "label", "use"} & set(made) else known.trained}
-    return replace(known, **{"format": None, "header": None} | trained | made)
-
-
-def set_beam(estimator: Any, beam: int | None) -> None:
-    """Search with a beam, if that was asked for."""
-    if beam is None:
-        return
-    parser = getattr(estimator, "parser_", estimator)
-    if "beam" not in parser.get_params():
-        raise ConfigurationError("--beam has no effect: the model is no parser")
-    if beam < 1:
-        raise ConfigurationError(f"--beam is {beam}; it must be at least 1")
-    parser.set_params(beam=beam)
-
-
-def refuse_for_tables(
-    column: str | None, word: str | None, use: list[str] | None, file_format: str | None, beam: int | None
-) -> None:
-    """A classifier's tables have other options."""
-    if column is not None:
-        raise ConfigurationError("--column has no effect: the model is a classifier; name the labels with --label")
-    refuse({"--word": word, "--use": use, "--format": file_format, "--beam": beam}, "a classifier")
-
-
-def cores() -> int:
-    """How many cores there are for us."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    parameters = [
+        required("model", ModelArgument),
+        required("file", file_argument("The input; - is standard input.")),
+        optional("output", Output, "-"),
+        *options.parameters(),
+        optional("threads", Threads, None),
+        optional("as_json", Json, False),
+    ]
+    return built_command("predict", parameters, predict, HELP)
 
 
 @contextlib.contextmanager
-def _written(output: str) -> Iterator[BinaryIO | Any]:
+def written(output: str) -> Iterator[BinaryIO | Any]:
     """Standard output, or a file that is there as a whole or not at all."""
     if output == "-":
         try:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
-        except BrokenPipeError:  # whoever read the output has seen enough
+        except BrokenPipeError:  # the reader of the output has stopped reading
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit from None
         return
@@ -198,3 +105,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+MAKERS["predict"] = predict_command

@@ -65,18 +65,19 @@ def reproduce(
 
     `lols reproduce table3 --quick`
     """
-    from lols.reproduction.run import check_file, check_folder
-    from lols.reproduction.run import reproduce as run
-    from lols.reproduction.show import show_result
+    from lols.reproduction import run
+    from lols.reproduction.console import print_sections
+    from lols.reproduction.describe import describe
+    from lols.reproduction.report import duration, write_plots, write_report
 
     if html is not None:
-        check_file(html)
+        run.check_page(html)
     if plots is not None:
-        check_folder(plots)
+        run.check_folder(plots)
     command = _command(part, data, quick, seeds)
     try:
         with _Bar() as bar:
-            result = run(
+            result = run.reproduce(
                 part,
                 data=data,
                 download=download,
@@ -95,19 +96,14 @@ def reproduce(
         )
         print(f"lols: stopped; {kept}", file=sys.stderr)
         raise typer.Exit(130) from None
-    show_result(result, say)
-    minutes, seconds = divmod(round(result["seconds"]), 60)
-    say.print(f"Done in {minutes} min {seconds} s." if minutes else f"Done in {seconds} s.")
+    print_sections(describe(result), say)
+    say.print(f"Done in {duration(result['seconds'])}.")
     if json_file is not None:
         say.print(f"Figures: {json_file}", markup=False)
     if html is not None:
-        from lols.reproduction.report import write_report
-
         write_report(result, html)
-        say.print(f"Report: {html}", markup=False)
+        say.print(f"VerbReport: {html}", markup=False)
     if plots is not None:
-        from lols.plots import write_plots
-
         say.print(f"Pictures: {len(write_plots(result, plots))} in {plots}", markup=False)
 
 

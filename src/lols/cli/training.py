@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich.table import Table
 
 from lols.cli.base import print_json
 from lols.cli.console import say
 from lols.errors import ConfigurationError
+from lols.tasks.verbs import Unit
+from lols.training.clock import Clock
 
-__all__ = ["ROWS", "Seconds", "check_output", "check_patience", "read_templates", "report_training", "sentences"]
+__all__ = ["check_output", "check_patience", "report_training"]
 
 SCORES = {"accuracy": "dev accuracy", "f1": "dev F1", "uas": "dev UAS", "las": "dev LAS", "cost": "dev cost"}
 COSTS = ("cost",)  # scores that are no shares
-
-
-class Unit(NamedTuple):
-    """What the data are counted in."""
-
-    name: str
-    speed: str  # the key under which its speed is reported
-    loss: str  # the heading of the losses
-
-
-TOKENS = Unit("tokens", "tokens_per_second", "loss per sentence")
-ROWS = Unit("rows", "examples_per_second", "cost per row")
-
-
-class Seconds(NamedTuple):
-    """Where the time went."""
-
-    total: float
-    reading: float
-    compiling: float
 
 
 def check_output(output: str) -> None:
@@ -50,44 +31,18 @@ def check_output(output: str) -> None:
         raise ConfigurationError(f"{output}: cannot be written: {error.strerror or error}") from error
 
 
-def read_templates(
-    path: str | None,
-    more: list[str] | None,
-    columns: list[str],
-    defaults: Callable[[Sequence[str]], list[str]],
-    parse: Callable[[Sequence[str], Sequence[str]], Any],
-) -> list[str] | None:
-    """The templates, read before anything is compiled, so that mistakes show at once; None for the default ones."""
-    if path is None and not more:
-        return None
-    lines = defaults(columns)
-    if path is not None:
-        try:
-            lines = Path(path).read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationError(f"{path}: cannot be read ({error}); give a text file of templates") from None
-    parse([*lines, *(more or [])], columns)
-    return [*lines, *(more or [])]
-
-
 def check_patience(patience: int | None, dev: str | None) -> None:
     """Patience needs something to lose it on."""
     if patience is not None and dev is None:
         raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
 
 
-def sentences(corpus: Any) -> dict[str, Any]:
-    """How large a corpus is."""
-    return {"tokens": corpus.tokens, "sentences": corpus.offsets.size - 1}
-
-
-def report_training(
-    estimator: Any, output: str, seconds: Seconds, facts: dict[str, Any], as_json: bool, unit: Unit = TOKENS
-) -> None:
-    """Say how training went: as one JSON object, or in words. The facts have the size of the data in its unit."""
-    report = estimator.model_.report
-    passes = len(report["progressive_loss"])
-    work = max(seconds.total - seconds.compiling - seconds.reading, 1e-9)
+def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) -> None:
+    """Say how training went: as one JSON object, or in words."""
+    report, unit, facts = estimator.model_.report, estimator.VERBS.counted, dict(estimator.training_facts_)
+    passes, reading = len(report["progressive_loss"]), facts.pop("seconds_reading")
+    seconds = clock.facts(reading)
+    work = seconds["seconds_total"] - seconds["seconds_compiling"] - reading
     result = {
         "model": output,
         **facts,
@@ -97,10 +52,8 @@ def report_training(
         "dev": report["dev"],
         "seed": estimator.seed,
         "threads": estimator.threads,
-        "seconds_reading": seconds.reading,
-        "seconds_compiling": seconds.compiling,
-        "seconds_total": seconds.total,
-        unit.speed: facts[unit.name] * passes / work,
+        **seconds,
+        unit.speed: facts[unit.name] * passes / max(work, 1e-9),
     }
     if report["dev"]:
         best = report["dev"][estimator.model_.about["best_pass"] - 1]

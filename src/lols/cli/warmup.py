@@ -9,10 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from lols.cli.base import Json, app, print_json
-from lols.cli.clock import Clock
-
-# Generated sentences that `warmup` trains on: kernels are compiled for types, so a few do.
-SENTENCES = 8
+from lols.tasks.registry import ESTIMATORS, estimator
+from lols.training.clock import Clock
 
 
 @app.command()
@@ -24,17 +22,16 @@ def warmup(
 ) -> None:
     """Fill the compilation cache, so that no later run has to wait for it.
 
-    Trains taggers, a parser and a classifier on a few generated examples, and predicts. What this compiles is kept on
-    disk until the library, Numba or Python changes. A search space of your own is compiled on its first run, and kept
-    as well.
+    Trains estimators of every kind on a few made-up examples, and predicts. What this compiles is kept on disk until
+    the library, Numba or Python changes. A search space of your own is compiled on its first run, and kept as well.
     """
     from rich.console import Console
 
-    os.environ.setdefault("LOLS_ANNOUNCE", "0")  # that it compiles is all that this command says
+    os.environ.setdefault("LOLS_ANNOUNCE", "0")  # this command reports compilation itself
     out = Console(quiet=as_json, highlight=False)
     out.print("Compiling what training and prediction need: about a minute, unless it is cached.")
     steps: list[dict[str, Any]] = []
-    work = _warmup_steps(everything)
+    work = warmup_steps(everything)
     name = next(work, None)
     while name is not None:
         out.print(f"  {name} ... ", end="")
@@ -49,42 +46,15 @@ def warmup(
         sums = {"seconds_compiling": compiling, "seconds_total": total}
         print_json({"cached": not compiling, **sums, "steps": steps})
     elif compiling:
-        out.print(f"Done in {total:.1f} s. The {compiling:.1f} s of compilation will not come again.")
+        out.print(f"Done in {total:.1f} s. The {compiling:.1f} s of compilation are not needed again.")
     else:
         out.print(f"Everything was cached already; checking took {total:.1f} s.")
 
 
-def _warmup_steps(everything: bool) -> Iterator[str]:
+def warmup_steps(everything: bool) -> Iterator[str]:
     """Give the name of each step, then do it when asked for the next one."""
     yield "loading the engine"
-    from lols.cli.prepare import prepare_classifier, prepare_prediction
-    from lols.datasets.worlds import tagging_data
-    from lols.tasks.parsing.estimator import Parser
-    from lols.tasks.tables.estimator import CostSensitiveClassifier
-    from lols.tasks.tagging.estimator import Tagger
+    import lols.training.trainer  # noqa: F401
 
-    data = tagging_data(SENTENCES)
-    words = [[f"w{n}" for n in sentence["words"]] for sentence in data]
-    tags = [[f"T{n:02}" for n in sentence["tags"]] for sentence in data]
-    spans = [[f"B-{n % 2}" for n in sentence["tags"]] for sentence in data]
-    yield "tagger, training"
-    tagger = Tagger(passes=1, progress=False).fit(words, tags, dev=(words, tags))
-    yield "tagger, prediction"
-    prepare_prediction(tagger)
-    yield "tagger, the paper's learner (csoaa)"
-    Tagger(passes=1, progress=False, learner="csoaa").fit(words, tags)
-    trees = [[(n, "next" if n else "root") for n in range(len(sentence))] for sentence in words]
-    yield "parser, training"
-    parser = Parser(passes=1, progress=False).fit(words, trees, dev=(words, trees))
-    yield "parser, prediction"
-    prepare_prediction(parser)
-    yield "classifier, training and prediction"
-    prepare_classifier(CostSensitiveClassifier())
-    if everything:
-        yield "classifier, the paper's learner (csoaa)"
-        prepare_classifier(CostSensitiveClassifier(learner="csoaa"))
-        yield "parser, beam search"
-        parser.set_params(beam=2).predict(words)
-        for loss in ("spans", "f1"):
-            yield f"tagger, loss {loss}"
-            Tagger(passes=1, progress=False, loss=loss).fit(words, spans).predict(words)
+    for name in ESTIMATORS:
+        yield from estimator(name).warm_up(everything)

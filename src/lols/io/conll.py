@@ -1,21 +1,19 @@
 """Token-per-line files (CoNLL-U, CoNLL-X, plain columns, TSV), read by column and written back without loss.
 
-Texts are slices of one buffer, found by a native scan: no Python object is made for a token. `replace` changes one
+Texts are slices of one buffer, found by a compiled scan: no Python object is created for a token. `replace` changes one
 column and keeps every other byte: comments, multi-word tokens, empty nodes, line ends.
 """
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from lols.io.conll_scan import last_cut, newlines
-from lols.io.conll_tokens import Reader, Sentences, parse
+from lols.io.conll_scan import last_cut
+from lols.io.conll_tokens import Reader, Sentences, newlines, parse
 from lols.io.conll_write import replace, replace_columns
 from lols.io.opening import opened, reading
 
@@ -44,7 +42,7 @@ def read(
         ``last``, or keys inside a column: ``feats:Case``, ``misc:NER``
     format
         ``conllu``, ``conllx``, ``columns`` (separated by spaces or tabs) or ``tsv`` (by tabs only); otherwise the
-        file's name or its first token says it
+        file's name or its first token decides
     header
         whether a TSV file has a line of names first; None: if a name in `columns` is in the first line
     optional
@@ -63,8 +61,9 @@ def read(
     """
     name = _name(path)
     reader = Reader(name, columns, format, header, optional)
-    with _opened(path, name) as stream:
-        return reader.parse(_fetch(stream, -1, name), 1)
+    with opened(path, name) as stream, reading(name):
+        data = stream.read()
+    return reader.parse(data, 1)
 
 
 def chunks(
@@ -78,7 +77,7 @@ def chunks(
 ) -> Iterator[Sentences]:
     """Read a file in pieces of about `size` bytes, cut between sentences; other arguments as for `read`.
 
-    Line numbers go on from piece to piece, and the buffers together are the file. Only the last may have no token.
+    Line numbers continue from piece to piece, and the buffers together are the file. Only the last may have no token.
 
     >>> import tempfile; path = tempfile.mkdtemp() + "/chunks.txt"
     >>> _ = open(path, "w").write("The DT B-NP\\ncat NN I-NP\\n\\nIt PRP B-NP\\n")
@@ -87,17 +86,17 @@ def chunks(
     """
     name = _name(path)
     reader = Reader(name, columns, format, header, optional)
-    with _opened(path, name) as stream:
+    with opened(path, name) as stream:
         rest, line, wanted = b"", 1, max(size, 1)
         while data := _fetch(stream, wanted, name):
             rest += data
             cut = int(last_cut(np.frombuffer(rest, np.uint8)))
             sentences = reader.piece(memoryview(rest)[:cut], line) if cut > 0 else None
             if sentences is None:
-                wanted *= 2  # or else a long sentence would be looked through again and again
+                wanted *= 2  # so that a long sentence is not searched again and again
                 continue
             yield sentences
-            line += int(newlines(sentences.buffer))
+            line += newlines(sentences.buffer)
             rest, wanted = rest[cut:], max(size, 1)
         if rest or reader.layout is None:
             yield reader.parse(rest, line)
@@ -107,18 +106,6 @@ def _name(path: str | os.PathLike[str]) -> str:
     return STDIN if path == "-" else os.fspath(path)
 
 
-@contextlib.contextmanager
-def _opened(path: str | os.PathLike[str], name: str) -> Iterator[Any]:
-    """The bytes of a file, uncompressed."""
-    with opened(path, name) as stream:
-        if path != "-" and isinstance(stream, io.BufferedReader) and stream.seekable():
-            stream.raw.seek(0)
-            yield stream.raw  # the buffer around it would copy everything once more
-        else:
-            yield stream
-
-
 def _fetch(stream: Any, size: int, name: str) -> bytes:
-    """Up to `size` bytes, or all."""
     with reading(name):
         return bytes(stream.read(size))

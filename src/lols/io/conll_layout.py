@@ -1,4 +1,4 @@
-"""Which format a token-per-line file has, how many columns, and which of them is meant by a name."""
+"""The layout of a token-per-line file: its format, the number of its columns, and the columns that names stand for."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from lols.errors import LolsError
+from lols.io.opening import BOM
 
 __all__ = ["FORMATS", "FileLayout", "find_layout", "has_keys", "resolve"]
 
 FORMATS = ("conllu", "conllx", "columns", "tsv")  # in the order of the kernels' modes
 TITLES = {"conllu": "CoNLL-U", "conllx": "CoNLL-X", "columns": "plain columns", "tsv": "TSV"}
-SUFFIXES = {"conllu": "conllu", "conllx": "conllx", "tsv": "tsv"}  # other names leave it open
+SUFFIXES = {"conllu": "conllu", "conllx": "conllx", "tsv": "tsv"}  # other suffixes do not decide
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 ALIASES = {"cpostag": "upos", "postag": "xpos", "phead": "deps", "pdeprel": "misc"}  # what CoNLL-X calls them
 KEYED = ("feats", "misc")  # columns of key=value pairs
-MARK = b"\xef\xbb\xbf"  # the byte order mark of UTF-8
 ID = re.compile(rb"[0-9]+([-.][0-9]+)?")
 
 
 class FileLayout(NamedTuple):
-    """What holds for all lines of a file."""
+    """The layout of all lines of a file."""
 
     path: str
     format: str
     guessed: bool  # from the first lines, so that later ones may still turn CoNLL-X into CoNLL-U
     width: int  # columns of a token
-    line: int  # the line that says so
+    line: int  # the line with that number of columns
     at: int  # where tokens may begin, after byte order mark and header
     first_line: int  # the number of the line that begins there
     names: tuple[str, ...]  # of the header, if there is one
@@ -37,7 +37,7 @@ class FileLayout(NamedTuple):
 def find_layout(
     data: bytes, path: str, columns: Sequence[str], format: str | None, header: bool | None, line: int, final: bool
 ) -> FileLayout | None:
-    """Read as many lines as it takes; None where these bytes do not say and more are to come (not `final`).
+    """Read as many lines as it takes; None if these bytes do not decide, and they are not the `final` ones.
 
     >>> layout = find_layout(b"The DT B-NP\\ncat NN I-NP\\n", "a.txt", ["1"], None, None, 1, True)
     >>> layout.format, layout.width
@@ -45,7 +45,7 @@ def find_layout(
     """
     if format is not None and format not in FORMATS:
         raise LolsError(f"{path}: there is no format {format!r}; use one of {', '.join(FORMATS)}")
-    at = len(MARK) if line == 1 and data.startswith(MARK) else 0
+    at = len(BOM) if line == 1 and data.startswith(BOM) else 0
     known = format or _format_of_name(path)
     found = known or _guess(data, at, final)
     if found is None:
@@ -114,7 +114,7 @@ def _named(columns: Sequence[str]) -> list[str]:
 def resolve(column: str, layout: FileLayout, optional: bool = False) -> tuple[int, bytes]:
     """The 0-based number of a column (-1 if an optional one is missing), and the key inside it, if any.
 
-    >>> layout = Layout("a.conllu", "conllu", False, 10, 1, 0, 1, (), 1)
+    >>> layout = FileLayout("a.conllu", "conllu", False, 10, 1, 0, 1, (), 1)
     >>> resolve("XPOS", layout), resolve("2", layout), resolve("last", layout), resolve("feats:Case", layout)
     ((4, b''), (1, b''), (9, b''), (5, b'Case'))
     """
@@ -140,7 +140,7 @@ def resolve(column: str, layout: FileLayout, optional: bool = False) -> tuple[in
 
 
 def has_keys(column: str, format: str) -> bool:
-    """Whether a key inside a column is meant."""
+    """Whether a name stands for a key inside a column."""
     base, colon, _ = column.partition(":")
     return bool(colon) and base.lower() in KEYED and format in ("conllu", "conllx")
 
@@ -163,7 +163,7 @@ def _by_name(column: str, layout: FileLayout) -> int | None:
 
 
 def _offer(layout: FileLayout) -> str:
-    """The columns there are, for error messages."""
+    """The columns of a file, for error messages."""
     numbers = f"a number from 1 to {layout.width}, or 'last'"
     if layout.format in ("conllu", "conllx"):
         more = (*NAMES, *ALIASES) if layout.format == "conllx" else NAMES

@@ -1,92 +1,25 @@
 """Kernels that find tokens and columns in the bytes of token-per-line files.
 
-They allocate nothing, make no Python object and run without the interpreter's lock. A kernel cannot make sentences:
-what is wrong with the input goes into `report` as a code, a line, a number of columns and a position.
+They allocate nothing, create no Python objects and run without the interpreter's lock. A kernel cannot compose a
+message: what is wrong with the input goes into `report` as a code, a line, a number of columns and a position.
 """
 
 from __future__ import annotations
 
 from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import kernel
+from lols.engine.compile.words import copy
 
-__all__ = ["check", "last_cut", "narrow", "newlines", "scan"]
+__all__ = ["fill", "last_cut", "narrow", "scan"]
 
 CONLLU, CONLLX, COLUMNS, TSV = range(4)
 FINE, WORD, OTHER, COUNT, EMPTY_SENTENCE, EMPTY_FORM, IDENTITY, RANGE = range(8)  # kinds of lines, then mistakes
 CODE, LINE, FOUND, PLACE, TOKENS, SENTENCES, CURSOR, FILLED, SEEN, CELLS = range(10)  # the cells of a report
 TAB, NEWLINE, RETURN, SPACE, HASH, HYPHEN, DOT, ZERO, NINE, EQUALS, BAR = 9, 10, 13, 32, 35, 45, 46, 48, 57, 61, 124
 DOCUMENT = (45, 68, 79, 67, 83, 84, 65, 82, 84, 45)  # -DOCSTART-
-BLOCK = 64
 
 
-# --- the bytes as a whole ---------------------------------------------------------------------------------------------
-
-
-@dual
-def goes_on(buffer, at):
-    """Whether there is a byte that continues a character."""
-    return at < buffer.size and buffer[at] & 0xC0 == 0x80
-
-
-@dual
-def multibyte(buffer, at):
-    """The length of the UTF-8 character of two bytes or more at a place, or 0 where there is none."""
-    lead = buffer[at]
-    if lead < 0xC2 or lead > 0xF4 or not goes_on(buffer, at + 1):
-        return 0
-    if lead < 0xE0:
-        return 2
-    if not goes_on(buffer, at + 2):
-        return 0
-    second = buffer[at + 1]
-    if lead < 0xF0:
-        # A longer form of a shorter character, or half of a surrogate pair.
-        return 0 if (lead == 0xE0 and second < 0xA0) or (lead == 0xED and second > 0x9F) else 3
-    # A longer form again, or beyond the last character.
-    if (lead == 0xF0 and second < 0x90) or (lead == 0xF4 and second > 0x8F) or not goes_on(buffer, at + 3):
-        return 0
-    return 4
-
-
-@kernel
-def check(buffer, signed):
-    """The place of the first byte that is zero or not UTF-8, or -1; `signed` is a view of the same bytes."""
-    at = 0
-    for block in range(buffer.size // BLOCK + 1):
-        begin = block * BLOCK
-        last = begin + BLOCK
-        if last > buffer.size:
-            last = buffer.size
-        # Most text is ASCII, and these are the signed bytes above zero: whole blocks are passed over at once.
-        if last - begin == BLOCK:
-            lowest = signed[begin]
-            for k in range(BLOCK):
-                if signed[begin + k] < lowest:
-                    lowest = signed[begin + k]
-            if lowest > 0:
-                continue
-        if at < begin:  # a character of the block before may reach into this one
-            at = begin
-        while at < last:
-            if buffer[at] == 0:
-                return at
-            if buffer[at] < 0x80:
-                at += 1
-            else:
-                length = multibyte(buffer, at)
-                if length == 0:
-                    return at
-                at += length
-    return -1
-
-
-@kernel
-def newlines(buffer):
-    """The number of newlines."""
-    count = 0
-    for k in range(buffer.size):
-        count += buffer[k] == NEWLINE
-    return count
+# --- blank lines ------------------------------------------------------------------------------------------------------
 
 
 @dual
@@ -331,3 +264,22 @@ def narrow(buffer, begin, end, key):
                 end[t] = at
                 break
             at += 1
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def fill(buffer, begin, end, numbers, labels, places, out):
+    """Copy the buffer, with the label `labels[places[n]:places[n + 1]]` for the text of a token with number n."""
+    source, target = 0, 0
+    for t in range(numbers.size):
+        copy(out, target, buffer, source, begin[t])
+        target += begin[t] - source
+        start = places[numbers[t]]
+        length = places[numbers[t] + 1] - start
+        for k in range(length):  # labels are short: a call would take longer
+            out[target + k] = labels[start + k]
+        target += length
+        source = end[t]
+    copy(out, target, buffer, source, buffer.size)

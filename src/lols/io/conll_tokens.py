@@ -1,4 +1,4 @@
-"""The tokens of a text in memory, by column: `Sentences`, and what turns bytes into them."""
+"""The tokens of a file by column: `Sentences`, and the parsing of bytes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 from lols.errors import LolsError
 from lols.io import conll_scan as kernels
 from lols.io.conll_layout import FORMATS, TITLES, FileLayout, find_layout, resolve
+from lols.io.opening import first_bad_byte, not_text
 
-__all__ = ["Reader", "Sentences", "parse", "places"]
+__all__ = ["Reader", "Sentences", "newlines", "parse", "places"]
 
 WINDOW = 8192  # bytes in which separators are sought at a time: their places stay in the nearest cache
 
@@ -38,7 +39,7 @@ class Sentences(NamedTuple):
 
 
 class Places(NamedTuple):
-    """What a scan finds: arrays as in `Sentences`."""
+    """The result of a scan: arrays as in `Sentences`."""
 
     offsets: np.ndarray
     lines: np.ndarray
@@ -67,7 +68,7 @@ def parse(
 
 
 class Reader:
-    """Parses the pieces of a file, one after the other: what holds for all of them is found out in the first."""
+    """Parses the pieces of a file, one after the other; the first one decides on the layout of all."""
 
     def __init__(
         self,
@@ -82,7 +83,7 @@ class Reader:
         self.format = format
         self.header = header
         self.optional = frozenset(map(str, [optional] if isinstance(optional, str) else optional))
-        self.layout: FileLayout | None = None  # known from the first token on
+        self.layout: FileLayout | None = None  # None until there is a token
         if extra := sorted(self.optional.difference(self.columns)):
             raise LolsError(f"{path}: optional column {extra[0]!r} is not asked for; put it among the columns, too")
 
@@ -100,7 +101,8 @@ class Reader:
     def piece(self, data: bytes | memoryview, line: int, final: bool = False) -> Sentences | None:
         """The sentences of a piece that begins with a certain line, or None if there is no token in it."""
         buffer = np.frombuffer(data, np.uint8)
-        _check(buffer, self.path, line)
+        if (place := first_bad_byte(data)) >= 0:
+            raise not_text(data, place, self.path, line + bytes(data[:place]).count(b"\n"))
         if self.layout is None:
             layout = find_layout(bytes(data), self.path, self.columns, self.format, self.header, line, final)
         else:
@@ -122,9 +124,14 @@ class Reader:
         return Sentences(self.path, self.layout.format, buffer, *found, self.columns)
 
 
+def newlines(buffer: np.ndarray) -> int:
+    """The number of newlines in bytes."""
+    return int(np.count_nonzero(buffer == kernels.NEWLINE))
+
+
 def places(buffer: np.ndarray, layout: FileLayout, picks: Sequence[int]) -> tuple[str, Places]:
-    """Scan bytes for tokens and for columns given by their 0-based numbers; the format is what it turns out to be."""
-    room = int(kernels.newlines(buffer)) + 1
+    """Scan bytes for tokens and for columns, which are given by their 0-based numbers; return the format, too."""
+    room = newlines(buffer) + 1
     marks = np.empty(min(WINDOW, buffer.size + 1), np.int64)
     starts, ends = np.empty((2, layout.width), np.int64)
     offsets, lines = np.empty(room + 1, np.int64), np.empty(room, np.int64)
@@ -161,7 +168,7 @@ def places(buffer: np.ndarray, layout: FileLayout, picks: Sequence[int]) -> tupl
 
 
 def _fitted(array: np.ndarray, rows: int, size: int) -> np.ndarray:
-    """Rows of an array, cut down to some size where they are: fresh memory would take longer than the copying."""
+    """The rows of an array cut down to a size, in place: new memory would take longer than the copying."""
     room = array.size // max(rows, 1)
     for row in range(1, rows):
         array[row * size : (row + 1) * size] = array[row * room : row * room + size]
@@ -170,7 +177,7 @@ def _fitted(array: np.ndarray, rows: int, size: int) -> np.ndarray:
 
 
 def _explain(buffer: np.ndarray, layout: FileLayout, report: np.ndarray) -> str:
-    """The sentence for what a kernel reports."""
+    """The message for what a kernel reports."""
     code, line, found, place = report[: kernels.PLACE + 1].tolist()
     where = f"{layout.path}, line {line}:"
     title = TITLES[layout.format]
@@ -191,19 +198,3 @@ def _explain(buffer: np.ndarray, layout: FileLayout, report: np.ndarray) -> str:
             f"{where} the id {text!r} is none of CoNLL-U's (such as 3, 3-4, 5.1); number the words of a sentence from 1"
         )
     return f"{where} the id {text!r} is one of CoNLL-U, not of CoNLL-X; read the file with format='conllu'"
-
-
-def _check(buffer: np.ndarray, path: str, line: int) -> None:
-    """Raise an error where bytes are no text."""
-    place = int(kernels.check(buffer, buffer.view(np.int8)))
-    if place < 0:
-        return
-    data = buffer.tobytes()
-    if line == 1 and data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise LolsError(f"{path}, line 1: this is UTF-16; convert it to UTF-8, e.g. with iconv -f utf-16 -t utf-8")
-    line += data.count(b"\n", 0, place)
-    byte = place - data.rfind(b"\n", 0, place)
-    if data[place] == 0:
-        raise LolsError(f"{path}, line {line}: byte {byte} is zero, so this is no text; give a text file")
-    what = f"byte {byte} (0x{data[place]:02x}) is not UTF-8"
-    raise LolsError(f"{path}, line {line}: {what}; convert the file, e.g. with iconv -f latin1 -t utf-8")

@@ -1,4 +1,4 @@
-"""Write labels into one column of a token-per-line file, and keep every other byte."""
+"""Write labels into columns of a token-per-line file, and keep every other byte."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.errors import LolsError
-from lols.io import conll_copy as kernels
-from lols.io.conll_layout import MARK, TITLES, FileLayout, find_layout, has_keys, resolve
-from lols.io.conll_scan import TAB
+from lols.io.conll_layout import TITLES, FileLayout, find_layout, has_keys, resolve
+from lols.io.conll_scan import TAB, fill
 from lols.io.conll_tokens import Sentences, places
+from lols.io.opening import BOM
 
 __all__ = ["replace", "replace_columns"]
 
-ABSENT = ("", "_")  # how it is said that a value is not there
+ABSENT = ("", "_")  # labels for a missing value
 
 
 def replace(sentences: Sentences, column: str | int, labels: Sequence[str], numbers: np.ndarray) -> bytes:
@@ -59,7 +59,7 @@ def replace(sentences: Sentences, column: str | int, labels: Sequence[str], numb
 
 
 def replace_columns(sentences: Sentences, changes: Mapping[str, tuple[Sequence[str], np.ndarray]]) -> bytes:
-    """The bytes of sentences, with the texts of several columns replaced; they are there, and are no keys.
+    """The bytes of sentences, with the texts of several columns replaced; keys and missing columns are refused.
 
     >>> from lols.io import conll
     >>> two = conll.parse(b"The DT 2\\ncat NN 0", ["form"])
@@ -96,21 +96,20 @@ def _check(sentences: Sentences, labels: list[str], numbers: np.ndarray, keyed: 
     tokens = sentences.lines.size
     if numbers.shape != (tokens,):
         raise LolsError(f"{sentences.path}: {tokens} tokens, but {numbers.size} labels for them; give each token one")
-    used = np.zeros(len(labels), np.bool_)
-    if not kernels.mark_used(numbers, used):
+    if tokens and not 0 <= numbers.min() <= numbers.max() < len(labels):
         raise LolsError(
             f"{sentences.path}: a label has a number that is not between 0 and {len(labels) - 1}; correct it"
         )
     plain = sentences.format == "columns"
     forbidden = re.compile("[\t\n\r\0\ud800-\udfff" + " " * plain + "|" * keyed + "]")
-    for k in np.flatnonzero(used).tolist():
+    for k in np.flatnonzero(np.bincount(numbers, minlength=1)).tolist():
         if forbidden.search(labels[k]) or (plain and not labels[k]):
             place = f"a cell of {TITLES[sentences.format]}"
             raise LolsError(f"{sentences.path}: the label {labels[k]!r} cannot be {place}; rename it")
 
 
 class _Found(NamedTuple):
-    """Where the texts of a column are that was not asked for in reading."""
+    """The places of the texts of a column that was not read."""
 
     begin: np.ndarray  # of the last column if one is to be appended
     end: np.ndarray
@@ -130,10 +129,10 @@ def _find(sentences: Sentences, column: str) -> _Found:
     layout = _layout(sentences)
     _, found = places(sentences.buffer, layout, [layout.width - 1])
     header = -1
-    if found.lines.size == tokens + 1:  # nothing else is like a token, but none
+    if found.lines.size == tokens + 1:  # only a header looks like a token without being one
         header = int(found.end[0, 0])
         layout = _layout(sentences, header=True)
-    asked = column in sentences.columns  # but missing, or else we would not look for it
+    asked = column in sentences.columns  # and missing, since it is searched for here
     if format == "tsv" and not layout.names and not asked and _is_name(column) and found.lines[0] < sentences.lines[0]:
         # The header was in an earlier piece of the file.
         raise LolsError(f"{path}: {column!r} is not among the columns read; ask for it there, too (it may be optional)")
@@ -146,9 +145,9 @@ def _find(sentences: Sentences, column: str) -> _Found:
 
 
 def _layout(sentences: Sentences, header: bool = False) -> FileLayout:
-    """The layout once more, of sentences that are known to be fine."""
+    """The layout of sentences that have been read."""
     fixed = sentences.format in ("conllu", "conllx")  # so that only the byte order mark matters
-    data = sentences.buffer[: len(MARK) if fixed else None].tobytes()
+    data = sentences.buffer[: len(BOM) if fixed else None].tobytes()
     layout = find_layout(data, sentences.path, (), sentences.format, header, 1, True)
     assert layout is not None
     return layout._replace(form=-1)
@@ -159,7 +158,7 @@ def _is_name(column: str) -> bool:
 
 
 def _append(sentences: Sentences, column: str, found: _Found, labels: list[str], numbers: np.ndarray) -> bytes:
-    """A new last column, after the separator that is used in the line."""
+    """The bytes with a new last column, after the separator of the line."""
     before = np.maximum(found.begin - 1, 0)
     tabs = sentences.buffer[before] == TAB
     if sentences.format == "tsv":
@@ -174,16 +173,16 @@ def _append(sentences: Sentences, column: str, found: _Found, labels: list[str],
 
 
 def _cells(sentences: Sentences, found: _Found, labels: list[str], numbers: np.ndarray) -> tuple[list[str], np.ndarray]:
-    """Whole cells with a value put into each, and their numbers."""
-    known: dict[tuple[bytes, int], int] = {}  # there are few different ones
+    """The distinct cells with the values of their keys replaced, and the number of the cell of each token."""
+    seen: dict[tuple[bytes, int], int] = {}
     cells: list[str] = []
     result = np.empty_like(numbers)
     for t, (begin, end, number) in enumerate(zip(found.begin.tolist(), found.end.tolist(), numbers.tolist())):
         old = sentences.buffer[begin:end].tobytes()
-        if (old, number) not in known:
-            known[old, number] = len(cells)
+        if (old, number) not in seen:
+            seen[old, number] = len(cells)
             cells.append(_cell(old.decode(), found.key.decode(), labels[number], found.sorted))
-        result[t] = known[old, number]
+        result[t] = seen[old, number]
     return cells, result
 
 
@@ -203,7 +202,7 @@ def _cell(cell: str, key: str, value: str, ordered: bool) -> str:
     if key in keys:
         items[keys.index(key)] = f"{key}={value}"
     else:
-        # Universal Dependencies want FEATS sorted without regard to case; MISC is free.
+        # Universal Dependencies require FEATS to be sorted, ignoring case; MISC may have any order.
         later = [k for k, item in enumerate(items) if item.lower().partition("=")[0] > key.lower()] if ordered else []
         items.insert(later[0] if later else len(items), f"{key}={value}")
     return "|".join(items)
@@ -212,13 +211,14 @@ def _cell(cell: str, key: str, value: str, ordered: bool) -> str:
 def _fill(sentences: Sentences, begin: np.ndarray, end: np.ndarray, labels: list[str], numbers: np.ndarray) -> bytes:
     """The buffer with labels in place of slices."""
     if "" in labels and sentences.format in ("conllu", "conllx"):
-        # A cell that was empty may stay so, but a text does not become an empty cell.
+        # An empty cell may stay empty, but a text is not replaced by an empty cell.
         empty = np.array([label == "" for label in labels])
         numbers = np.where(empty[numbers] & (end > begin), len(labels), numbers)
         labels = [*labels, "_"]
     texts = [label.encode("utf-8", "replace") for label in labels]  # only labels without a token need replacing
     starts = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype(np.int64)
     buffer = sentences.buffer
-    out = np.empty(int(kernels.measure(buffer.size, begin, end, numbers, starts)), np.uint8)
-    kernels.fill(buffer, begin, end, numbers, np.frombuffer(b"".join(texts), np.uint8), starts, out)
+    size = buffer.size + int(np.diff(starts)[numbers].sum() - (end - begin).sum())
+    out = np.empty(size, np.uint8)
+    fill(buffer, begin, end, numbers, np.frombuffer(b"".join(texts), np.uint8), starts, out)
     return out.tobytes()

@@ -1,4 +1,4 @@
-"""Label maps and cost matrices: small CSV files, or those of a contest by name."""
+"""Label maps and cost matrices: small CSV files, or the name of a contest."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from pathlib import Path
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
+from lols.io.opening import read_text
 
 __all__ = ["KNOWN", "check_matrix", "mapped", "read_cost_matrix", "read_label_map"]
 
-KNOWN = ("kdd99",)  # come with the library
+KNOWN = ("kdd99",)  # contests whose files come with the library
 
 
 def read_label_map(path: str | os.PathLike[str]) -> dict[str, str]:
@@ -69,7 +70,7 @@ def read_cost_matrix(path: str | os.PathLike[str]) -> tuple[list[str], np.ndarra
 
 
 def check_matrix(matrix: np.ndarray, classes: int) -> np.ndarray:
-    """A cost matrix as numbers, if it is one for so many classes."""
+    """A cost matrix as an array, checked: square, of one row per class, all costs finite and not negative."""
     try:
         made = np.asarray(matrix, np.float64)
     except (TypeError, ValueError):
@@ -109,17 +110,13 @@ def bare(label: str) -> str:
 
 
 def _rows(path: str | os.PathLike[str], what: str) -> list[tuple[int, list[str]]]:
-    """The lines of a small CSV file that hold something, with their numbers."""
+    """The rows of a small CSV file that are not blank, with their line numbers."""
     if str(path) in KNOWN:
         text = resources.files("lols.datasets").joinpath(f"{path}-{what}.csv").read_text(encoding="utf-8")
     else:
-        try:
-            text = Path(path).read_text(encoding="utf-8-sig")
-        except OSError as error:
-            known = ", ".join(KNOWN)
-            raise LolsError(f"{path}: cannot be read ({error.strerror}); name a CSV file, or {known}") from None
-        except UnicodeDecodeError as error:
-            raise LolsError(f"{path}: not UTF-8 ({error.reason}); save it as UTF-8") from None
+        if not Path(path).exists():
+            raise LolsError(f"{path}: there is no such file; name a CSV file, or {', '.join(KNOWN)}")
+        text = read_text(path)
     reader = csv.reader(io.StringIO(text), skipinitialspace=True)
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
+from lols.engine.compile.dual import dual, not_inlined
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.words import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
 
-__all__ = ["PADDING", "fill", "prepare", "scan"]
+__all__ = ["PADDING", "fill", "line_ends", "prepare", "scan"]
 
-FINE, ROOM, COLUMNS, ODD = range(
-    4
-)  # what a scan ends with: all done, table full, wrong row, quotes in quotes or a lone \r
-CODE, AT, ROW, BLANK, USED, RARE, CELLS = range(7)  # the cells of a report
-BASE, SHIFT, SLOTS, COUNT, BYTES = range(5)  # what is known about a column's table
+FINE, ROOM, COLUMNS, ODD, OPEN = range(5)  # what a scan ends with, see `scan`
+CODE, AT, ROW, USED, RARE, CELLS = range(6)  # the cells of a report
+BASE, SHIFT, SLOTS, COUNT, BYTES, ESCAPED = range(6)  # the cells of a column's row in `tables`
+AT_START, IN_CELL, IN_QUOTES, AFTER_QUOTE = range(4)  # where in a cell a byte is
 WIDTH = 8  # of what is known: a cache line
 NEWLINE, RETURN, QUOTE = 10, 13, 34
 PADDING = BLOCK + WORD  # how many bytes there must be behind the last one
@@ -53,7 +52,7 @@ def prepare(shifts, tables, arena, report):
         for k in range(base, used):
             arena[k] = NONE
         tables[c, BASE], tables[c, SHIFT], tables[c, SLOTS] = base, shifts[c], slots
-        tables[c, COUNT] = tables[c, BYTES] = 0
+        tables[c, COUNT] = tables[c, BYTES] = tables[c, ESCAPED] = 0
     for k in range(report.size):
         report[k] = 0
     report[USED] = used
@@ -141,6 +140,15 @@ def number_of(buffer, start, length, tables, c, arena, report):
 # --- cells ------------------------------------------------------------------------------------------------------------
 
 
+@kernel
+def line_ends(buffer, size):
+    """The number of lines that end in the first bytes: with a newline, a carriage return, or one after the other."""
+    count = 0
+    for k in range(size):
+        count += (buffer[k] == NEWLINE) | ((buffer[k] == RETURN) & (buffer[k + 1] != NEWLINE))
+    return count
+
+
 @dual
 def within(quotes, open):
     """The bytes inside quotes, the opening ones with them; `open` is all ones if the block begins inside."""
@@ -149,9 +157,53 @@ def within(quotes, open):
     return quotes ^ open
 
 
+@dual
+def state_of(open, first, closed):
+    """Where in a cell a block begins: inside quotes, at its start, after a quote, or none of these."""
+    if open != NONE:
+        return IN_QUOTES
+    if first != NONE:
+        return AT_START
+    return AFTER_QUOTE if closed != NONE else IN_CELL
+
+
+@not_inlined
+@dual
+def step_by_step(buffer, begin, count, separator, state):
+    """The same for quotes of all kinds, by one byte after the other; and the state after the last one.
+
+    As in Python's csv module, a quote at the beginning of a cell opens it, two inside stand for one, and what follows
+    the closing one belongs to the cell as it is.
+    """
+    inside = NONE
+    for k in range(count):
+        byte = buffer[begin + k]
+        if state == IN_QUOTES:
+            inside |= ONE << np.uint64(k)
+            if byte == QUOTE:
+                state = AFTER_QUOTE
+        elif byte == QUOTE and state != IN_CELL:
+            state = IN_QUOTES
+        elif byte == separator or byte == NEWLINE or byte == RETURN:  # noqa: SIM109  (a tuple takes long to compile)
+            state = AT_START
+        else:
+            state = IN_CELL
+    return inside, state
+
+
+@not_inlined
+@dual
+def is_enclosed(buffer, start, length):
+    """Whether the quotes of a cell that begins with one are this one and its last byte."""
+    for k in range(start + 1, start + length - 1):
+        if buffer[k] == QUOTE:
+            return False
+    return buffer[start + length - 1] == QUOTE
+
+
 @kernel
-def scan(buffer, size, separator, codes, tables, arena, report):
-    """Number the cells, from the row where the report says that we are to the end or to the first trouble.
+def scan(buffer, size, separator, careful, codes, tables, arena, report):
+    """Number the cells, from the row in the report to the end or to the first trouble.
 
     Parameters
     ----------
@@ -159,13 +211,18 @@ def scan(buffer, size, separator, codes, tables, arena, report):
         bytes, and how many of them count: the last of these is a newline, and `PADDING` more follow them
     separator
         the byte between two cells
+    careful
+        whether to go on where quotes do more than enclose a whole cell, or a carriage return ends a line
     codes
-        the result, int32 [columns, rows]: room for as many rows as there are newlines
+        the result, int32 [columns, rows]: room for as many rows as there are lines
     tables, arena
-        the distinct texts of each column, as `prepare` makes them
+        the distinct texts of each column, as `prepare` makes them; those of cells with quotes inside quotes or text
+        after them are kept with their quotes (no other text begins with one), and their columns are ESCAPED
     report
-        where to begin, and what came of it: a code, where the row began at which it ended, the number of rows and of
-        blank lines, and whether there are bytes that are zero or not ASCII
+        where to begin, and the result: a code, the place up to which rows are complete, the number of rows, and whether
+        there are bytes that are zero or not ASCII.
+        The code is FINE; ROOM if the arena is too small; COLUMNS if the row at the place has the wrong number of them;
+        ODD where only a careful scan goes on; OPEN if a careful one ends inside quotes
     """
     last = codes.shape[0] - 1
     row, opened = report[ROW], report[AT]
@@ -173,24 +230,26 @@ def scan(buffer, size, separator, codes, tables, arena, report):
     first, returned, closed = ONE, NONE, NONE  # whether a cell begins with the block, or comes after a \r or a quote
     open = NONE  # all ones if the block begins inside quotes
     quoted = False  # whether there are quoted cells
+    odd_end = 0  # the end of the last block that had to be scanned step by step
     rare = NONE
     code = FINE
     begin = opened
     while begin < size and code == FINE:
         lines = equal_bits(buffer, begin, NEWLINE)
-        marks = lines | equal_bits(buffer, begin, separator)
         returns = equal_bits(buffer, begin, RETURN)
+        ends = lines | returns | equal_bits(buffer, begin, separator)
         quotes = equal_bits(buffer, begin, QUOTE)
         strange = rare_bits(buffer, begin)
         if size - begin < BLOCK:
             valid = (ONE << np.uint64(size - begin)) - ONE
-            marks &= valid
+            ends &= valid
             strange &= valid
             quotes &= valid
             returns &= valid
         rare |= strange
         # A quote inside a cell is a character like any other. Where cells are in quotes, there must be no other quotes.
-        odd = NONE
+        marks, odd = ends, NONE
+        open_before, first_before, closed_before = open, first, closed
         if (open | (quotes & ((marks << ONE) | first))) != NONE:
             quoted = True
             inside = within(quotes, open)
@@ -201,32 +260,39 @@ def scan(buffer, size, separator, codes, tables, arena, report):
             quotes &= ~inside
         else:
             quotes = NONE
-        odd |= ((quotes << ONE) | closed) & ~(marks | returns)
+        odd |= ((quotes << ONE) | closed) & ~marks
         odd |= ((returns << ONE) | returned) & ~lines
-        if odd != NONE:
-            code = ODD
-            break
         closed = quotes >> FULL
         first, returned = marks >> FULL, returns >> FULL
+        if odd != NONE:
+            if not careful:
+                code = ODD
+                break
+            before = state_of(open_before, first_before, closed_before)
+            inside, state = step_by_step(buffer, begin, min(size - begin, BLOCK), separator, before)
+            marks = ends & ~inside
+            open = NONE - np.uint64(state == IN_QUOTES)
+            first, returned, closed = np.uint64(state == AT_START), NONE, np.uint64(state == AFTER_QUOTE)
+            quoted = True
+            odd_end = begin + BLOCK
         while marks != NONE:
             end = begin + lowest_bit(marks)
             marks &= marks - ONE
-            over = buffer[end] == NEWLINE
+            over = buffer[end] != separator
             length = end - start
-            if over:
-                if length > 0 and buffer[end - 1] == RETURN:
-                    length -= 1
-                if length == 0 and column == 0:
-                    report[BLANK] += 1
-                    start = opened = end + 1
-                    continue
+            if over and length == 0 and column == 0:  # a blank line, or a newline after a carriage return
+                start = opened = end + 1
+                continue
             if over != (column == last):
                 code = COLUMNS
                 break
             if quoted and length > 1 and buffer[start] == QUOTE:
-                start += 1
-                length -= 2
-            # What nearly always happens is here: a short text that is the first one its table is asked for.
+                if start < odd_end and not is_enclosed(buffer, start, length):
+                    tables[column, ESCAPED] = 1
+                else:
+                    start += 1
+                    length -= 2
+            # What nearly always happens is here: a short text, found in the first slot of its table.
             key = word_at(buffer, start) & MASKS[min(length, WORD)]
             c = np.uint64(column)
             slot = np.uint64(tables[c, BASE]) + (((key * MULTIPLY) >> np.uint64(tables[c, SHIFT])) << ONE)
@@ -245,7 +311,7 @@ def scan(buffer, size, separator, codes, tables, arena, report):
                 opened = start
         begin += BLOCK
     if code == FINE and open != NONE:
-        code = ODD
+        code = OPEN if careful else ODD
     report[CODE], report[AT], report[ROW] = code, opened, row
     report[RARE] |= np.int64(rare != NONE)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,8 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from lols.errors import ModelFileError
+from lols.errors import LolsError, ModelFileError
+from lols.io.whole_file import write_whole
 
 __all__ = ["read_task", "read_tensors", "write_tensors"]
 
@@ -34,26 +33,16 @@ def write_tensors(
     >>> header["seed"], tensors["weights"].tolist()
     (1, [0.0, 1.0, 2.0])
     """
-    path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     whole = {"format": FORMAT, "kind": kind, **header}
     try:
-        if path.is_dir():
-            raise IsADirectoryError(21, "it is a folder")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Made by hand rather than by `tempfile`, so that others may read it as they may read any new file.
         content = save(arrays, metadata={"lols": _text(whole | {"digest": _digest(whole, arrays)})})
-        with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, content)
+    except LolsError as error:
+        raise ModelFileError(str(error)) from error
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _text(header: Mapping[str, Any]) -> str:

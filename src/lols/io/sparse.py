@@ -1,10 +1,9 @@
-"""Weights without their zeros: most of a margin learner's weights were never changed."""
+"""Weights without their zeros: most weights of a margin learner are zero."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.kernel import kernel
 from lols.errors import ModelFileError
 
 __all__ = ["pack", "unpack"]
@@ -20,19 +19,13 @@ def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.
     >>> unpack(arrays, 2).tolist()
     [[[3.0, 4.0], [0.0, 2.0]]]
     """
-    counts = np.empty(stack.shape[:2], np.int32)
-    stack = np.ascontiguousarray(stack)
-    _count(stack, counts)
-    counts = counts[:, rows]
-    kept = np.flatnonzero(counts.any(axis=0))
-    counts = np.ascontiguousarray(counts[:, kept])
-    small = np.uint8 if stack.shape[2] <= 256 else np.int32
-    ends = np.cumsum(counts)
-    first = np.full(stack.shape[:2], -1, np.int64)
-    first[:, rows[kept]] = ends.reshape(counts.shape) - counts
-    columns, values = np.empty(int(counts.sum()), small), np.empty(int(counts.sum()), np.float32)
-    _gather(stack, first, columns, values)
-    return kept, {"counts": counts, "columns": columns, "values": values}
+    kept = np.flatnonzero(np.any(stack, axis=(0, 2), keepdims=True)[0, rows, 0])
+    chosen = stack[:, rows[kept]]
+    nonzero = chosen != 0.0
+    at = np.flatnonzero(nonzero)
+    columns = (at % stack.shape[2]).astype(np.uint8 if stack.shape[2] <= 256 else np.int32)
+    counts = nonzero.sum(axis=2, dtype=np.int32)
+    return kept, {"counts": counts, "columns": columns, "values": chosen.reshape(-1)[at]}
 
 
 def unpack(arrays: dict[str, np.ndarray], columns: int) -> np.ndarray:
@@ -45,40 +38,6 @@ def unpack(arrays: dict[str, np.ndarray], columns: int) -> np.ndarray:
     if int(counts.sum(dtype=np.int64)) != at.size or (at.size and not 0 <= int(at.min()) <= int(at.max()) < columns):
         raise ModelFileError("the weights do not fit their places")
     stack = np.zeros((*counts.shape, columns), np.float32)
-    _scatter(counts, at, values, stack)
+    row = np.repeat(np.arange(counts.size), counts.reshape(-1))
+    stack.reshape(-1)[row * columns + at] = values
     return stack
-
-
-@kernel
-def _count(stack, counts):
-    for c in range(stack.shape[0]):
-        for k in range(stack.shape[1]):
-            count = np.int32(0)
-            for j in range(stack.shape[2]):
-                count += np.int32(stack[c, k, j] != 0.0)
-            counts[c, k] = count
-
-
-@kernel
-def _gather(stack, first, columns, values):
-    """Write the weights of each row to their places, row after row as they are in memory; -1 for none."""
-    for c in range(stack.shape[0]):
-        for k in range(stack.shape[1]):
-            n = first[c, k]
-            if n < 0:
-                continue
-            for j in range(stack.shape[2]):
-                if stack[c, k, j] != 0.0:
-                    columns[n] = j
-                    values[n] = stack[c, k, j]
-                    n += 1
-
-
-@kernel
-def _scatter(counts, columns, values, stack):
-    n = 0
-    for c in range(counts.shape[0]):
-        for k in range(counts.shape[1]):
-            for _ in range(counts[c, k]):
-                stack[c, k, columns[n]] = values[n]
-                n += 1

@@ -1,4 +1,4 @@
-"""Strings in columns: slices of one buffer of bytes, and the numbering of distinct ones."""
+"""Columns of strings: slices of one buffer of bytes, and the numbering of distinct strings."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Texts(NamedTuple):
         return [text.decode() for text in self.pieces()]
 
     def pieces(self) -> list[bytes]:
-        """The strings as they are in the buffer."""
+        """The strings as bytes."""
         whole = self.buffer.tobytes()
         return [whole[b:e] for b, e in zip(self.begin.tolist(), self.end.tolist(), strict=True)]
 
 
 class Column(NamedTuple):
-    """A column of strings, each distinct one kept once."""
+    """A column of strings, as numbers of its distinct strings."""
 
     numbers: np.ndarray  # int64 [tokens]
     texts: Texts  # of the distinct strings, in the order of their first appearance
@@ -74,11 +74,11 @@ class Pile:
 
     @property
     def filled(self) -> np.ndarray:
-        """What is there."""
+        """The elements."""
         return self._array[: self.size]
 
     def room(self, count: int) -> np.ndarray:
-        """What is there, and behind it room for more that is not kept."""
+        """The elements and room for `count` more behind them; what is written there is not kept."""
         need = self.size + count
         if need > self._array.shape[0]:
             grown = np.empty((max(need, 2 * self._array.shape[0]), *self._array.shape[1:]), self._array.dtype)
@@ -87,13 +87,13 @@ class Pile:
         return self._array[:need]
 
     def add(self, rows: np.ndarray) -> None:
-        """Keep more."""
+        """Append elements."""
         self.room(rows.shape[0])[self.size :] = rows
         self.size += rows.shape[0]
 
 
 class Interner:
-    """Numbers the strings of one piece of data after the other: those that came before keep their numbers.
+    """Numbers the strings of one piece of data after the other; a string keeps its number.
 
     >>> names = Interner()
     >>> [names.number(texts_of(strings)).numbers.tolist() for strings in (["a", "b"], ["c", "a"])]
@@ -106,7 +106,7 @@ class Interner:
         self._ends.add(np.zeros(1, np.int64))
 
     def number(self, texts: Texts) -> Column:
-        """Number more strings; the column's texts are all that came so far."""
+        """Number more strings; the texts of the column are all distinct strings so far."""
         numbers = np.empty(texts.begin.size, np.int64)
         kept = self._bytes.room(int((texts.end - texts.begin).sum()))
         ends = self._ends.room(numbers.size)
@@ -126,8 +126,8 @@ class Interner:
 def _intern(buffer, begin, end, table, kept, ends, progress, numbers):
     """Open addressing over the strings seen so far: slots hold a string's hash and its number plus one.
 
-    `progress` says how many strings are numbered, and how many distinct ones there are, plus one; where the table gets
-    too full, the result is False, to be called again with a larger one.
+    `progress` holds the number of strings done, and the number of distinct ones plus one. The result is False if the
+    table gets too full: call again with a larger one.
     """
     mask = table.shape[0] - 1
     seen = progress[1]

@@ -1,4 +1,4 @@
-"""Tables in files, as streams of Arrow record batches: CSV, Parquet, Arrow and Feather, read in constant memory."""
+"""Tables in files as streams of Arrow record batches: CSV, Parquet, Arrow and Feather, read in constant memory."""
 
 from __future__ import annotations
 
@@ -13,47 +13,46 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from lols.errors import LolsError
-from lols.io.csv_file import read_batches
-from lols.io.csv_head import Head, look
-from lols.io.csv_quoted import Mark, line_of
+from lols.io.csv_file import Mark, line_of, read_batches
+from lols.io.csv_head import Head, read_head
 from lols.io.opening import opened, reading, reason
 
 __all__ = ["PIECE", "TableSource", "as_table", "open_table"]
 
-PIECE = 1 << 22
-PARQUET, ARROW = b"PAR1", b"ARROW1"  # how files of these kinds begin
-ROWS = 1 << 16  # in a batch of Parquet
+PIECE = 1 << 22  # bytes of a CSV file in a batch
+PARQUET, ARROW = b"PAR1", b"ARROW1"  # the first bytes of such files
+ROWS = 1 << 16  # of a Parquet file in a batch
 
 
 class TableSource:
-    """One or more files with the same columns, following each other as one table; made by `open_table`."""
+    """One or more files with the same columns, read as one table; see `open_table`."""
 
     def __init__(self, files: Sequence[_File], names: Sequence[str]):
         self.names = list(names)
         self.paths = [file.path for file in files]
-        self.typed = not any(isinstance(file, _Csv) for file in files)  # in CSV all that there is are texts
+        self.typed = not any(isinstance(file, _Csv) for file in files)  # all cells of CSV files are texts
         self._files = list(files)
         first = files[0]
         self.format = first.kind  # "csv", "parquet" or "arrow"
         self.header = None if isinstance(first, _Csv) and first.names is None else list(first.names or self.names)
         self.separator = first.head.separator if isinstance(first, _Csv) else None
-        self._begins: list[int] = []  # the row with which each file begins, as far as is known
+        self._begins: list[int] = []  # the first row of each file that `batches` has reached
 
     def batches(self, piece: int = PIECE, threads: int = 1) -> Iterator[Any]:
-        """The rows in batches, from the first one on whenever it is called.
+        """The rows in batches; every call begins with the first row.
 
         Parameters
         ----------
         piece
-            how many bytes of a CSV file make a batch, about
+            the approximate number of bytes of a CSV file in a batch
         threads
-            how many pieces of a CSV file are worked on at once
+            how many pieces of a CSV file are scanned at once
 
         Returns
         -------
         Iterator[pa.RecordBatch]
-            cells of CSV files are ``pa.dictionary(pa.int32(), pa.string())``, the texts as they stand: an empty cell
-            is an empty text; the other formats have the types that are in the file
+            cells of CSV files are ``pa.dictionary(pa.int32(), pa.string())``, the texts unchanged: an empty cell
+            is an empty text; the other formats keep the types of the file
         """
         self._begins = []
         row = 0
@@ -64,7 +63,7 @@ class TableSource:
                 row += batch.num_rows
 
     def place(self, row: int) -> str:
-        """Where a row is that `batches` has come to: file and line, or file and row."""
+        """The place of a row that `batches` has reached: file and line, or file and row."""
         k = max(k for k, begin in enumerate(self._begins or [0]) if begin <= row)
         return self._files[k].place(row - (self._begins or [0])[k])
 
@@ -76,7 +75,7 @@ def open_table(
     names: Sequence[str] | None = None,
     separator: str | None = None,
 ) -> TableSource:
-    """Look at the files of a table; the first bytes of each tell its format.
+    """Open the files of a table, each in the format that its first bytes show.
 
     Parameters
     ----------
@@ -84,11 +83,11 @@ def open_table(
         a file or several: CSV (or compressed by gzip), Parquet, Arrow or Feather. If they have column names, the
         columns of later files are put into the order of the first one
     header
-        whether CSV files begin with a line of column names; None: if it looks like that
+        whether CSV files begin with a row of column names; None to decide by the first rows
     names
-        what to call the columns, whatever the files call them; else, where there is no header, column1, column2, ...
+        names for the columns in place of those in the files; without a header the default is column1, column2, ...
     separator
-        the character between the cells of CSV files; None: a comma, semicolon, tab or bar, as it seems
+        the character between the cells of CSV files; None to decide between comma, semicolon, tab and bar
 
     >>> import tempfile; path = tempfile.mkdtemp() + "/ages.csv"
     >>> _ = open(path, "w").write("name,age\\nAda,36\\nBob,\\n")
@@ -98,27 +97,27 @@ def open_table(
     >>> table.place(1)[-6:]
     'line 3'
     """
-    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    if not given:
+    paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    if not paths:
         raise LolsError("no file; name at least one")
     files: list[_File] = []
-    called: list[str] | None = None  # in the first file
-    for number, path in enumerate(os.fspath(path) for path in given):
-        # Later files follow the first one: with no header in it there is none.
-        wanted = False if number > 0 and header is None and called is None else header
-        file = _opened_file(path, wanted, separator, called)
+    first_names: list[str] | None = None
+    for number, path in enumerate(os.fspath(path) for path in paths):
+        # Later files are like the first one: if it has no header, they have none.
+        has_header = False if number > 0 and header is None and first_names is None else header
+        file = _opened_file(path, has_header, separator, first_names)
         if number == 0:
-            called = file.names
-        elif file.count != files[0].count and (called is None or file.names is None):
+            first_names = file.names
+        elif file.count != files[0].count and (first_names is None or file.names is None):
             raise LolsError(
                 f"{path}: {file.count} columns, but {files[0].path} has {files[0].count}; make them the same"
             )
-        file.arrange(called, files[0] if files else file)
+        file.arrange(first_names, files[0] if files else file)
         files.append(file)
     count = files[0].count
     if names is not None and len(names) != count:
         raise LolsError(f"{files[0].path}: {count} columns, but {len(names)} names are given; name each")
-    chosen = list(names) if names is not None else called or [f"column{k + 1}" for k in range(count)]
+    chosen = list(names) if names is not None else first_names or [f"column{k + 1}" for k in range(count)]
     chosen = [name or f"column{k + 1}" for k, name in enumerate(chosen)]
     for k, name in enumerate(chosen):
         if name in chosen[:k]:
@@ -127,7 +126,7 @@ def open_table(
 
 
 def as_table(data: Any) -> Any:
-    """A table in memory as a ``pa.Table``: of pandas, polars, pyarrow, or a dictionary of columns.
+    """A table in memory as a ``pa.Table``: from pandas, polars, pyarrow, or a dictionary of columns.
 
     >>> as_table({"a": [1, 2], "b": ["x", None]}).to_pylist()
     [{'a': 1, 'b': 'x'}, {'a': 2, 'b': None}]
@@ -146,7 +145,7 @@ def as_table(data: Any) -> Any:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.table(data)
     except (pa.ArrowException, TypeError, ValueError) as error:
-        raise LolsError(f"the {type(data).__name__} cannot be made into a table: {reason(error)}") from error
+        raise LolsError(f"the {type(data).__name__} cannot be converted to a table: {reason(error)}") from error
     kinds = "a pandas or polars data frame, a pyarrow table, or a dictionary of columns"
     raise LolsError(f"a {type(data).__name__} is not a table; give {kinds}")
 
@@ -155,7 +154,7 @@ def as_table(data: Any) -> Any:
 
 
 class _File(ABC):
-    """A file, and which of its columns go where."""
+    """A file, and the order in which its columns are read."""
 
     kind = "csv"
 
@@ -163,11 +162,11 @@ class _File(ABC):
         self.path, self.names, self.count = path, names, count
         self.order = list(range(count))
 
-    def arrange(self, called: list[str] | None, first: _File) -> None:
+    def arrange(self, names: list[str] | None, first: _File) -> None:
         """Put the columns into the order of the first file, if both have names."""
-        if called is None or self.names is None or called == self.names:
+        if names is None or self.names is None or names == self.names:
             return
-        for ours, theirs, more, less in ((self.names, called, self, first), (called, self.names, first, self)):
+        for ours, theirs, more, less in ((self.names, names, self, first), (names, self.names, first, self)):
             for name in ours:
                 if name not in theirs:
                     raise LolsError(
@@ -176,14 +175,14 @@ class _File(ABC):
         for name in self.names:
             if self.names.count(name) > 1:
                 raise LolsError(f"{self.path}: two columns are called {name!r}; rename one, or give names")
-        self.order = [self.names.index(name) for name in called]
+        self.order = [self.names.index(name) for name in names]
 
     @abstractmethod
     def batches(self, names: list[str], piece: int, threads: int) -> Iterator[Any]:
-        """The rows, the columns in order."""
+        """The rows in batches, the columns in order and under these names."""
 
     def place(self, row: int) -> str:
-        """A row in words."""
+        """The place of a row, for messages."""
         return f"{self.path}, row {row + 1}"
 
 
@@ -204,7 +203,7 @@ class _Csv(_File):
 
 
 class _Binary(_File):
-    """Parquet or Arrow."""
+    """A Parquet or Arrow file."""
 
     def __init__(self, path: str, parquet: bool):
         self.parquet, self.kind = parquet, "parquet" if parquet else "arrow"
@@ -222,13 +221,13 @@ class _Binary(_File):
         rows = 0
         with _arrow(self.path), self._reader(self.path) as reader:
             if self.parquet:
-                found = reader.iter_batches(ROWS)
+                batches = reader.iter_batches(ROWS)
             else:
-                found = (reader.get_batch(k) for k in range(reader.num_record_batches))
-            for batch in found:
+                batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
+            for batch in batches:
                 rows += batch.num_rows
                 if not self.parquet:
-                    batch.validate(full=True)  # or else damaged offsets would lead anywhere
+                    batch.validate(full=True)  # damaged offsets would point anywhere
                 if batch.num_rows:
                     yield pa.RecordBatch.from_arrays([batch.column(c) for c in self.order], names=names)
         if rows == 0:
@@ -237,17 +236,17 @@ class _Binary(_File):
 
 @contextlib.contextmanager
 def _arrow(path: str) -> Iterator[None]:
-    """Say in one line what Arrow finds wrong with a file."""
+    """Turn the errors of Arrow into one line that names the file."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
         raise LolsError(f"{path}: damaged data ({reason(error)}); make or fetch the file again") from error
 
 
-def _opened_file(path: str, header: bool | None, separator: str | None, called: list[str] | None) -> _File:
-    """A file by the bytes with which it begins."""
+def _opened_file(path: str, header: bool | None, separator: str | None, names: list[str] | None) -> _File:
+    """A file in the format that its first bytes show."""
     with opened(path) as stream, reading(path):
         magic = stream.read(len(ARROW))
     if magic.startswith((PARQUET, ARROW)):
         return _Binary(path, magic.startswith(PARQUET))
-    return _Csv(look(path, separator, header, called))
+    return _Csv(read_head(path, separator, header, names))

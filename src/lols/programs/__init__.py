@@ -1,1 +1,1 @@
-"""The imperative way in: a decoder written once as a plain Python program, re-run by the library for the roll-outs."""
+"""The imperative interface: a decoder written as a plain Python program, which the library runs again for roll-outs."""

@@ -1,4 +1,4 @@
-"""What a program says at a decision: the legal actions, and what the reference thinks; read once, compared cheaply."""
+"""The arguments of `predict`: legal actions and the reference's answers, checked and numbered."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from lols.errors import ConfigurationError, SpaceError
 
 __all__ = ["ActionChoices", "Legal", "Teacher", "takes"]
 
-MOST = 1 << 16  # sets of legal actions that are kept
+MOST = 1 << 16  # the most sets of legal actions to keep
 SETS = (list, tuple, set, frozenset, range, np.ndarray)
 
 
 class Legal:
-    """A set of legal actions; two that are equal are the same object."""
+    """A set of legal actions. Equal sets are the same object."""
 
     __slots__ = ("actions", "mask", "members", "ones")
 
@@ -25,11 +25,11 @@ class Legal:
         self.actions = sorted(members)
         self.mask = np.zeros(count, np.bool_)
         self.mask[self.actions] = True
-        self.ones = np.where(self.mask, 1.0, np.inf)  # the costs where every legal action costs 1
+        self.ones = np.where(self.mask, 1.0, np.inf)  # costs of 1 for every legal action
 
 
 class Teacher:
-    """What the reference says at one decision."""
+    """The reference's answer at one decision."""
 
     __slots__ = ("costs", "first", "free")
 
@@ -38,9 +38,9 @@ class Teacher:
 
 
 class ActionChoices:
-    """Reads `legal`, `reference` and `costs` as a program gives them, for numbered or named actions.
+    """Reads the arguments `legal`, `reference` and `costs` of `predict`, for numbered or named actions.
 
-    >>> choices = Choices(3, ["noun", "verb", "other"])
+    >>> choices = ActionChoices(3, ["noun", "verb", "other"])
     >>> choices.legal(["verb", "noun"]) is choices.legal({"noun", "verb"}), choices.legal(None).actions
     (True, [0, 1, 2])
     >>> choices.reference("verb"), choices.reference(["verb", "noun"])
@@ -58,12 +58,12 @@ class ActionChoices:
         if len(self.numbers) < actions:
             raise ConfigurationError("labels has the same label twice")
         self.all = Legal(frozenset(range(actions)), actions)
-        self.named = [Teacher(a, None, None) for a in range(actions)]  # a reference that names one action
+        self.named = [Teacher(a, None, None) for a in range(actions)]  # references with one action
         self._sets: dict[frozenset[int], Legal] = {self.all.members: self.all}
         self._known: dict[Any, Legal] = {None: self.all}
 
     def legal(self, given: Any) -> Legal:
-        """The set that a program means by `legal`: any iterable of actions, None for all."""
+        """The set given as `legal`: any iterable of actions, None for all."""
         kind = given.__class__
         if kind is not range and kind is not tuple and given is not None:
             try:
@@ -80,16 +80,15 @@ class ActionChoices:
     def _new(self, given: Iterable[Any]) -> Legal:
         members = frozenset(self.number(name, "`legal` has") for name in given)
         if not members:
-            raise SpaceError("`legal` is empty: where nothing is left to decide, do not call predict")
+            raise SpaceError("`legal` is empty: do not call predict when there is nothing to decide")
         if len(self._known) >= MOST:
             self._known.clear()
             self._known[None] = self.all
             self._sets = {self.all.members: self.all}
-        made = self._sets.setdefault(members, Legal(members, self.count))
-        self._known[given] = made
-        return made
+        legal = self._known[given] = self.numbered(members)
+        return legal
 
-    def numbered(self, actions: Sequence[int]) -> Legal:
+    def numbered(self, actions: Iterable[int]) -> Legal:
         """The set of these action numbers."""
         members = frozenset(actions)
         return self._sets.setdefault(members, Legal(members, self.count))
@@ -105,7 +104,7 @@ class ActionChoices:
         return "it is none of the labels" if self.labelled else f"actions are numbers from 0 to {self.count - 1}"
 
     def reference(self, given: Any) -> tuple[int, list[int] | None]:
-        """The reference's first action, and all equally good ones in order where it names several."""
+        """The reference's first action, and all of them in order if there are several equally good ones."""
         if not isinstance(given, SETS) or (self.labelled and isinstance(given, tuple) and given in self.numbers):
             return self.number(given, "the reference is"), None
         free = sorted({self.number(name, "the reference has") for name in given})
@@ -115,31 +114,27 @@ class ActionChoices:
 
     def costs(self, given: Any, legal: Legal) -> list[float]:
         """Closed-form costs by action: from a sequence as long as there are actions, or a mapping from actions."""
+        costs = [float("nan")] * self.count
         try:
-            made = self._costs(given)
+            if hasattr(given, "items"):
+                for name, cost in given.items():
+                    costs[self.number(name, "`costs` has")] = float(cost)
+            else:
+                costs = [float(cost) for cost in given]
         except SpaceError:
             raise
         except (TypeError, ValueError):
             raise SpaceError(f"`costs` is {given!r}: give a number for each action, or a dict") from None
+        if len(costs) != self.count:
+            raise SpaceError(f"`costs` has {len(costs)} numbers for {self.count} actions: give one each, or a dict")
         for a in legal.actions:
-            if not -np.inf < made[a] < np.inf:
-                raise SpaceError(f"`costs` has {made[a]} for action {self.names[a]!r}, which is legal there")
-        return made
-
-    def _costs(self, given: Any) -> list[float]:
-        made = [float("nan")] * self.count
-        if hasattr(given, "items"):
-            for name, cost in given.items():
-                made[self.number(name, "`costs` has")] = float(cost)
-        else:
-            made = [float(cost) for cost in given]
-            if len(made) != self.count:
-                raise SpaceError(f"`costs` has {len(made)} numbers for {self.count} actions: give one each, or a dict")
-        return made
+            if not -np.inf < costs[a] < np.inf:
+                raise SpaceError(f"`costs` has {costs[a]} for action {self.names[a]!r}, which is legal there")
+        return costs
 
 
 def takes(function: Any) -> int:
-    """How many arguments a reference that is a function needs.
+    """The number of required arguments of a reference that is a function.
 
     >>> takes(lambda: 1), takes(lambda rng: 1), takes(lambda rng, gold=3: 1), takes([].pop)
     (0, 1, 1, 0)

@@ -1,4 +1,4 @@
-"""The cost vectors of one example of a program: the engine decides who is compared, and the program is run again."""
+"""The cost vectors of one example of a program: the engine's rules of stage 1, with roll-outs that run it again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ INFINITE = float("inf")
 
 
 class State(NamedTuple):
-    """A state that is learned from: its step in the roll-in, its weight, and what its actions cost."""
+    """A state to learn from: its step in the roll-in, its weight, and the costs of its actions."""
 
     step: int
     weight: float
@@ -64,7 +64,7 @@ class Evaluator:
         for (t, weight, comparing), asked in zip(chosen, asks, strict=True):
             costs = [INFINITE] * self.actions
             for a, (who, rolled) in asked.by_action.items():
-                values = [asked.known[a] if asked.choice.closed else 0.0, 0.0]
+                values = [asked.closed[a] if asked.choice.closed else 0.0, 0.0]
                 for by_learner, policy, stream in rolled:
                     value = self._value(t, a, policy, stream)
                     if comparing and a == trail.actions[t]:
@@ -80,7 +80,7 @@ class Evaluator:
     # --- which states and actions ---
 
     def _chosen(self) -> Any:
-        """Steps that are deviated at, with their weights and whether teacher and learner are compared there."""
+        """The steps to deviate at, their weights, and whether teacher and learner are compared there."""
         plan, steps = self.plan, len(self.trail.actions)
         wanted = steps_wanted(plan, steps)
         weight, compared = steps / wanted, compared_step(plan, self.round_key, wanted)
@@ -90,7 +90,7 @@ class Evaluator:
                 wanted -= 1
 
     def _actions(self, t: int) -> list[int]:
-        """The legal actions, thinned out to the one taken, the teacher's, and random others."""
+        """The legal actions; if they are sampled, the one taken, the teacher's, and random others."""
         legal = self.trail.legal[t]
         if not 0 < self.plan.sample_actions < len(legal.actions):
             return legal.actions
@@ -99,7 +99,7 @@ class Evaluator:
         return [a for a in legal.actions if tried[a]]
 
     def _pruned(self, t: int, legal: list[int]) -> list[int]:
-        """The best-liked of these actions, the one taken and the teacher's."""
+        """Those of these actions with the lowest predicted costs, the one taken, and the teacher's."""
         tried = [False] * self.actions
         for a in legal:
             tried[a] = True
@@ -112,15 +112,15 @@ class Evaluator:
         return [a in always for a in range(self.actions)]
 
     def _teacher(self, asked: Mapping[int, Teacher], t: int) -> Teacher:
-        said = asked.get(t, self.trail.teachers[t])
-        if said is None:
+        answer = asked.get(t, self.trail.teachers[t])
+        if answer is None:
             raise SpaceError(f"example {self.number}, step {t}: {NEEDED}")
-        return said
+        return answer
 
     def _immediate(self, t: int) -> Any:
-        """Without roll-outs an action costs 1 unless the reference would take it."""
-        said = self._teacher(self.trail.imitated, t)
-        free = said.free if said.free is not None else (said.first,)
+        """Costs without roll-outs: 0 for the reference's actions, 1 for the others."""
+        answer = self._teacher(self.trail.imitated, t)
+        free = answer.free if answer.free is not None else (answer.first,)
         legal = self._actions(t)
         if legal is self.trail.legal[t].actions:
             costs = self.trail.legal[t].ones.copy()
@@ -132,14 +132,14 @@ class Evaluator:
             few[a] = 0.0 if a in free else 1.0
         return few
 
-    # --- who finishes ---
+    # --- who completes ---
 
     def _asks(self, t: int, comparing: bool) -> Asks:
-        """What has to be rolled out at a step."""
+        """The roll-outs of a step."""
         plan, trail, components = self.plan, self.trail, self.scorer.components
-        said = trail.teachers[t]
-        known = said.costs if said is not None else None
-        choice = completion(plan, self.round_key, t, components, self.beta, known is not None)
+        answer = trail.teachers[t]
+        closed = answer.costs if answer is not None else None
+        choice = completion(plan, self.round_key, t, components, self.beta, closed is not None)
         legal = self._actions(t)
         if plan.prune > 0 and not teacher_alone(choice):
             legal = self._pruned(t, legal)
@@ -150,9 +150,9 @@ class Evaluator:
         for a in legal if plan.mix == ROLLOUT else [trail.actions[t]] if comparing else []:
             who, stream = completer(plan, choice, a)
             by_action[a] = (who, _rolled(choice, who, stream, comparing and a == trail.actions[t]))
-        return Asks(choice, by_action, known)
+        return Asks(choice, by_action, closed)
 
-    # --- what it costs ---
+    # --- the costs of roll-outs ---
 
     def _prepare(self, chosen: list[Any], asks: list[Asks]) -> None:
         plan, trail, tricks = self.plan, self.trail, self.tricks
@@ -160,8 +160,8 @@ class Evaluator:
         drawn = drawn or (plan.roll_out == MIXTURE and plan.mix == STEP)
         self.merging = tricks["merge"] and not drawn and any(key is not None for key in trail.keys)
         if not self.merging:
-            nobody = [False] * len(trail.actions)
-            self.follows = follows(trail, plan, self.scorer.components) if tricks["reuse"] else (nobody, nobody)
+            never = [False] * len(trail.actions)
+            self.follows = follows(trail, plan, self.scorer.components) if tricks["reuse"] else (never, never)
             self.rest = [0.0]
             for cost in reversed(trail.costs):
                 self.rest.append(cost + self.rest[-1])
@@ -184,15 +184,15 @@ class Evaluator:
 
 
 class Asks(NamedTuple):
-    """What has to be rolled out at a step, and what is known."""
+    """The roll-outs of a step, and the teacher's costs if they are given in closed form."""
 
     choice: Completion
-    by_action: dict[int, tuple[int, list[tuple[bool, int, int]]]]  # who completes it, and all roll-outs it needs
-    known: Any  # the teacher's costs in closed form, or None
+    by_action: dict[int, tuple[int, list[tuple[bool, int, int]]]]  # who completes it, and the roll-outs it needs
+    closed: Any  # the teacher's costs, or None
 
 
 def _rolled(choice: Completion, who: int, stream: int, compared: bool) -> list[tuple[bool, int, int]]:
-    """The roll-outs that an action needs: by the learner or not, by which policy, with which stream."""
+    """The roll-outs that an action needs: whether the learner completes, which policy, and its stream."""
     return [
         (by_learner, acting(choice, who, by_learner), stream)
         for by_learner in (False, True)

@@ -1,4 +1,4 @@
-"""The first stage for programs: a batch of objects, rolled in and out, becomes cost-sensitive examples."""
+"""Stage 1 for programs: a batch of objects is rolled in and out, and becomes cost-sensitive examples."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lols.programs.scorer import Scorer
 
 __all__ = ["TRICKS", "ProgramDriver"]
 
-# Speed tricks; results without them are the same.
+# Speed tricks; they do not change the results.
 TRICKS = {
     "merge": "roll-outs that meet are merged, where the program gives keys",
-    "chain": "a run that is back on the roll-in goes on to the next deviation",
+    "chain": "a run that returns to the roll-in goes on to the next deviation",
     "memo": "a decision with the same features and legal actions is not scored again under the same policy",
-    "reuse": "the roll-in's own action is not rolled out where the same policy does both",
+    "reuse": "the roll-in's own action is not rolled out if the same policy does both",
     "closed_form": "costs in closed form save the teacher's roll-outs",
 }
 
@@ -53,7 +53,7 @@ class ProgramDriver:
         """Turn examples into cost-sensitive examples under a frozen policy."""
         self.scorer.follow(policy, bool(plan.random_ties))
         writer = LessonWriter(self.program.actions)
-        # Decisions are many small objects that die together; looking for garbage among them takes a third of the time.
+        # Decisions are many small objects that are freed together; the collector would take a third of the time.
         collecting = gc.isenabled()
         gc.disable()
         try:
@@ -113,7 +113,7 @@ class LessonWriter:
         )
 
     def _costs(self) -> np.ndarray:
-        """What each action costs more than the best one of its state; infinite where it was not evaluated."""
-        made = np.array(self.rows, np.float64).reshape(len(self.rows), self.actions)
-        made -= made.min(axis=1, keepdims=True)
-        return made.astype(np.float32)
+        """Costs relative to the best action of each state; infinite for actions that were not evaluated."""
+        costs = np.array(self.rows, np.float64).reshape(len(self.rows), self.actions)
+        costs -= costs.min(axis=1, keepdims=True)
+        return costs.astype(np.float32)

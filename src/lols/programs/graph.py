@@ -1,8 +1,8 @@
-"""Roll-outs of programs that name the future by keys: a graph of decisions, revealed only as far as it is needed.
+"""Merged roll-outs of programs whose decisions have keys: a graph of decisions, explored as far as needed.
 
-A node is a decision, known by its key; an edge is an action with what it costs. Values are read off the graph. Where an
-edge is missing, the program is run to reveal it; and since a run that has come back to the roll-in is as good as one
-that never left it, it goes on to the next missing edge instead of starting anew.
+A node is a decision, identified by its key; an edge is an action with its cost. The values of actions are read off the
+graph. Where an edge is missing, the program is run to find it. A run that has returned to the roll-in continues to the
+next missing edge there, instead of starting again.
 """
 
 from __future__ import annotations
@@ -19,37 +19,25 @@ __all__ = ["Graph"]
 
 
 class Node:
-    """One decision: what is legal, what teacher and learner do, and what is known of where actions lead."""
+    """One decision: its legal actions, the actions of teacher and learner, and the edges found so far."""
 
-    __slots__ = (
-        "action",
-        "base",
-        "edges",
-        "features",
-        "key",
-        "legal",
-        "liked",
-        "parent",
-        "said",
-        "value_learner",
-        "value_teacher",
-    )
+    __slots__ = ("action", "answer", "base", "edges", "features", "key", "legal", "parent", "preferred", "values")
 
-    def __init__(self, key: Any, legal: Legal, said: Teacher | None, features: Any, parent: Any, action: int):
-        self.key, self.legal, self.said, self.features = key, legal, said, features
+    def __init__(self, key: Any, legal: Legal, answer: Teacher | None, features: Any, parent: Any, action: int):
+        self.key, self.legal, self.answer, self.features = key, legal, answer, features
         self.parent, self.action = parent, action
-        self.base = -1  # its step on the roll-in
-        self.liked = -1
-        self.edges: dict[int, tuple[float, Node]] = {}  # by action: what it costs, and where it leads
-        self.value_teacher: float | None = None  # what the rest costs if the teacher finishes
-        self.value_learner: float | None = None
+        self.base = -1  # its step in the roll-in; -1 if it is not part of it
+        self.preferred = -1
+        self.edges: dict[int, tuple[float, Node]] = {}  # by action: its cost, and the next node
+        self.values: list[float | None] = [None, None]  # the cost of the rest, completed by teacher and by learner
 
 
 END: Any = Node(None, None, None, None, None, -1)  # type: ignore[arg-type]
+END.values = [0.0, 0.0]
 
 
 class Graph(ProgramSearch):
-    """The graph of one example, and the way of running a program that reveals it."""
+    """The graph of one example, and the way of running a program that extends it."""
 
     chain = True
 
@@ -57,7 +45,7 @@ class Graph(ProgramSearch):
         """Begin with the nodes of a roll-in."""
         self._x, self._number, self._trail, self._learner_needed = x, number, trail, learner_needed
         self._nodes: dict[Any, Node] = {}
-        self._made: list[Node] = []
+        self._created: list[Node] = []
         self._base: list[Node] = []
         self._pending: list[list[tuple[int, int]]] = []
         self._last = -1
@@ -65,16 +53,16 @@ class Graph(ProgramSearch):
         for t, key in enumerate(trail.keys):
             try:
                 node = self._nodes.get(key) if key is not None else None
-            except TypeError as error:
-                raise SpaceError(f"example {number}, step {t}: the key is no key ({error}): give a tuple") from None
+            except TypeError:
+                raise SpaceError(f"example {number}, step {t}: the key is not hashable: give a tuple") from None
             if node is None:
                 node = Node(key, trail.legal[t], trail.teachers[t], None, before, trail.actions[t - 1] if t else -1)
-                self._made.append(node)
+                self._created.append(node)
                 if key is not None:
                     self._nodes[key] = node
             elif node.legal is not trail.legal[t]:
                 raise SpaceError(f"example {number}, steps {node.base} and {t}: {DIFFERENT}")
-            node.base, node.liked, node.features = t, trail.liked[t], trail.seen[t]
+            node.base, node.preferred, node.features = t, trail.preferred[t], trail.seen[t]
             self._base.append(node)
             if before is not None:
                 self._join(before, t - 1, node)
@@ -91,16 +79,16 @@ class Graph(ProgramSearch):
             )
 
     def forget(self) -> None:
-        """Take the graph apart: its nodes refer to each other, and would wait for the garbage collector."""
-        for node in self._made:
+        """Break the reference cycles between the nodes, which otherwise wait for the garbage collector."""
+        for node in self._created:
             node.edges.clear()
             node.parent = None
-        self._nodes, self._made, self._base = {}, [], []
+        self._nodes, self._created, self._base = {}, [], []
 
-    # --- what actions are worth ---
+    # --- the values of actions ---
 
     def want(self, wanted: list[list[tuple[int, int]]]) -> None:
-        """Reveal what is needed to evaluate, for each step of the roll-in, actions with who finishes."""
+        """Find the edges that are needed to evaluate, for each step of the roll-in, actions and who completes them."""
         if not self.chain:
             return
         self._pending = [
@@ -116,19 +104,15 @@ class Graph(ProgramSearch):
         self._pending = []
 
     def value(self, t: int, a: int, who: int) -> float:
-        """What the rest costs when action `a` is taken at step `t` and `who` finishes; costs are added backwards."""
-        line = 0 if who == TEACHER_POLICY else 1
+        """The loss after step `t` if action `a` is taken there and `who` completes; summed from the end backwards."""
+        line = _line(who)
         node = self._base[t]
         if a not in node.edges:
             self._reveal(node, a, who)
         first, node = node.edges[a]
         path: list[tuple[Node, float]] = []
-        value: float | None = 0.0
-        while node is not END:
-            value = node.value_learner if line else node.value_teacher
-            if value is not None:
-                break
-            if line == 0 and node.said is None:
+        while node.values[line] is None:
+            if line == 0 and node.answer is None:
                 raise SpaceError(f"{self._what(t, a)}, at a later step: {NEEDED}")
             move = self._move(node, who)
             if move not in node.edges:
@@ -138,19 +122,17 @@ class Graph(ProgramSearch):
             node = after
             if len(path) > self._most:
                 raise SpaceError(f"{self._what(t, a)}: decisions with equal keys follow each other: count in the key")
-            value = 0.0
-        total = float(value or 0.0)
-        return first + _fill(path, total, line)
+        return first + _fill(path, node.values[line] or 0.0, line)
 
     def _move(self, node: Node, who: int) -> int:
         if who == TEACHER_POLICY:
-            if node.said is None:
+            if node.answer is None:
                 raise SpaceError(NEEDED)
-            return node.said.first
-        if node.liked < 0:
+            return node.answer.first
+        if node.preferred < 0:
             seen = node.features if node.base >= 0 else self._scorer.encode(node.features)
-            node.liked = self._scorer.like(seen, node.legal)
-        return node.liked
+            node.preferred = self._scorer.choose(seen, node.legal)
+        return node.preferred
 
     def _what(self, t: int, a: int) -> str:
         return f"example {self._number}, roll-out of action {self._names[a]!r} at step {t}"
@@ -158,7 +140,7 @@ class Graph(ProgramSearch):
     # --- running the program ---
 
     def _reveal(self, node: Node, action: int, who: int) -> None:
-        """Run the program to a node, take an action there, and go on as long as that reveals what is needed."""
+        """Run the program to a node, take an action there, and go on as long as missing edges are found."""
         way: list[int] = []
         at = node
         while at.base < 0:
@@ -190,29 +172,28 @@ class Graph(ProgramSearch):
             if allowed is not node.legal or key != node.key:
                 raise SpaceError("other actions are legal, or the key is another, than before: is the program random?")
             return self._leave(node, self._action)
-        if at >= self._most:
-            raise SpaceError(f"the program goes on after {self._most} decisions; Program(steps=...) allows more")
+        self._check_steps(at)
         came, action, cost = self._leaving, self._action, self._spent()
-        found = self._nodes.get(key) if key is not None else None
-        if found is None:
-            said = None
+        arrived = self._nodes.get(key) if key is not None else None
+        if arrived is None:
+            answer = None
             if reference is not None or costs is not None:
-                said = ask_teacher(choices, allowed, reference, costs, 0)
+                answer = ask_teacher(choices, allowed, reference, costs, 0)
             if self._learner_needed:
                 if callable(features):
                     features = features()
                 features = dict(features) if hasattr(features, "items") else tuple(features)
-            found = Node(key, allowed, said, features, came, action)
-            self._made.append(found)
+            arrived = Node(key, allowed, answer, features, came, action)
+            self._created.append(arrived)
             if key is not None:
-                self._nodes[key] = found
-        elif found.legal is not allowed:
+                self._nodes[key] = arrived
+        elif arrived.legal is not allowed:
             raise SpaceError(DIFFERENT)
-        came.edges[action] = (cost, found)
-        return self._next(found)
+        came.edges[action] = (cost, arrived)
+        return self._next(arrived)
 
     def _leave(self, node: Node, action: int) -> Any:
-        """Take the action that is to be revealed; what is lost from now on is its cost."""
+        """Take the action whose edge is missing; the loss from here on is its cost."""
         self._leaving, self._action, self._arriving, self._loss = node, action, True, 0.0
         name = self._names[action]
         self._script.append(name)
@@ -220,9 +201,9 @@ class Graph(ProgramSearch):
         return name
 
     def _next(self, node: Node) -> Any:
-        """From a node that is known now: the next action to reveal, with the way to it as script; or the end."""
+        """Go on from a node to the next missing edge, by a script; or stop the run."""
         pending, who = self._pending, self._who
-        line = 0 if who == TEACHER_POLICY else 1
+        line = _line(who)
         way: list[Any] = []
         path: list[tuple[Node, float]] = []
         at = node
@@ -242,7 +223,7 @@ class Graph(ProgramSearch):
                     way.append(name)
                     continue
             else:
-                if (at.value_learner if line else at.value_teacher) is not None:
+                if at.values[line] is not None:
                     break
                 action = self._move(at, who)
             edge = at.edges.get(action)
@@ -254,13 +235,13 @@ class Graph(ProgramSearch):
             if at is END:
                 break
             way.append(self._names[action])
-        known = 0.0 if at is END else at.value_learner if line else at.value_teacher
-        if known is not None:
-            _fill(path, known, line)
+        value = at.values[line]
+        if value is not None:
+            _fill(path, value, line)
         raise self._stop()
 
     def _go(self, way: list[Any], node: Node, action: int) -> Any:
-        """Go a known way to a node, and take an action there."""
+        """Go to a node by known actions, and take an action there."""
         if not way:
             return self._leave(node, action)
         self._script += way
@@ -269,25 +250,27 @@ class Graph(ProgramSearch):
         return way[0]
 
     def _stop(self) -> Stop:
-        """The end of a run, whose rest is known."""
+        """End a run whose remaining edges are all present."""
         self._done = True
         return Stop()
 
     def _waiting(self, t: int) -> bool:
-        """Whether actions wait to be revealed at later steps of the roll-in."""
+        """Whether edges are missing at later steps of the roll-in."""
         while self._last >= 0 and not self._pending[self._last]:
             self._last -= 1
         return self._last > t
 
 
+def _line(who: int) -> int:
+    """The index of a completing policy in `Node.values`: 0 for the teacher, 1 for the learner."""
+    return 0 if who == TEACHER_POLICY else 1
+
+
 def _fill(path: list[tuple[Node, float]], value: float, line: int) -> float:
-    """Write down what the nodes of a path are worth, from its end backwards; the value of the first."""
+    """Set the values of the nodes of a path, from its end backwards; the value of the first."""
     for node, cost in reversed(path):
         value = cost + value
-        if line:
-            node.value_learner = value
-        else:
-            node.value_teacher = value
+        node.values[line] = value
     return value
 
 

@@ -1,4 +1,4 @@
-"""A trained program: it runs with the learned policy, and is saved and loaded as any model."""
+"""A trained program: runs with the learned policy, and is saved and loaded like any model."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from lols.engine.structures import FrozenPolicy, Plan
 from lols.errors import ModelFileError, SpaceError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.programs.choices import ActionChoices
-from lols.programs.following import Following, FollowingTeacher
 from lols.programs.program import Program
+from lols.programs.rolling import Following, FollowingTeacher
 from lols.programs.scorer import Scorer
 from lols.training.model import Model, make_model
 
@@ -29,11 +29,11 @@ class ProgramModel:
     program
         The program.
     policy, plan
-        Weights, and what is to be known to follow them.
+        The weights, and how to follow them.
     about
         Algorithm, learner, seed and other facts, kept in the model file.
     report
-        What training saw: progressive loss per pass, seconds, memory.
+        Figures of the training: progressive loss per pass, seconds, memory.
 
     """
 
@@ -54,46 +54,45 @@ class ProgramModel:
     def __repr__(self) -> str:
         return f"ProgramModel({self.program.name}, {self.program.actions} actions)"
 
-    def _made(self) -> tuple[Any, Any, Any]:
+    def predict(self, objects: Iterable[Any]) -> list[Any]:
+        """The program's results for some objects."""
+        return [result for result, _ in self._follow(Following, objects, truth=False)]
+
+    def predict_one(self, obj: Any) -> Any:
+        """The program's result for one object."""
+        return self.predict([obj])[0]
+
+    def losses(self, objects: Iterable[Any]) -> np.ndarray:
+        """The loss of the policy on each object; the objects must have their truth."""
+        return self._losses(Following, objects)
+
+    def evaluate(self, objects: Iterable[Any]) -> float:
+        """The mean loss of the policy on objects with their truth."""
+        return float(self.losses(objects).mean())
+
+    def reference_losses(self, objects: Iterable[Any]) -> np.ndarray:
+        """The loss of the program's reference on each object, to compare the policy with."""
+        return self._losses(FollowingTeacher, objects)
+
+    def _losses(self, kind: type[Following], objects: Iterable[Any]) -> np.ndarray:
+        losses = [loss for _, loss in self._follow(kind, objects, truth=True)]
+        if not losses:
+            raise SpaceError("there are no examples: give at least one")
+        return np.array(losses, np.float64)
+
+    def _follow(self, kind: type[Following], objects: Iterable[Any], *, truth: bool) -> list[tuple[Any, float]]:
+        """Result and loss of the program for each object."""
         if self._parts is None:
             scorer = Scorer(self.compiled)
             scorer.follow(self.policy, bool(self.plan.random_ties))
             self._parts = (self.program, ActionChoices(self.program.actions, self.program.labels), scorer)
-        return self._parts
-
-    def predict(self, objects: Iterable[Any]) -> list[Any]:
-        """What the program returns for each object."""
-        search = Following(*self._made())
-        seed = self.plan.seed
-        return [search.result(x, number, truth=False, seed=seed)[0] for number, x in enumerate(as_objects(objects))]
-
-    def predict_one(self, obj: Any) -> Any:
-        """What the program returns for one object."""
-        return self.predict([obj])[0]
-
-    def losses(self, objects: Iterable[Any]) -> np.ndarray:
-        """The loss of the policy on each object, whose truth must be there."""
-        return self._losses(Following(*self._made()), objects)
-
-    def evaluate(self, objects: Iterable[Any]) -> float:
-        """The mean loss of the policy on objects whose truth is there."""
-        return float(self.losses(objects).mean())
-
-    def reference_losses(self, objects: Iterable[Any]) -> np.ndarray:
-        """The loss of the program's reference on each object: what the policy is to be compared with."""
-        return self._losses(FollowingTeacher(*self._made()), objects)
-
-    def _losses(self, search: Following, objects: Iterable[Any]) -> np.ndarray:
-        seed = self.plan.seed
-        found = [search.result(x, number, truth=True, seed=seed)[1] for number, x in enumerate(as_objects(objects))]
-        if not found:
-            raise SpaceError("there are no examples: give at least one")
-        return np.array(found, np.float64)
+        search = kind(*self._parts)
+        return [search.result(x, n, truth=truth, seed=self.plan.seed) for n, x in enumerate(as_objects(objects))]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, atomically. It holds weights and facts, not the program."""
-        made = Model(self.program.space, self.policy, self.plan, self.about)
-        header, arrays = made.contents({"name": "program", "labels": plain_labels(self.program.labels)})
+        model = Model(self.program.space, self.policy, self.plan, self.about)
+        header, arrays = model.contents({"name": "program", "labels": plain_labels(self.program.labels)})
         write_tensors(path, "model", header, arrays)
 
 
@@ -103,17 +102,17 @@ def load_program(path: str | os.PathLike[str], program: Program, *, compiled: bo
     task: Mapping[str, Any] = header.get("task") or {}
     if task.get("name") != "program":
         raise ModelFileError(f"{path}: not of a program; `lols inspect` says what it is")
-    made = make_model(path, header, tensors, program.space, compiled=compiled)
+    model = make_model(path, header, tensors, program.space, compiled=compiled)
     if task.get("labels") != plain_labels(program.labels):
         raise ModelFileError(f"{path}: trained with other labels, or in another order; load it with the same ones")
-    about = {name: fact for name, fact in made.about.items() if name != "space_changed"}
+    about = {name: fact for name, fact in model.about.items() if name != "space_changed"}
     if about.get("program") != program.digest:
         about["program_changed"] = True
-    return ProgramModel(program, made.policy, made.plan, about, compiled=compiled)
+    return ProgramModel(program, model.policy, model.plan, about, compiled=compiled)
 
 
 def plain_labels(labels: list[Any] | None) -> list[Any] | None:
-    """Labels as a model file can hold them."""
+    """Labels as values of JSON."""
     if labels is None:
         return None
     return [label if isinstance(label, str | int | float | None) else repr(label) for label in labels]

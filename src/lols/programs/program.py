@@ -1,4 +1,4 @@
-"""A program: a decoder as a plain Python function that asks `search.predict` for each of its decisions."""
+"""A program: a decoder as a plain Python function that calls `search.predict` for each of its decisions."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ class Program:
     ----------
     run
         `run(search, x)` decodes one of your objects: it calls `search.predict` for each decision and `search.loss` for
-        what they cost, and returns its result. It must do the same again when the same actions are taken again: no
-        random numbers of its own, and nothing kept from one call to the next.
+        the loss, and returns its result. With the same actions it must do the same again: it must not draw random
+        numbers or keep anything from one call to the next.
     actions
         The number of actions; they are numbered from 0.
     labels
-        Names instead of numbers: `predict` then returns, and `legal` and `reference` are given, these.
+        Names of the actions, used instead of numbers by `predict`, `legal` and `reference`.
     steps
-        The most decisions of one run; more are reported as a program that does not end.
+        The most decisions of one run; a longer run is an error.
     name
-        What the model file calls it; by default where the function is.
+        The name in the model file; by default the module and name of the function.
 
     Examples
     --------
@@ -68,13 +68,13 @@ class Program:
         _check_arguments(run)
         if labels is not None:
             if isinstance(labels, set | frozenset):
-                raise ConfigurationError("labels is a set, which has another order in every process: give a list")
+                raise ConfigurationError("labels is a set, whose order differs between processes: give a list")
             labels = list(labels)
             if actions is not None and actions != len(labels):
                 raise ConfigurationError(f"there are {len(labels)} labels for {actions} actions: give only labels")
             actions = len(labels)
         if actions is None:
-            raise ConfigurationError("say how many actions there are: Program(run, actions=...) or labels=[...]")
+            raise ConfigurationError("the number of actions is missing: give Program(run, actions=...) or labels=[...]")
         for what, number in (("actions", actions), ("steps", steps)):
             if not (isinstance(number, int | np.integer) and number >= 1):
                 raise ConfigurationError(f"{what} is {number!r}; it must be a whole number, at least 1")
@@ -84,13 +84,13 @@ class Program:
 
     @property
     def digest(self) -> str:
-        """Sixteen hexadecimal digits that change with the program's own code; helpers that it calls do not count."""
+        """Sixteen hexadecimal digits that change with the code of the program, not with that of its helpers."""
         code = getattr(self.run, "__code__", None) or getattr(type(self.run).__call__, "__code__", None)
         return hashlib.sha256(repr(_described(code)).encode()).hexdigest()[:16]
 
     @functools.cached_property
     def space(self) -> SearchSpace:
-        """A stand-in for training and model files, which ask a space for its actions and its name."""
+        """A placeholder for training and model files, which read the actions and the name of a space."""
         nothing: dict[str, Any] = dict.fromkeys(("start", "output"), _two)
         nothing |= dict.fromkeys(("actions", "step", "features", "loss"), _three)
         sizes = Sizes(state=1, actions=self.actions, features=1, steps=1)
@@ -98,7 +98,7 @@ class Program:
 
     @functools.cached_property
     def teacher(self) -> Reference:
-        """A stand-in for the reference that the program names at each decision."""
+        """A placeholder: the program gives its reference at each decision."""
         return Reference(action=_three, name=self.name)
 
 

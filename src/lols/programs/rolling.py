@@ -1,4 +1,4 @@
-"""The roll-in of a program, written down decision by decision, and roll-outs that run it again from its start."""
+"""Ways to run a program: by a policy alone, rolling in and recording each decision, and again from the start."""
 
 from __future__ import annotations
 
@@ -12,10 +12,56 @@ from lols.engine.roll_out import teacher_rolls_out
 from lols.engine.structures import COMPONENT, DRAWN_POLICY, MIXTURE, ROLL_IN, TEACHER, TEACHER_POLICY, TIE, Plan
 from lols.errors import SpaceError
 from lols.programs.choices import Legal
-from lols.programs.scorer import Features
+from lols.programs.scorer import EncodedFeatures
 from lols.programs.search import ProgramSearch, Stop, Teacher, ask_teacher, is_random
 
-__all__ = ["ProgramTrail", "Rerun", "RollIn"]
+__all__ = ["Following", "FollowingTeacher", "ProgramTrail", "Rerun", "RollIn", "follows"]
+
+
+class Following(ProgramSearch):
+    """Runs a program with the learned policy."""
+
+    learning = False
+
+    def result(self, x: Any, number: int, *, truth: bool, seed: int) -> tuple[Any, float]:
+        """The program's result for an object, and its loss if the truth is available."""
+        self._begin([])
+        self.truth, self._seed, self._example = truth, seed, number
+        self._draws = self._scorer.random_ties or self._scorer.components > 1
+        return self._run(x, f"example {number}"), self._final
+
+    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        scorer, at = self._scorer, self._at
+        self._at = at + 1
+        self._check_steps(at)
+        allowed = self._choices.legal(legal)
+        seen = scorer.encode(features() if callable(features) else features)
+        if not self._draws:
+            return self._names[scorer.choose(seen, allowed)]
+        stream = mix(self._seed, at)
+        for identity in seen[0]:
+            stream = mix(stream, identity)
+        component = draw_component(scorer.policy.chances, mix(stream, COMPONENT))
+        return self._names[scorer.choose(seen, allowed, component, mix(stream, TIE))]
+
+    def loss(self, value: Any) -> None:
+        """Add to the loss, except in prediction."""
+        if self.truth:
+            super().loss(value)
+
+
+class FollowingTeacher(Following):
+    """Runs a program with its reference."""
+
+    learning = True
+
+    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        at = self._at
+        self._at = at + 1
+        self._check_steps(at)
+        stream = mix(mix(mix(self._seed, self._example), at), TEACHER)
+        allowed = self._choices.legal(legal)
+        return self._names[ask_teacher(self._choices, allowed, reference, costs, stream).first]
 
 
 class ProgramTrail:
@@ -25,16 +71,16 @@ class ProgramTrail:
         self.actions: list[int] = []
         self.names: list[Any] = []  # the actions as the program got them
         self.legal: list[Legal] = []
-        self.seen: list[Features] = []
+        self.seen: list[EncodedFeatures] = []
         self.teachers: list[Teacher | None] = []
-        self.imitated: dict[int, Teacher] = {}  # what a random teacher says where its choice is to be imitated
-        self.sampled: dict[int, Teacher] = {}  # and where actions are sampled
+        self.imitated: dict[int, Teacher] = {}  # the answers of a random teacher for imitation
+        self.sampled: dict[int, Teacher] = {}  # and for sampling actions
         self.keys: list[Any] = []
-        self.costs: list[float] = []  # what each decision added to the loss
-        self.liked: list[int] = []  # what the policy would have done; -1 where it was not asked
-        self.predicted: list[Any] = []  # predicted costs, where pruning needs them
+        self.costs: list[float] = []  # the loss after each decision
+        self.preferred: list[int] = []  # the policy's action; -1 where it was not asked
+        self.predicted: list[Any] = []  # predicted costs, if pruning needs them
         self.random = False  # whether the teacher draws at random
-        self.before = 0.0  # lost before the first decision
+        self.before = 0.0  # the loss before the first decision
         self.result: Any = None
 
     @property
@@ -44,7 +90,7 @@ class ProgramTrail:
 
 
 class RollIn(ProgramSearch):
-    """Rolls in, by the reference, the learned policy or a mixture, and writes down what it meets."""
+    """Rolls in by the reference, the learned policy or a mixture, and records the decisions."""
 
     def trail(self, x: Any, number: int, plan: Plan, round_key: int, beta_in: float) -> ProgramTrail:
         """Run the program on an object."""
@@ -65,8 +111,7 @@ class RollIn(ProgramSearch):
             trail.costs.append(self._spent())
         else:
             trail.before = self._spent()
-        if t >= self._most:
-            raise SpaceError(f"the program goes on after {self._most} decisions; Program(steps=...) allows more")
+        self._check_steps(t)
         allowed = self._choices.legal(legal)
         seen = self._scorer.encode(features() if callable(features) else features)
         stream = component = 0
@@ -76,33 +121,33 @@ class RollIn(ProgramSearch):
             if self._scorer.components > 1:
                 component = draw_component(self._scorer.policy.chances, mix(stream, COMPONENT))
         teaching = teacher_rolls_in(plan, stream, self._beta_in)
-        said = None
+        answer = None
         if teaching or not (random or (reference is None and costs is None)):
-            said = ask_teacher(self._choices, allowed, reference, costs, mix(stream, TEACHER) if random else 0)
-        liked, predicted = -1, None
+            answer = ask_teacher(self._choices, allowed, reference, costs, mix(stream, TEACHER) if random else 0)
+        preferred, predicted = -1, None
         if not teaching or plan.prune > 0:
-            liked = self._scorer.like(seen, allowed, component, mix(stream, TIE) if plan.random_ties else 0)
+            preferred = self._scorer.choose(seen, allowed, component, mix(stream, TIE) if plan.random_ties else 0)
             predicted = self._scorer.costs.copy() if plan.prune > 0 else None
-        a = liked
-        if teaching and said is not None:
-            a = said.first
-            if said.free is not None:
-                among = self._choices.numbered(said.free)
-                a = self._scorer.like(seen, among, component, mix(stream, TIE) if plan.random_ties else 0)
+        a = preferred
+        if teaching and answer is not None:
+            a = answer.first
+            if answer.free is not None:
+                among = self._choices.numbered(answer.free)
+                a = self._scorer.choose(seen, among, component, mix(stream, TIE) if plan.random_ties else 0)
         name = self._names[a]
         trail.actions.append(a)
         trail.names.append(name)
         trail.legal.append(allowed)
         trail.seen.append(seen)
-        trail.teachers.append(said)
-        if random:  # it is asked now for all that comes later, while the program's variables are what they are
+        trail.teachers.append(answer)
+        if random:  # ask now for all later uses: the function reads variables of the program, which change
             trail.random = True
             trail.imitated[t] = ask_teacher(
                 self._choices, allowed, reference, costs, mix(mix(self._round_key, TEACHER), t)
             )
             trail.sampled[t] = ask_teacher(self._choices, allowed, reference, costs, teacher_stream(self._round_key, t))
         trail.keys.append(key)
-        trail.liked.append(liked)
+        trail.preferred.append(preferred)
         trail.predicted.append(predicted)
         return name
 
@@ -115,7 +160,7 @@ class Rerun(ProgramSearch):
     def value(
         self, x: Any, number: int, plan: Plan, trail: ProgramTrail, t: int, a: int, who: int, share: float, stream: int
     ) -> float:
-        """What the rest costs when action `a` is taken at step `t` and `who` finishes; costs are added backwards."""
+        """The loss after step `t` if action `a` is taken there and `who` completes; summed from the end backwards."""
         self._begin(trail.names[:t])
         self._plan, self._who, self._share, self._stream = plan, who, share, stream
         self._trail, self._t, self._a, self._costs = trail, t, a, []
@@ -145,8 +190,7 @@ class Rerun(ProgramSearch):
         if self._cut or (plan.horizon > 0 and n >= plan.horizon):
             self._cut = True
             raise Stop
-        if at >= self._most:
-            raise SpaceError(f"the program goes on after {self._most} decisions; Program(steps=...) allows more")
+        self._check_steps(at)
         who = self._who
         draw = 0
         if who == DRAWN_POLICY or plan.random_ties or is_random(reference):
@@ -161,20 +205,20 @@ class Rerun(ProgramSearch):
         if callable(features):
             features = features()
         if self._plainly and who == 0 and self._scorer.components == 1:
-            return self._names[self._scorer.like_again(features, allowed)]
+            return self._names[self._scorer.choose_again(features, allowed)]
         seen = self._scorer.encode(features)
-        return self._names[self._scorer.like(seen, allowed, who, mix(draw, TIE) if plan.random_ties else 0)]
+        return self._names[self._scorer.choose(seen, allowed, who, mix(draw, TIE) if plan.random_ties else 0)]
 
 
 def follows(trail: ProgramTrail, plan: Plan, components: int) -> tuple[list[bool], list[bool]]:
-    """For each step, whether teacher and learner, put on the trail after it, would follow it to the end."""
+    """For each step, whether the teacher, and whether the learner, would take the rest of the trail."""
     steps = len(trail.actions)
     teacher, learner = [True] * steps, [True] * steps
     by_teacher = plan.horizon == 0 and not trail.random
     by_learner = plan.horizon == 0 and components == 1 and not plan.random_ties
     for t in range(steps - 1, -1, -1):
         teacher[t], learner[t] = by_teacher, by_learner
-        said = trail.teachers[t]
-        by_teacher = by_teacher and said is not None and said.first == trail.actions[t]
-        by_learner = by_learner and trail.liked[t] == trail.actions[t]
+        answer = trail.teachers[t]
+        by_teacher = by_teacher and answer is not None and answer.first == trail.actions[t]
+        by_learner = by_learner and trail.preferred[t] == trail.actions[t]
     return teacher, learner

@@ -1,4 +1,4 @@
-"""The linear policy as a program needs it: from features to the action it likes best, in one compiled call."""
+"""The linear policy for programs: from features to the cheapest action, in one compiled call."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from lols.errors import SpaceError
 from lols.programs.choices import Legal
 from lols.programs.feature_ids import Ids
 
-__all__ = ["Features", "Scorer"]
+__all__ = ["EncodedFeatures", "Scorer"]
 
-MOST = 1 << 18  # decisions that are remembered
+MOST = 1 << 18  # the most decisions to remember
 GIVEN = struct.Struct("=3q")
 
-Features = tuple[list[int], list[float] | None]  # ids, and values unless all are 1
+EncodedFeatures = tuple[list[int], list[float] | None]  # ids, and values unless all are 1
 
 
 class AskedDecision(Struct):
-    """What a decision is scored with, laid out once for a policy: features are written into the same memory."""
+    """The memory for scoring decisions, laid out once for a policy: features are written into the same arrays."""
 
     policy: FrozenPolicy
     random_ties: bool
     features: FeatureBuffer
-    given: np.ndarray  # [3]: how many features there are, the component, the stream
+    given: np.ndarray  # [3]: the number of features, the component, the stream
     legal: np.ndarray
     rows: np.ndarray
     columns: np.ndarray
@@ -41,8 +41,8 @@ class AskedDecision(Struct):
     bits: np.ndarray  # the same memory as integers
 
 
-def choose(asked):
-    """The legal action of least predicted cost; the costs are left in `costs`."""
+def cheapest_action(asked):
+    """The legal action of least predicted cost; writes the costs to `costs`."""
     columns, given = asked.columns, asked.given
     for j in range(columns.size):
         columns[j] = 0.0
@@ -51,11 +51,11 @@ def choose(asked):
     return cheapest(asked.bits, asked.legal, asked.random_ties, given[2])
 
 
-choose_kernel = Kernel(choose)
+choose_kernel = Kernel(cheapest_action)
 
 
 class Scorer:
-    """Scores decisions under one frozen policy after the other."""
+    """Scores decisions under a frozen policy, which is exchanged by `follow`."""
 
     def __init__(self, compiled: bool = True):
         self.ids = Ids()
@@ -64,14 +64,14 @@ class Scorer:
         self._packers: dict[int, Callable[..., None]] = {}
 
     def follow(self, policy: FrozenPolicy, random_ties: bool) -> None:
-        """Go on with this policy, as its weights are now."""
+        """Use this policy from now on, with its present weights."""
         self.policy, self.random_ties = policy, random_ties
         self.components = int(policy.chances.size)
         self.asked.clear()
         self._room(64)
 
     def _room(self, count: int) -> None:
-        """Memory for decisions of so many features."""
+        """Make room for decisions of up to `count` features."""
         policy, actions = self.policy, self.policy.code.shape[1]
         self.costs = np.zeros(actions, np.float32)
         self.buffer, self.values = np.zeros(count, np.int64), np.ones(count, np.float32)
@@ -92,8 +92,8 @@ class Scorer:
         self._ones = True  # whether all values are 1
         self._call: Callable[[], int] = choose_kernel.on(self.compiled, asked)
 
-    def encode(self, features: Any) -> Features:
-        """Ids and values of features: things, or a mapping from things to values."""
+    def encode(self, features: Any) -> EncodedFeatures:
+        """Ids and values of features, which are an iterable, or a mapping from features to values."""
         if features.__class__ is str:
             raise SpaceError(f"the features are one string, {features!r}: give a list of them")
         try:
@@ -107,8 +107,8 @@ class Scorer:
                 raise SpaceError(f"a feature cannot be looked up ({error}): give strings, numbers or tuples") from None
             raise
 
-    def like(self, features: Features, legal: Legal, component: int = 0, stream: int = 0) -> int:
-        """The legal action that the policy likes best."""
+    def choose(self, features: EncodedFeatures, legal: Legal, component: int = 0, stream: int = 0) -> int:
+        """The legal action of least predicted cost."""
         ids, values = features
         count = len(ids)
         if count > self.buffer.size:
@@ -127,31 +127,31 @@ class Scorer:
         self.legal[:] = legal.mask
         return self._call()
 
-    def like_again(self, features: Any, legal: Legal) -> int:
-        """The same for features as the program gives them, remembered: the policy never draws at random."""
+    def choose_again(self, features: Any, legal: Legal) -> int:
+        """The same for features as the program gives them, remembered; for policies that draw nothing at random."""
         if hasattr(features, "items"):
-            return self.like(self.encode(features), legal)
+            return self.choose(self.encode(features), legal)
         asked = (tuple(features), legal)
         try:
             return self.asked[asked]
         except KeyError:
             if len(self.asked) >= MOST:
                 self.asked.clear()
-            made = self.asked[asked] = self.like(self.encode(asked[0]), legal)
-            return made
+            action = self.asked[asked] = self.choose(self.encode(asked[0]), legal)
+            return action
         except TypeError:
-            return self.like(self.encode(asked[0]), legal)
+            return self.choose(self.encode(asked[0]), legal)
 
 
 def _numbers(features: Any) -> list[float]:
-    """The values of features that are a mapping."""
+    """The values of a mapping of features."""
     try:
         values = [float(value) for value in features.values()]
         if math.isfinite(sum(values)):
             return values
     except (TypeError, ValueError):
         pass
-    for thing, value in features.items():
+    for feature, value in features.items():
         if not isinstance(value, numbers.Real) or not math.isfinite(value):
-            raise SpaceError(f"feature {thing!r} has the value {value!r}: give a finite number")
+            raise SpaceError(f"feature {feature!r} has the value {value!r}: give a finite number")
     return [float(value) for value in features.values()]

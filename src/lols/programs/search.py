@@ -1,4 +1,4 @@
-"""What a program is given: `predict` for its decisions, `loss` for what they cost."""
+"""The `search` argument of a program: `predict` makes its decisions, `loss` adds up what they cost."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NEEDED = "the reference is needed here: give `predict` a `reference` or `costs`"
 
 
 class Stop(BaseException):
-    """Ends a run whose rest is known; not an `Exception`, so that a program does not catch it by accident."""
+    """Ends a run early; not an `Exception`, so that a program does not catch it by accident."""
 
 
 class ProgramSearch:
@@ -29,9 +29,9 @@ class ProgramSearch:
     Attributes
     ----------
     learning
-        True in training. The reference is asked for only then.
+        True in training. Only then is the reference needed.
     truth
-        True in training and in evaluation: the truth is there, and the loss is wanted. False in prediction.
+        True in training and in evaluation: the truth is available, and the loss is computed. False in prediction.
 
     """
 
@@ -43,10 +43,10 @@ class ProgramSearch:
         self._names = choices.names
         self._most = program.steps
         self._script: list[Any] = []
-        self._known = 0  # how many decisions the script has an answer for
+        self._known = 0  # the number of decisions in the script
         self._at = 0  # decisions made so far
         self._loss = 0.0  # since the last decision
-        self._final = 0.0  # what the last decision of a run cost
+        self._final = 0.0  # the loss after the last decision of a run
 
     def predict(
         self,
@@ -57,25 +57,26 @@ class ProgramSearch:
         costs: Any = None,
         key: Any = None,
     ) -> Any:
-        """Decide: the action that is taken here.
+        """Make a decision: the action to take.
 
         Parameters
         ----------
         features
-            What the policy sees: an iterable of hashable things (strings, numbers, tuples of those), a mapping from
-            such things to values, or a function that gives either and is called only if it is needed.
+            What the policy sees: an iterable of features (strings, numbers, or tuples of these), a mapping from
+            features to values, or a function that returns either and is called only if needed.
         legal
-            The actions that are allowed here; None for all.
+            The legal actions; None for all.
         reference
-            The teacher's action; several equally good ones as a list or set; or a function that gives either and is
-            called only if it is needed. A function of one argument is given a stream for `lols.uniform`. Needed in
+            The teacher's action; several equally good ones as a list or set; or a function that returns either and is
+            called only if needed. A function with one argument is given a stream for `lols.uniform`. Needed in
             training only.
         costs
             The teacher's costs in closed form: for each action, the loss of taking it and following the teacher from
-            there, up to a constant. A sequence, a mapping from actions, or a function. Saves the teacher's roll-outs.
+            there on, up to a constant. A sequence, a mapping from actions, or a function. Saves the teacher's
+            roll-outs.
         key
-            Decisions with equal keys have equal futures: the same features, legal actions, references and losses after
-            the same actions. Any hashable thing. Roll-outs that meet are then merged.
+            A hashable value. Decisions with equal keys must have equal futures: the same features, legal actions,
+            references and losses after the same actions. Roll-outs that reach equal keys are merged.
 
         """
         at = self._at
@@ -85,7 +86,7 @@ class ProgramSearch:
         return self._decide(features, legal, reference, costs, key)
 
     def loss(self, value: Any) -> None:
-        """Add to the loss: a number, or a function that gives one and is not called in prediction."""
+        """Add to the loss: a number, or a function that returns one and is not called in prediction."""
         try:
             self._loss += value
         except TypeError:
@@ -93,32 +94,36 @@ class ProgramSearch:
                 raise SpaceError(f"`search.loss` is given {value!r}: give a number, or a function for one") from None
             self._loss += value()
 
-    # --- for the ways of running a program ---
+    # --- for subclasses: the ways of running a program ---
 
     def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
-        """Decide what the script has no answer for; those that follow no script have a `predict` of their own."""
+        """Make a decision that is not in the script."""
         raise NotImplementedError
 
     def _begin(self, script: list[Any]) -> None:
         self._script, self._known, self._at, self._loss = script, len(script), 0, 0.0
 
+    def _check_steps(self, at: int) -> None:
+        if at >= self._most:
+            raise SpaceError(f"the program goes on after {self._most} decisions; Program(steps=...) allows more")
+
     def _spent(self) -> float:
-        """What was lost since the last decision; the count begins anew."""
+        """The loss since the last decision, which is reset to 0."""
         lost, self._loss = self._loss, 0.0
         try:
             spent = float(lost)
         except (TypeError, ValueError):
             raise SpaceError(f"`search.loss` is given {lost!r}: give numbers") from None
         if not 0.0 <= spent < INFINITE:
-            raise SpaceError(f"what was lost is {spent}: `search.loss` takes numbers from 0 on, and adds them up")
+            raise SpaceError(f"the loss is {spent}: give `search.loss` finite numbers that are not negative")
         return spent
 
     def _run(self, x: Any, what: str) -> Any:
         """Run the program on an object. Errors name `what` was run; those of the program itself pass through."""
         try:
-            made = self._program.run(self, x)
+            result = self._program.run(self, x)
             self._final = self._spent() if self.truth else 0.0
-            return made
+            return result
         except Stop:
             return None
         except SpaceError as error:
@@ -129,7 +134,7 @@ class ProgramSearch:
 
 
 def ask_teacher(choices: ActionChoices, legal: Legal, reference: Any, costs: Any, stream: int) -> Teacher:
-    """Read `reference` and `costs`; a function is called, with a stream for `lols.uniform` if it takes one."""
+    """Read `reference` and `costs`. Functions are called, with a stream for `lols.uniform` if they take an argument."""
     kind = reference.__class__
     if (kind is int or kind is str) and costs is None:
         number = choices.numbers.get(reference, -1)

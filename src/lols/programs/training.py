@@ -1,4 +1,4 @@
-"""Training a program: the passes, algorithms and checkpoints of `lols.Trainer`, over objects instead of columns."""
+"""Training a program: passes, algorithms and checkpoints of `lols.Trainer`, over objects instead of columns."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ProgramTrainer(Trainer):
     Parameters
     ----------
     program
-        The program; it names its reference at each decision.
+        The program; it gives its reference at each decision.
     tricks
         Speed tricks to switch off, for example `{"merge": False}`; the result is the same without them.
     options
@@ -44,20 +44,20 @@ class ProgramTrainer(Trainer):
             raise ConfigurationError("threads has no effect: a program is plain Python and runs in one thread")
         super().__init__(program.space, program.teacher, **options)
         if self.settings.slack is not None:
-            raise ConfigurationError("slack has no effect: a program's states are all learned from")
+            raise ConfigurationError("slack has no effect: programs learn from all states")
         self.program = program
         self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
         self.plan = self.plan._replace(closed_form=self.tricks["closed_form"])
 
     def new_run(self, data: Any) -> ProgramRun:
-        """A run over objects that has not begun yet."""
+        """A new run over these objects."""
         objects = list(as_objects(data))
         if not objects:
             raise ConfigurationError("there are no examples to learn from")
         return ProgramRun(self, objects)
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:
-        """A progress bar for training on these objects: how many decisions they take is not known in advance."""
+        """A progress bar that counts objects, because the number of decisions is not known in advance."""
         return Progress(wanted, self.passes * len(examples), title, unit)
 
 
@@ -70,21 +70,21 @@ class ProgramRun(TrainingRun):
 
     @property
     def progress(self) -> int:
-        """How far it has come, in examples."""
+        """The progress, in examples."""
         return self.done
 
     def driver(self) -> Any:
-        """What runs the program."""
+        """The driver that runs the program."""
         return nullcontext(ProgramDriver(self.program, self.objects, self.tricks, self.trainer.compiled))
 
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""
-        made = super().model()
-        about = made.about | {"program": self.program.digest}
-        return ProgramModel(self.program, made.policy, made.plan, about, made.report, compiled=made.compiled)
+        model = super().model()
+        about = model.about | {"program": self.program.digest}
+        return ProgramModel(self.program, model.policy, model.plan, about, model.report, compiled=model.compiled)
 
     def _task_and_data(self) -> dict[str, Any]:
-        """The program and its objects; objects that do not show what they hold pass."""
+        """Program and objects, to compare with a checkpoint; objects whose `repr` is an address are not compared."""
         digest = hashlib.sha256(str(len(self.objects)).encode())
         for number, obj in enumerate(self.objects):
             shown = repr(obj)
@@ -97,11 +97,11 @@ class ProgramRun(TrainingRun):
 
 
 def train_program(program: Program, data: Any, reference: Any = None, **options: Any) -> Any:
-    """What `lols.train` does with a program."""
+    """`lols.train` for a program."""
     if isinstance(data, Examples):
-        raise ConfigurationError("these are Examples in columns: a program is given your own objects")
+        raise ConfigurationError("the data are Examples in columns: give a program your own objects")
     if reference is not None:
-        raise ConfigurationError("reference has no effect: a program names its reference at each call of predict")
+        raise ConfigurationError("reference has no effect: a program gives its reference at each call of predict")
     names = ("checkpoint", "checkpoint_every", "resume", "progress", "after_pass")
     fitting = {name: options.pop(name) for name in names if name in options}
     return ProgramTrainer(program, **options).fit(data, **fitting)

@@ -32,10 +32,11 @@ def simulated(
 ) -> dict[str, Any]:
     """What `lols bandit simulate` gives; without a learner that sees the truth there is less to compile."""
     from lols.bandit.worlds.outcome import summarise
-    from lols.bandit.worlds.simulate import WorldPlace, simulate_seeds
+    from lols.bandit.worlds.simulate import simulate_seeds
+    from lols.bandit.worlds.world import WorldSpec
 
-    place = WorldPlace(world, data, held_out=held_out)
-    found = summarise(simulate_seeds(place, {}, rounds, range(seeds), jobs=1, full_information=full_information))
+    spec = WorldSpec(world, data, held_out=held_out)
+    found = summarise(simulate_seeds(spec, {}, rounds, range(seeds), jobs=1, full_information=full_information))
     command = f"lols bandit simulate {world} --rounds {rounds} --seeds {seeds}"
     command += "" if held_out is None else f" --held-out {held_out}"
     return {**found, "command": command + ("" if full_information else " --no-full-information")}

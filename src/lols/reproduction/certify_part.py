@@ -36,9 +36,9 @@ def certify_work(place: DataPlace | None, quick: bool, command: str) -> list[Wor
 def certified(cell: Cell, place: DataPlace, limit: int, command: str) -> dict[str, Any]:
     """Train the parser of a cell, and certify it on the test part."""
     from lols.certificates.certify import certify_case
-    from lols.certificates.choosing import drawn, some
-    from lols.certificates.tasks import parser_case, parser_examples
     from lols.reproduction.cells import options_for, reader
+    from lols.tasks.choosing import drawn, some
+    from lols.tasks.parsing.case import parser_case, parser_examples
 
     data = reader(place)
     parser = data.fit(options_for(cell, place))

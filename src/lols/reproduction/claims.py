@@ -9,12 +9,15 @@ independently. A point is one of a hundred: a percent, or 0.01 of average cost.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lols.reproduction.paper import LOLS, STRATEGIES, paper_error, paper_figure
 
-__all__ = ["CLAIMS", "Claim", "Figure", "Judgement", "judge_claims", "summary", "where_of"]
+__all__ = [
+    "CLAIMS", "Claim", "Judgement", "Measured", "by_id", "case_count", "judge_claims", "overall", "place_of",
+    "where_fails",
+]  # fmt: skip
 
 HOLDS, FAILS, LEVEL, UNSAID, UNMEASURED = "holds", "fails", "no difference", "not said", "not measured"
 WITHIN = 0.3  # points: how close to the best is close enough
@@ -22,7 +25,7 @@ STEADY = 0.5  # points: how far apart values of β may be
 SEARN = "searn"
 
 
-class Figure(NamedTuple):
+class Measured(NamedTuple):
     """A figure and its standard error."""
 
     mean: float
@@ -39,36 +42,36 @@ class Judgement(NamedTuple):
 class Figures(NamedTuple):
     """All figures for one teacher and learner, of ours or of the paper."""
 
-    rows: Mapping[str, Figure]
+    rows: Mapping[str, Measured]
     higher: bool
     points: float  # how much a point is
-    betas: Mapping[float, Figure] = {}
-    coin: Figure | None = None  # LOLS with one coin per roll-out
+    betas: Mapping[float, Measured] = {}
+    coin: Measured | None = None  # LOLS with one coin per roll-out
 
-    def gain(self, row: Figure, other: Figure) -> float:
+    def gain(self, row: Measured, other: Measured) -> float:
         """How much better a row is than another, in points."""
         return (row.mean - other.mean if self.higher else other.mean - row.mean) / self.points
 
-    def twice(self, row: Figure, other: Figure) -> float:
+    def twice(self, row: Measured, other: Measured) -> float:
         """Two standard errors of that, in points."""
         return 2.0 * math.hypot(row.error, other.error) / self.points
 
-    def better(self, row: Figure, other: Figure) -> int:
+    def better(self, row: Measured, other: Measured) -> int:
         """1 if a row is better than another, -1 if worse, 0 if there is no difference."""
         gain = self.gain(row, other)
         return 0 if abs(gain) <= self.twice(row, other) else int(math.copysign(1, gain))
 
-    def show(self, row: Figure) -> str:
+    def show(self, row: Measured) -> str:
         """A figure as it is printed."""
         return f"{row.mean:.2f}" if self.points == 1.0 else f"{row.mean:.4f}"
 
-    def versus(self, row: Figure, other: Figure) -> str:
+    def versus(self, row: Measured, other: Measured) -> str:
         """Two figures side by side."""
         twice = self.twice(row, other) * self.points
         return f"{self.show(row)} vs {self.show(other)} (2 se = {twice:.{2 if self.points == 1.0 else 4}f})"
 
 
-def _compare(of: Figures, row: str, others: Sequence[str], names: Sequence[str] = ()) -> Judgement | None:
+def _compare(of: Figures, row: str, others: Sequence[str]) -> Judgement | None:
     """Holds if a row is better than one of the others and worse than none; None where figures are missing."""
     there = [other for other in others if other in of.rows]
     if row not in of.rows or len(there) < len(others):
@@ -165,35 +168,23 @@ class Claim(NamedTuple):
 
 
 ALL, POOR = ("optimal", "suboptimal", "bad"), ("suboptimal", "bad")
+OURS: dict[str, Any] = {"ours_only": True, "text": UNSAID}
 CLAIMS = (
     Claim("roll-in-reference-is-bad", "rolling in with the reference is bad", _roll_in, ALL),
-    Claim(
-        "roll-out-bad-reference-is-bad",
-        "rolling out with a poor reference is bad",
-        _roll_out,
-        POOR,
-        tagging=LEVEL,
-    ),
+    Claim("roll-out-bad-reference-is-bad", "rolling out with a poor reference is bad", _roll_out, POOR, tagging=LEVEL),
     Claim("lols-is-best", "LOLS is best or level under poor teachers", _best, POOR, tagging=UNSAID),
     Claim("lols-beats-searn", "LOLS beats Searn", _searn, ALL),
     Claim("reference-roll-outs-are-best", "reference roll-outs are best for an optimal teacher", _reference, ALL[:1]),
     Claim("beta-does-not-matter", "LOLS is not sensitive to β", _beta, ALL),
     Claim(
-        "the-gap-is-closed",
-        "the shared coin and the hinge close Table 3's gap",
-        _gap,
-        ALL[:1],
-        ("tagging",),
-        ours_only=True,
-        text=UNSAID,
+        "the-gap-is-closed", "the shared coin and the hinge close Table 3's gap", _gap, ALL[:1], ("tagging",), **OURS
     ),
     Claim(
         "auto-is-near-the-best",
         f"LOLS with β = auto is within {WITHIN} points of the best strategy",
         _auto,
         ALL,
-        ours_only=True,
-        text=UNSAID,
+        **OURS,
     ),
 )
 
@@ -239,8 +230,8 @@ def _ours(table: Mapping[str, Any], teacher: str, learner: str) -> Figures:
     def mine(cells: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:
         return [cell for cell in cells or () if cell["teacher"] == teacher and cell["learner"] == learner]
 
-    def figure(cell: Mapping[str, Any]) -> Figure:
-        return Figure(cell["mean"], cell["se"])
+    def figure(cell: Mapping[str, Any]) -> Measured:
+        return Measured(cell["mean"], cell["se"])
 
     coin = next((figure(cell) for cell in mine(table["coins"]) if cell["coin"] == "rollout"), None)
     return Figures(
@@ -255,37 +246,84 @@ def _ours(table: Mapping[str, Any], teacher: str, learner: str) -> Figures:
 def _printed(table: Mapping[str, Any], teacher: str) -> Figures:
     name = table["paper_name"]
     known = {row: paper_figure(name, teacher, row) for row in (*STRATEGIES, SEARN)}
-    rows = {row: Figure(value, paper_error(name, value)) for row, value in known.items() if value is not None}
+    rows = {row: Measured(value, paper_error(name, value)) for row, value in known.items() if value is not None}
     return Figures(rows, table["higher_is_better"], table["points"])
 
 
-def where_of(claim: Mapping[str, Any]) -> str:
-    """The task, and the data set where it is not the first one.
+# --- judgements together ----------------------------------------------------------------------------------------------
 
-    >>> where_of({"task": "tagging", "table": "table3-craft"})
-    'tagging, CRAFT'
+
+def by_id(claims: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Judgements of the same claim together."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for claim in claims:
+        groups.setdefault(str(claim["id"]), []).append(claim)
+    return groups
+
+
+def overall(words: Sequence[str]) -> str:
+    """Many judgements of one claim as one.
+
+    >>> overall(["holds", "holds"]), overall(["holds", "no difference"]), overall(["holds", "fails"])
+    ('holds', 'holds in part', 'mixed')
+    >>> overall(["no difference", "fails"]), overall(["not measured"]), overall(["fails"])
+    ('fails in part', 'not measured', 'fails')
     """
-    further = claim["table"].partition("-")[2]
+    if len(set(words)) == 1:
+        return words[0]
+    holds, fails = HOLDS in words, FAILS in words
+    return "mixed" if holds and fails else "holds in part" if holds else "fails in part" if fails else LEVEL
+
+
+def case_count(words: Sequence[str]) -> str:
+    """How often each judgement came out; cases that were not measured do not count.
+
+    >>> case_count(["holds", "fails", "holds"]), case_count(["holds", "holds"]), case_count(["fails"])
+    ('holds in 2 of 3 cases, fails in 1', 'holds in all 2 cases', 'fails in the only case')
+    """
+    counts = {word: words.count(word) for word in (HOLDS, LEVEL, FAILS) if word in words}
+    total = sum(counts.values())
+    cases = "cases" if total > 1 else "case"
+    if len(counts) == 1:
+        return f"{next(iter(counts))} in {f'all {total}' if total > 1 else 'the only'} {cases}"
+    parts = [f"{word} in {times}" for word, times in counts.items()]
+    return ", ".join([f"{parts[0]} of {total} {cases}", *parts[1:]]) if parts else ""
+
+
+def place_of(claim: Mapping[str, Any]) -> str:
+    """Where a judgement was made.
+
+    >>> place_of({"task": "tagging", "table": "table3-craft", "teacher": "bad"})
+    'tagging, CRAFT: bad teacher'
+    """
+    return f"{_task_of(claim)}: {claim['teacher']} teacher"
+
+
+def _task_of(claim: Mapping[str, Any]) -> str:
+    """The task, and the data set where it is not the first one."""
+    further = str(claim.get("table", "")).partition("-")[2]
     return f"{claim['task']}, {further.upper()}" if further else str(claim["task"])
 
 
-def summary(claims: Sequence[Mapping[str, Any]]) -> str:
-    """All of it in a few words.
+def where_fails(entries: Sequence[Mapping[str, Any]]) -> str:
+    """Where a claim fails, by task; teachers and learners only where it does not fail for all of them.
 
-    >>> made = {"claim": "LOLS beats Searn", "table": "table3", "task": "tagging", "teacher": "bad", "learner": "csoaa"}
-    >>> print(summary([made | {"ours": "holds"}, made | {"ours": "fails", "learner": "hinge"}]))
-    1 of 2 judgements hold here. Not:
-      LOLS beats Searn: tagging, bad teacher, hinge
+    >>> at = {"task": "tagging", "table": "table3", "teacher": "bad", "learner": "csoaa", "ours": "fails"}
+    >>> where_fails([at, at | {"learner": "hinge", "ours": "holds"}, at | {"teacher": "optimal", "ours": "holds"}])
+    'tagging (bad teacher, csoaa)'
     """
-    counts = {word: sum(claim["ours"] == word for claim in claims) for word in (HOLDS, LEVEL, FAILS)}
-    text = f"{counts[HOLDS]} of {len(claims)} judgements hold here"
-    text += f", {counts[LEVEL]} show no difference" if counts[LEVEL] else ""
-    failed: dict[str, dict[str, list[str]]] = {}
-    for claim in claims:
-        if claim["ours"] == FAILS:
-            where = f"{where_of(claim)}, {claim['teacher']} teacher"
-            failed.setdefault(claim["claim"], {}).setdefault(where, []).append(claim["learner"])
-    lines = [text + (". Not:" if failed else ".")]
-    for words, places in failed.items():
-        lines.append(f"  {words}: " + "; ".join(f"{where}, {' and '.join(who)}" for where, who in places.items()))
-    return "\n".join(lines)
+    places = []
+    for task in dict.fromkeys(_task_of(entry) for entry in entries):
+        here = [entry for entry in entries if _task_of(entry) == task]
+        if all(entry["ours"] == FAILS for entry in here):
+            places.append(task)
+            continue
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for teacher in dict.fromkeys(str(entry["teacher"]) for entry in here):
+            of_teacher = [entry for entry in here if entry["teacher"] == teacher]
+            learners = tuple(str(entry["learner"]) for entry in of_teacher if entry["ours"] == FAILS)
+            if learners:
+                groups.setdefault(() if len(learners) == len(of_teacher) else learners, []).append(teacher)
+        words = [", ".join([f"{' and '.join(t)} teacher{'s' * (len(t) > 1)}", *of]) for of, t in groups.items()]
+        places += [f"{task} ({'; '.join(words)})"] if words else []
+    return ", ".join(places)

@@ -13,16 +13,18 @@ from typing import Any
 
 from lols import __version__
 from lols.errors import ConfigurationError, LolsError
+from lols.io.whole_file import write_whole
+from lols.plots.look import check_matplotlib, check_plot
 from lols.reproduction.bandit_part import REGRET, bandit_work, join_bandit
 from lols.reproduction.cells import Run
 from lols.reproduction.certify_part import MARK, TABLE, certify_work, join_certificates
 from lols.reproduction.claims import judge_claims
 from lols.reproduction.data import FILES, DataPlace, generated, public
-from lols.reproduction.plan import PARTS, ROWS, Cell, cells_of
+from lols.reproduction.plan import PARTS, Cell, cells_of
 from lols.reproduction.runner import Item, Work, run_items
 from lols.reproduction.tables import make_table
 
-__all__ = ["check_file", "check_folder", "reproduce", "write_json"]
+__all__ = ["check_file", "check_folder", "check_page", "reproduce", "write_json"]
 
 SEEDS = {True: 2, False: 1}  # quick or not
 LONGEST = ("parsing", "tagging", "classification")  # to compile
@@ -39,45 +41,37 @@ def reproduce(
     quick: bool = False,
     seeds: int | None = None,
     jobs: int | None = None,
-    rows: tuple[str, ...] = ROWS,
     file: str | os.PathLike[str] | None = None,
     resume: bool = False,
     watch: Watch | None = None,
     say: Callable[[str], None] | None = None,
     command: str = "",
 ) -> dict[str, Any]:
-    """Run the paper's experiments.
+    """Run the paper's experiments, and return tables, claims, theory and bandit as plain values.
 
     Parameters
     ----------
     part
         `"table2"`, `"table3"`, `"table4"`, `"theory"`, `"bandit"` or `"all"`.
     data
-        A folder with the public data sets; without, data are generated.
+        A folder with the public data sets; without it, data are generated.
     download
-        Whether to fetch what is missing into the cache (`lols.reproduction.sources`).
+        Whether to download missing data sets into the cache (`lols.reproduction.sources`).
     quick
         Less data, fewer passes and fewer values of β.
     seeds
-        How many; 2 when quick, else 1.
+        The number of seeds; 2 when quick, else 1.
     jobs
-        How many processes, by default as many as there are cores. With more than one, a script must guard its own work
-        by `if __name__ == "__main__":`.
-    rows
-        The strategies.
+        The number of processes, by default that of the cores. With more than one, a script must guard its own work by
+        `if __name__ == "__main__":`.
     file
-        Where results are kept as they come, as JSON.
+        A JSON file for results, written as they come.
     resume
-        Whether to go on from what that file has.
+        Whether to continue from that file.
     watch, say
-        Called with how far it is, and with a few words on what comes before.
+        Called with the progress, and with what comes before it.
     command
-        The command that this is, for the report.
-
-    Returns
-    -------
-    dict
-        Tables, claims, theory and bandit as plain values; docs/reproduce.md has the keys.
+        The command, for the report.
 
     """
     if part not in PARTS:
@@ -98,21 +92,18 @@ def reproduce(
         else:
             made = public(tables, data, fetch=download, quick=quick, say=say)
         places = {place.table: place for place in made}
-        state = _State(places, quick, count, rows, part, command, file)
+        state = _State(places, quick, count, part, command, file)
         if resume:
             state.load()
         items = state.missing(bandit_data(data))
         total = len(items) + len(state.runs) + len(state.others)
-
-        def keep(item: Item, found: Any) -> None:
-            state.keep(item, found)
 
         def look(running: list[str]) -> None:
             if watch is not None:
                 watch(len(state.runs) + len(state.others), total, running)
 
         try:
-            run_items(items, places, jobs=jobs or cores(), keep=keep, watch=look)
+            run_items(items, places, jobs=jobs or cores(), keep=state.keep, watch=look)
         finally:
             state.write()
     return state.result()
@@ -140,12 +131,11 @@ class _State:
         places: Mapping[str, DataPlace],
         quick: bool,
         seeds: int,
-        rows: tuple[str, ...],
         part: str,
         command: str,
         file: str | os.PathLike[str] | None,
     ):
-        self.places, self.quick, self.seeds, self.rows = places, quick, seeds, rows
+        self.places, self.quick, self.seeds = places, quick, seeds
         self.part, self.command, self.file = part, command, file
         self.runs: dict[str, Run] = {}
         self.others: dict[str, Any] = {}
@@ -155,21 +145,15 @@ class _State:
         self.written = 0.0
 
     def betas(self, place: DataPlace) -> tuple[float, ...]:
-        """The sweep of a table; none where only some strategies are asked for."""
-        if self.rows != ROWS or not place.spec.betas:
-            return ()
         return place.spec.quick_betas if self.quick else place.spec.betas
 
     def wanted(self) -> list[Cell]:
-        """The cells of all tables, other data sets last; what takes longest to compile first, while others run."""
+        """The cells of all tables, further data sets last; what takes longest to compile first, while others run."""
         order = sorted(self.places.values(), key=lambda p: (p.table != p.spec.paper, LONGEST.index(p.spec.task)))
-        return [
-            cell for place in order for cell in cells_of(place.spec, self.seeds, self.betas(place), self.rows)
-            if self.rows == ROWS or cell.row in self.rows
-        ]  # fmt: skip
+        return [cell for place in order for cell in cells_of(place.spec, self.seeds, self.betas(place))]
 
     def work(self, data: str | None) -> list[Work]:
-        """What there is to do besides."""
+        """What is to be done besides the cells."""
         made = []
         if self.part in ("theory", "all"):
             from lols.reproduction.theory_part import run_theory
@@ -179,22 +163,17 @@ class _State:
             made += bandit_work(self.quick, self.seeds, data)
         return made
 
-    def certificates(self) -> list[Work]:
-        """The parsers that are certified."""
-        if self.rows != ROWS:
-            return []
-        return certify_work(self.places.get(TABLE), self.quick, self.table_command(TABLE))
-
     def table_command(self, table: str) -> str:
         """The command for one table of the paper."""
         return self.command.replace("reproduce all", f"reproduce {table}")
 
     def missing(self, data: str | None) -> list[Item]:
-        """What is still to run; long work first, so that nobody waits for it in the end."""
+        """What is still to run; long work first, so that it is not left over in the end."""
+        certificates = certify_work(self.places.get(TABLE), self.quick, self.table_command(TABLE))
         return [
             *(work for work in self.work(data) if work.name not in self.others),
             *(cell for cell in self.wanted() if cell.key not in self.runs),
-            *(work for work in self.certificates() if work.name not in self.others),
+            *(work for work in certificates if work.name not in self.others),
         ]
 
     def keep(self, item: Item, found: Any) -> None:
@@ -212,7 +191,7 @@ class _State:
         return {"version": __version__, "quick": self.quick, "data": self.known | digests}
 
     def load(self) -> None:
-        """Take over what a file has."""
+        """Take over the results of a file."""
         assert self.file is not None
         path = os.fspath(self.file)
         if not Path(path).exists():
@@ -240,7 +219,7 @@ class _State:
         self.seconds = seconds
 
     def fits(self, name: str, value: Mapping[str, Any]) -> bool:
-        """Whether other work was done for as many seeds as are asked for now."""
+        """Whether other work was done for the number of seeds that is asked for now."""
         asked = {work.name for work in self.work(None)} - {"theory", REGRET}
         return name not in asked or len(value["seeds"]) == self.seeds
 
@@ -258,7 +237,6 @@ class _State:
                 self.runs,
                 seeds=self.seeds,
                 betas=self.betas(place),
-                rows=self.rows,
                 command=self.table_command(place.spec.paper),
             )
             for name, place in self.places.items()
@@ -281,7 +259,7 @@ class _State:
 
 
 def check_file(path: str | os.PathLike[str]) -> None:
-    """Whether a file can be written there; better said before the work than after it."""
+    """Raise an error, before the work, if a file could not be written."""
     target = Path(path)
     if target.is_dir():
         raise LolsError(f"{target}: is a folder; name a file")
@@ -291,10 +269,14 @@ def check_file(path: str | os.PathLike[str]) -> None:
         raise LolsError(f"{target}: cannot be written; name another file")
 
 
-def check_folder(path: str | os.PathLike[str]) -> None:
-    """Whether pictures can be drawn into a folder, which is made if it is not there."""
-    from lols.plots import check_plot
+def check_page(path: str | os.PathLike[str]) -> None:
+    """Raise an error if the report could not be written; its charts need matplotlib."""
+    check_file(path)
+    check_matplotlib()
 
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder for pictures if it is missing; raise an error if they could not be written."""
     target = Path(path)
     try:
         target.mkdir(parents=True, exist_ok=True)
@@ -304,11 +286,5 @@ def check_folder(path: str | os.PathLike[str]) -> None:
 
 
 def write_json(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
-    """Write plain values, under another name first, so that an interruption leaves the old file or the new one."""
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    try:
-        part.write_text(json.dumps(values, indent=1, ensure_ascii=False), encoding="utf-8")
-        part.replace(target)
-    except OSError as error:
-        raise LolsError(f"{target}: cannot be written ({error.strerror}); name another file") from None
+    """Write plain values as JSON; an interruption leaves the old file or the new one."""
+    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False).encode("utf-8"))

@@ -85,21 +85,10 @@ class Queue:
 def run_items(
     items: Iterable[Item], places: Mapping[str, DataPlace], *, jobs: int, keep: Keep, watch: Watch | None = None
 ) -> None:
-    """Run cells and other work, and hand over each result as it comes; results do not depend on the processes.
+    """Run cells and other work in `jobs` processes; the results do not depend on their number.
 
-    Parameters
-    ----------
-    items
-        What to run.
-    places
-        The data of each table.
-    jobs
-        How many processes at a time; 1 for this process itself.
-    keep
-        Called with a cell and what came of it.
-    watch
-        Called with what is running, in words, whenever that changes.
-
+    `places` has the data of each table, `keep` is called with an item and its result, `watch` with what is running
+    whenever that changes. One job runs in this process.
     """
     queue = Queue(items)
     if jobs == 1 or len(queue.waiting) < 2:

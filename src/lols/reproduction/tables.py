@@ -9,7 +9,7 @@ from typing import Any
 from lols.reproduction.cells import Run
 from lols.reproduction.data import DataPlace
 from lols.reproduction.paper import PAPER, paper_figure, sampling_error
-from lols.reproduction.plan import COIN, CURVES, ROWS, Cell, TableSpec, beta_row, run_as
+from lols.reproduction.plan import COIN, CURVES, Cell, TableSpec, beta_row, run_as
 
 __all__ = ["make_table"]
 
@@ -20,12 +20,11 @@ def make_table(
     *,
     seeds: int,
     betas: Sequence[float],
-    rows: Sequence[str] = ROWS,
     command: str = "",
 ) -> dict[str, Any]:
-    """A table as plain values; cells that are not run yet are left out."""
+    """A table as plain values; cells that have not run yet are left out."""
     spec = place.spec
-    look = _Look(spec, runs, seeds, rows)
+    look = _Look(spec, runs, seeds)
     of_paper = PAPER[spec.paper]
     made: dict[str, Any] = {
         "title": spec.title,
@@ -40,7 +39,7 @@ def make_table(
         "passes": place.passes,
         "teachers": list(spec.teachers),
         "learners": list(spec.learners),
-        "rows": list(rows),
+        "rows": list(spec.rows),
         "items": max((run.items for key, run in runs.items() if key.startswith(f"{spec.name}|")), default=0),
         "cells": [],
         "curves": [],
@@ -50,7 +49,7 @@ def make_table(
     }
     for teacher in spec.teachers:
         for learner in spec.learners:
-            for row in rows:
+            for row in spec.rows:
                 found = look.figures(row, teacher, learner)
                 if found is None:
                     continue
@@ -84,8 +83,8 @@ def make_table(
 class _Look:
     """Looks figures up among the runs."""
 
-    def __init__(self, spec: TableSpec, runs: Mapping[str, Run], seeds: int, rows: Sequence[str]):
-        self.spec, self.runs, self.seeds, self.rows = spec, runs, seeds, rows
+    def __init__(self, spec: TableSpec, runs: Mapping[str, Run], seeds: int):
+        self.spec, self.runs, self.seeds = spec, runs, seeds
 
     def found(self, row: str, teacher: str, learner: str) -> list[Run]:
         """The runs of all seeds that there are."""
@@ -110,7 +109,7 @@ class _Look:
 
     def usual(self, teacher: str, learner: str) -> float:
         """The standard deviation over seeds of all strategies together: a few seeds may agree by chance."""
-        known = [[run.values[-1] for run in self.found(row, teacher, learner)] for row in self.rows]
+        known = [[run.values[-1] for run in self.found(row, teacher, learner)] for row in self.spec.rows]
         spread = [statistics.variance(values) for values in known if len(values) > 1]
         return statistics.fmean(spread) ** 0.5 * self.spec.scale if spread else 0.0
 

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import copy
 import inspect
-from typing import Any, ClassVar, Self
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-__all__ = ["Estimator", "not_fitted", "unfitted"]
+from lols.tasks.options import values_of
+from lols.tasks.verbs import FileVerbs, VerbReport
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["Estimator", "as_paths", "not_fitted", "unfitted"]
 
 
-class Estimator:
+class Estimator(FileVerbs):
     """Parameters are the arguments of the constructor, which does nothing but keep them.
 
     >>> class Guess(Estimator):
@@ -22,8 +30,69 @@ class Estimator:
     Guess(other=Guess(value=3), value=2)
     """
 
-    READS: ClassVar[str] = "sentences"  # or "tables"
+    HELP: ClassVar[str]  # of `lols train NAME`
+    DEV: ClassVar[str] = "A labelled file on which the best pass is chosen."
+    WITHOUT: ClassVar[tuple[str, ...]] = ()  # options that `lols train NAME` does not have after all
+    PARTS: ClassVar[tuple[type, ...]] = ()  # further dataclasses whose options it has: see `from_typed`
+    TRAINING: ClassVar[type | None] = None  # a dataclass of further options of `fit_files`
+    STORED: ClassVar[tuple[str, ...]] = ()  # what `lols inspect` gives of the task in a model file as it is
+    training_facts_: dict[str, Any]  # what was in the files of training, and how long reading them took
     columns_: Any  # where things are in the files of training, if it was files
+    task_: Any
+    model_: Any
+    fit: Any
+    predict_columns: Any
+    evaluate_columns: Any
+    from_file: ClassVar[Any]
+    _stream: Any
+    _learner: Any
+    _model: Any
+
+    @property
+    def _fitted(self) -> Any:
+        """The trained model."""
+        return self.model_
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model file: weights, settings and what the task needs; nothing in it is ever executed."""
+        from lols.io.model_file import write_tensors
+
+        write_tensors(path, "model", *self.contents())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
+        """Read a model file."""
+        from lols.io.model_file import read_task
+
+        loaded: Self = cls.from_file(path, *read_task(path, cls.VERBS.name), threads=threads)
+        return loaded
+
+    @classmethod
+    def inspect_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
+    ) -> VerbReport:
+        """Say what is in a model file, given its header and arrays."""
+        from lols.tasks.inspect import describe_file
+
+        values = describe_file(path, header, tensors, cls.STORED)
+        asked = cls.VERBS.options_of("inspect")(**options)
+        report: VerbReport = cls.from_file(path, header, tensors).inspected(values, asked)
+        return report
+
+    def inspected(self, values: dict[str, Any], asked: Any) -> VerbReport:
+        """A report on the values that are in the model file."""
+        from lols.tasks.inspect import Inspection
+
+        return Inspection(values, self.VERBS)
+
+    @classmethod
+    def from_typed(cls, typed: Mapping[str, Any]) -> Self:
+        """The estimator with the options that were typed on a command line; other values are ignored."""
+        return cls(**values_of(cls, typed))
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
@@ -72,6 +141,11 @@ class Estimator:
         from sklearn.base import BaseEstimator
 
         return BaseEstimator.__sklearn_tags__(self)
+
+
+def as_paths(paths: Sequence[str] | str) -> list[str]:
+    """One path or several, as a list."""
+    return [str(paths)] if isinstance(paths, str | os.PathLike) else [str(path) for path in paths]
 
 
 def unfitted(estimator: Any) -> Any:

@@ -8,12 +8,13 @@ options of a command, and `estimator` writes the Parameters section of the class
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import textwrap
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
-__all__ = ["INPUT", "LEARNING", "SEARCH", "Option", "estimator", "option", "options_of"]
+__all__ = ["INPUT", "LEARNING", "SEARCH", "Option", "estimator", "option", "options_of", "shared", "values_of"]
 
 # The panels of `--help`.
 INPUT, SEARCH, LEARNING = "Input", "Search", "Learning"
@@ -36,8 +37,10 @@ class Option(NamedTuple):
     kind
         The type on the command line, if not that of the field.
     parse
-        From the value on the command line to that of the field; it is not called for None.
-    default
+        From the value on the command line to that of the field. None means that nothing was typed, and is not parsed.
+    typed
+        The help on the command line, where the value is written differently there.
+    initial
         The default on the command line, where it is written differently than in Python; `...` for the field's own.
     cli
         False for what makes no sense on a command line.
@@ -47,29 +50,38 @@ class Option(NamedTuple):
     help: str
     panel: str | None = None
     flag: str | None = None
+    typed: str | None = None
     kind: Any = None
     parse: Callable[[Any], Any] | None = None
-    default: Any = ...
+    initial: Any = ...
     cli: bool = True
 
 
-def option(default: Any, help: str, panel: str | None = None, **more: Any) -> Any:
+def option(*, default: Any, help: str, panel: str | None = None, **more: Any) -> Any:
     """A field of an estimator that is an option.
 
     >>> @dataclasses.dataclass(kw_only=True)
     ... class Guess:
-    ...     value: int = option(0, "What is guessed.")
+    ...     value: int = option(default=0, help="What is guessed.")
     >>> Guess(value=1), [(name, found.help) for name, _, found in options_of(Guess)]
     (Guess(value=1), [('value', 'What is guessed.')])
     """
     return dataclasses.field(default=default, metadata={"option": Option(help, panel, **more)})
 
 
+def shared(kind: type, name: str, *, default: Any) -> Any:
+    """The option of a base class with another default."""
+    found = next(found for each, _, found in options_of(kind) if each == name)
+    return dataclasses.field(default=default, metadata={"option": found})
+
+
 def options_of(kind: type) -> Iterator[tuple[str, dataclasses.Field[Any], Option]]:
-    """Name, field and documentation of each option of a dataclass, in order."""
-    for each in dataclasses.fields(kind):
-        if "option" in each.metadata:
-            yield each.name, each, each.metadata["option"]
+    """Name, field and documentation of each option of a dataclass: its own ones first, then those of its bases."""
+    fields = {each.name: each for each in dataclasses.fields(kind) if "option" in each.metadata}
+    names = [name for base in kind.__mro__ for name in inspect.get_annotations(base)]
+    for name in dict.fromkeys(names):
+        if name in fields:
+            yield name, fields[name], fields[name].metadata["option"]
 
 
 def types_of(kind: type) -> dict[str, Any]:
@@ -77,7 +89,7 @@ def types_of(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
+@dataclass_transform(kw_only_default=True, field_specifiers=(option, shared))
 def estimator(kind: type[Kind]) -> type[Kind]:
     """Make a class an estimator: its fields become keyword arguments, and are listed in its documentation."""
     made = dataclasses.dataclass(kw_only=True, repr=False, eq=False)(kind)
@@ -89,3 +101,12 @@ def estimator(kind: type[Kind]) -> type[Kind]:
     listed = textwrap.indent("\n".join(["Parameters", "----------", *entries]), "    ")
     made.__doc__ = f"{text.rstrip()}\n\n{listed}\n\n{examples}{rest}"
     return made
+
+
+def values_of(kind: type, typed: Mapping[str, Any]) -> dict[str, Any]:
+    """From what was typed on the command line to the arguments of a dataclass; what was not typed is left out."""
+    values = {}
+    for name, _, found in options_of(kind):
+        if found.cli and typed.get(name) is not None:
+            values[name] = found.parse(typed[name]) if found.parse is not None else typed[name]
+    return values

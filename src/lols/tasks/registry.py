@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import importlib
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lols.errors import ModelFileError
-from lols.io.model_file import read_tensors
 
-__all__ = ["ESTIMATORS", "estimator", "load_estimator"]
+if TYPE_CHECKING:
+    from lols.tasks.verbs import VerbReport, Verbs
 
-# The name of an estimator in model files and on the command line, and its class.
+__all__ = ["ESTIMATORS", "Entry", "StoredModel", "estimator", "read_model", "verbs"]
+
+
+class Entry(NamedTuple):
+    """Where an estimator is defined, as `module:name`."""
+
+    estimator: str
+    verbs: str = ""  # its `VERBS`, where they can be had without importing the estimator
+
+
+# By the name of each estimator in model files and on the command line. A new task is one line here.
 ESTIMATORS = {
-    "tagger": "lols.tasks.tagging.estimator:Tagger",
-    "parser": "lols.tasks.parsing.estimator:Parser",
-    "pipeline": "lols.tasks.pipeline.estimator:Pipeline",
-    "classifier": "lols.tasks.tables.estimator:CostSensitiveClassifier",
+    "tagger": Entry("lols.tasks.tagging.estimator:Tagger", "lols.tasks.tagging.options:VERBS"),
+    "parser": Entry("lols.tasks.parsing.estimator:Parser", "lols.tasks.parsing.options:VERBS"),
+    "pipeline": Entry("lols.tasks.pipeline.estimator:Pipeline", "lols.tasks.pipeline.options:VERBS"),
+    "classifier": Entry("lols.tasks.tables.estimator:CostSensitiveClassifier", "lols.tasks.tables.options:VERBS"),
 }
 
 
@@ -26,19 +36,69 @@ def estimator(name: str) -> Any:
     >>> estimator("tagger").__name__
     'Tagger'
     """
-    module, _, kind = ESTIMATORS[name].partition(":")
-    return getattr(importlib.import_module(module), kind)
+    return _object(ESTIMATORS[name].estimator)
 
 
-def load_estimator(path: str | os.PathLike[str], *, threads: int = 1) -> Any:
-    """The estimator that a file holds."""
-    header, tensors = read_tensors(path, "model")
-    task = header.get("task")
-    name = task.get("name") if isinstance(task, dict) else None
-    if name in ESTIMATORS:
-        return estimator(name).from_file(path, header, tensors, threads=threads)
-    if name is None:
-        raise ModelFileError(f"{path}: a model of a search space of your own; load it with lols.load(path, space)")
-    if name == "program":
-        raise ModelFileError(f"{path}: a model of a program of your own; load it with lols.load(path, program)")
-    raise ModelFileError(f"{path}: a model of '{name}', which this version of lols does not know; install a newer one")
+def verbs(name: str) -> Verbs:
+    """What the verbs of an estimator take.
+
+    >>> verbs("classifier").unit
+    'rows'
+    """
+    entry = ESTIMATORS[name]
+    found: Verbs = _object(entry.verbs) if entry.verbs else estimator(name).VERBS
+    return found
+
+
+class StoredModel(NamedTuple):
+    """A model file that was read: what an estimator, or a search space or a program of the user's own, left in it."""
+
+    path: str
+    header: dict[str, Any]
+    tensors: dict[str, Any]
+
+    @property
+    def name(self) -> str | None:
+        """The estimator's name; None if none wrote the file."""
+        task = self.header.get("task")
+        name = task.get("name") if isinstance(task, dict) else None
+        return name if isinstance(name, str | None) else repr(name)
+
+    @property
+    def verbs(self) -> Verbs | None:
+        """What the verbs of the estimator take; None if there is none."""
+        return verbs(self.name) if self.name in ESTIMATORS else None
+
+    def load(self, *, threads: int = 1) -> Any:
+        """The estimator in the file."""
+        if self.name in ESTIMATORS:
+            loaded = estimator(self.name).from_file(self.path, self.header, self.tensors, threads=threads)
+            loaded.path_ = self.path
+            return loaded
+        if self.name in (None, "program"):
+            own, what = ("program", "program") if self.name else ("search space", "space")
+            raise ModelFileError(f"{self.path}: a model of a {own} of your own; load it with lols.load(path, {what})")
+        raise ModelFileError(
+            f"{self.path}: a model of '{self.name}', which this version of lols does not know; install a newer one"
+        )
+
+    def inspect(self, **options: Any) -> VerbReport:
+        """What is in the file."""
+        if self.name in ESTIMATORS:
+            report: VerbReport = estimator(self.name).inspect_file(self.path, self.header, self.tensors, **options)
+            return report
+        from lols.tasks.inspect import inspect_own
+
+        return inspect_own(self.path, self.header, self.tensors, **options)
+
+
+def read_model(path: str | os.PathLike[str]) -> StoredModel:
+    """Read a model file."""
+    from lols.io.model_file import read_tensors
+
+    return StoredModel(os.fspath(path), *read_tensors(path, "model"))
+
+
+def _object(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)

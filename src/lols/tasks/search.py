@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 
 from lols.contract.examples import Examples
 from lols.engine.compile.kernel import compile_seconds
+from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
 from lols.tasks.base import Estimator, not_fitted
 from lols.tasks.choice import Choice
+from lols.tasks.options import LEARNING, SEARCH, estimator, option
 from lols.training.algorithms import Algorithm, algorithm
 from lols.training.model import Model
 from lols.training.trainer import Trainer
@@ -20,33 +22,82 @@ __all__ = ["SearchEstimator"]
 PRUNE = 2
 
 
+@estimator
 class SearchEstimator(Estimator):
-    """An estimator whose options are those of a `Trainer`, with defaults that suit sentences."""
+    """An estimator that is trained by searching: the options that all of them share."""
 
-    RATE: ClassVar[float]  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
+    RATE: ClassVar[float | None] = None  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
     UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
     NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
-    algorithm: str | Algorithm
-    roll_in: str | None
-    roll_out: str | None
-    beta: Any
-    mix: str | None
-    reference: str
-    learner: str
-    update: str | None
-    rate: float | None
-    slack: float | None
-    passes: int
-    batch_size: Any
-    shuffle: bool
-    seed: int
-    threads: int
-    patience: int | None
-    progress: bool | None
-    margin: str = "unit"
-    prune: int | str | None = None
-    task_: Any
-    model_: Model
+
+    algorithm: str | Algorithm = option(
+        default="lols",
+        help="The algorithm: lols, aggrevate, dagger, cloning, searn; or auto: aggrevate with the optimal "
+        "reference, whose costs are known without roll-outs, else lols with beta auto.",
+        panel=SEARCH,
+        kind=str,
+    )
+    roll_in: str | None = option(
+        default=None,
+        help="Which policy leads to the states learned from: learned, reference or mixture; by default the "
+        "algorithm's.",
+        panel=SEARCH,
+    )
+    roll_out: str | None = option(
+        default=None,
+        help="Which policy completes a deviation: mixture, reference, learned or none; by default the algorithm's.",
+        panel=SEARCH,
+    )
+    beta: Any = option(
+        default=None,
+        help="The probability of the reference in a mixture: a number, auto, linear:FROM:TO or geometric:ALPHA.",
+        panel=SEARCH,
+        kind=str | None,
+    )
+    mix: str | None = option(
+        default=None,
+        help="How often the coin of a mixture is tossed: once per state, rollout, example or step; or expected: "
+        "never, the costs of both roll-outs are averaged.",
+        panel=SEARCH,
+    )
+    reference: str = option(
+        default="optimal", help="The reference (teacher): optimal, suboptimal or bad.", panel=SEARCH
+    )
+    learner: str = option(
+        default="hinge", help="How cost vectors become weights: hinge, csoaa or secoc.", panel=LEARNING
+    )
+    update: str | None = option(
+        default=None,
+        help="The online update: adagrad, nag, gd, ridge or perceptron; by default nag for csoaa, else adagrad.",
+        panel=LEARNING,
+    )
+    rate: float | None = option(
+        default=None, help="The learning rate; by default one that suits learner and task.", panel=LEARNING
+    )
+    slack: float | None = option(
+        default=0.0,
+        help="With the hinge: pass over states whose best action wins by more than its margin and this much; "
+        "None learns from all states.",
+        cli=False,
+    )
+    passes: int = option(default=5, help="Passes over the training data.", panel=LEARNING)
+    batch_size: Any = option(
+        default=32,
+        help="How many examples are searched with the same policy before it learns from them.",
+        panel=LEARNING,
+        kind=int,
+    )
+    shuffle: bool = option(default=True, help="Whether each pass takes the examples in another order.", panel=LEARNING)
+    seed: int = option(default=0, help="The seed of all random choices.", panel=LEARNING)
+    threads: int = option(default=1, help="Threads; their number does not change the result.")
+    patience: int | None = option(
+        default=None,
+        help="With dev data: stop after this many passes without improvement; by default never.",
+        panel=LEARNING,
+    )
+    progress: bool | None = option(
+        default=None, help="Whether to show a progress bar; None for terminals only.", cli=False
+    )
 
     def _algorithm(self) -> str | Algorithm:
         """The algorithm that is meant; `"auto"` is what measured best with a teacher like this one."""
@@ -71,16 +122,19 @@ class SearchEstimator(Estimator):
         # Under another teacher the best action may be neither the teacher's nor one that the learner likes yet, and a
         # learner that starts anew likes nothing yet.
         fits = margins and self.reference == "optimal" and not chosen.restart
-        prune = (PRUNE if fits else None) if self.prune == "auto" else self.prune
+        asked = getattr(self, "prune", None)
+        prune = (PRUNE if fits else None) if asked == "auto" else asked
         if prune is not None and chosen.roll_out in ("mixture", "learned"):
             chosen = algorithm(chosen, prune=prune)
+        elif prune is not None and asked != "auto":
+            raise ConfigurationError(f"prune has no effect: roll-outs are by {chosen.roll_out}, not by the learner")
         update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
         rate = self.RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
         settings = LearnerSettings(
             self.learner,
             update,
             rate=rate,
-            margin=self.margin if margins else "unit",
+            margin=getattr(self, "margin", "unit") if margins else "unit",
             slack=self.slack if margins and not chosen.restart else None,
         )
         return Trainer(

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 import lols
 from lols.bandit import StructuredBandit
 from lols.bandit.one import OneByOne
-from lols.bandit.worlds.facts import FACTS, WordTable, form_facts
 from lols.bandit.worlds.parsing_world import parsing_world
-from lols.bandit.worlds.registry import load_world, made_sentences, read_sentences
-from lols.bandit.worlds.tagging_world import SEEN, TagLexicon, distinct, in_passes, tagging_world
+from lols.bandit.worlds.registry import generated_sentences, load_world, read_sentences
+from lols.bandit.worlds.sentences import FACTS, WordTable, distinct, form_facts, in_passes
+from lols.bandit.worlds.tagging_world import SEEN, TagLexicon, tagging_world
 from lols.bandit.worlds.world import World
 from lols.datasets.grammar import generate, write_conllu
 from lols.errors import LolsError
@@ -47,7 +47,7 @@ def short(world: World, count: int = 8) -> list[Any]:
 def walked(world: World, obj: Any, draws: Iterator[float]) -> tuple[Any, float, float]:
     """Output, loss and sum of costs after legal actions drawn at random; the rule is asked in every state."""
     x, y = lols.Examples(world.space, [obj]).example(0)
-    space, sizes, rule = world.space, world.space.sizes, world.rules.action
+    space, sizes, rule = world.space, world.space.sizes, world.reference.action
     assert callable(sizes.state) and space.cost is not None and rule is not None
     s, costs = np.zeros(sizes.state(x), np.int32), 0.0
     space.start(x, s)
@@ -64,7 +64,7 @@ def walked(world: World, obj: Any, draws: Iterator[float]) -> tuple[Any, float, 
 
 
 def by_rule(world: World, obj: Any) -> Any:
-    return StructuredBandit(world.space, world.rules, compiled=False).show_reference(obj)
+    return StructuredBandit(world.space, world.reference, compiled=False).show_reference(obj)
 
 
 def bare(obj: Any) -> Any:
@@ -77,8 +77,8 @@ def bare(obj: Any) -> Any:
 @BOTH
 def test_spaces_keep_the_contract(world: World) -> None:
     objects = short(world)
-    assert lols.checks.check_space(world.space, objects, world.rules, rollouts=6) == []
-    assert not world.rules.needs_truth
+    assert lols.checks.check_space(world.space, objects, world.reference, rollouts=6) == []
+    assert not world.reference.needs_truth
 
 
 @BOTH
@@ -113,7 +113,7 @@ def test_compiled_or_not_the_decisions_are_the_same(name: str) -> None:
     options: dict[str, Any] = {"epsilon": 0.5, "advice": 0.1, "seed": 3}
     made = []
     for compiled in (True, False):
-        bandit = StructuredBandit(world.space, world.rules, compiled=compiled, **options)
+        bandit = StructuredBandit(world.space, world.reference, compiled=compiled, **options)
         outputs = []
         for obj in short(world) * 2:
             shown = bandit.decide(obj)
@@ -148,8 +148,8 @@ def test_the_tagging_rule_gives_the_most_frequent_tag_of_other_sentences() -> No
                 expected.append(min(counts, key=lambda tag: (-counts[tag], tag)) if counts else default)
                 seen.append(sum(counts.total() >= least for least in SEEN))
             assert by_rule(world, given_) == expected
-            known = given_.get("lexicon") or lexicon.look_up(given_["forms"])
-            assert known.seen.tolist() == seen
+            entries = given_.get("lexicon") or lexicon.look_up(given_["forms"])
+            assert entries.seen.tolist() == seen
 
 
 def _tags_of_words_seen_once(objects: list[Any]) -> list[str]:
@@ -224,7 +224,7 @@ def test_worlds_are_loaded_by_name(tmp_path: Path) -> None:
         world = load_world(name, files)
         assert world.name == name and world.held_out == read_sentences(files[1]) and len(world.arrivals(25, 0)) == 25
     assert load_world("layout").name == "layout"
-    train, held_out = made_sentences()
+    train, held_out = generated_sentences()
     assert load_world("parsing").held_out == held_out and len(train) == 4 * len(held_out) == 4000
 
 
@@ -233,8 +233,8 @@ def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "no-tags.conllu").write_text("1\tGo\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     cases: list[tuple[str, Any, str]] = [
         ("chess", None, "unknown world 'chess': choose layout, tagging, parsing"),
-        ("layout", tmp_path, "makes its own data: leave the files out"),
-        ("tagging", tmp_path / "nowhere", "is no folder: give the one that holds ewt-train.conllu.gz and"),
+        ("layout", tmp_path, "generates its own data: leave the files out"),
+        ("tagging", tmp_path / "nowhere", "is not a folder: give the one that holds ewt-train.conllu.gz and"),
         ("tagging", tmp_path, "there is no ewt-test.conllu.gz in .*: put it there, or give two CoNLL-U files"),
         ("parsing", [tmp_path], "there are 1 files: give two"),
         ("tagging", [tmp_path / "no-tags.conllu"] * 2, "line 1: there is no tag; give a file with UPOS filled in"),
@@ -261,6 +261,6 @@ def test_rules_of_the_english_web_treebank() -> None:
     expected = {"tagging": (0.17, 0.18), "parsing": (0.65, 0.67)}
     for name, (least, most) in expected.items():
         world = load_world(name, os.environ["LOLS_DATA"])
-        bandit = StructuredBandit(world.space, world.rules)
+        bandit = StructuredBandit(world.space, world.reference)
         assert len(world.held_out) == 2077
         assert least < mean(world.loss(obj, bandit.show_reference(obj)) for obj in world.held_out) < most

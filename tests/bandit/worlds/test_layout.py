@@ -194,8 +194,8 @@ def test_requests_that_are_none_are_errors(change: dict[str, Any], message: str)
     ("page", "message"),
     [
         ([0, 1], "the page has 2 slots, the request 3"),
-        ([0, 0, -1], "slot 1 has item 0, which is shown before or does not exist"),
-        ([2, -1, -1], "slot 0 has item 2, which is shown before or does not exist"),
+        ([0, 0, -1], "slot 1 has item 0, which is already shown or does not exist"),
+        ([2, -1, -1], "slot 0 has item 2, which is already shown or does not exist"),
         ([0, 1, -1], "slot 1 has item 1, which takes 2 neighbouring slots"),
         ([0, -1, 1], "slot 1 is empty, but a later one is not"),
     ],

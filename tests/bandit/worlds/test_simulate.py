@@ -15,10 +15,11 @@ from scipy import stats
 import lols
 from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
 from lols.bandit.entries import Decision
-from lols.bandit.worlds.layout_world import layout_world
+from lols.bandit.worlds import registry
+from lols.bandit.worlds.layout import layout_world
 from lols.bandit.worlds.outcome import Outcome, interval, summarise, windows
-from lols.bandit.worlds.simulate import WorldPlace, simulate, simulate_seeds
-from lols.bandit.worlds.world import World
+from lols.bandit.worlds.simulate import simulate, simulate_seeds
+from lols.bandit.worlds.world import World, WorldSpec
 from lols.contract.hashing import mix, unit
 from lols.datasets.worlds import tagging_space
 from lols.errors import ConfigurationError
@@ -53,7 +54,7 @@ def drawn(obj: Any, seed: int) -> list[int]:
 SMALL = World(
     name="small",
     space=tagging_space(labels=LABELS),
-    rules=lols.Reference(action=lambda x, y, s: 0, needs_truth=False),
+    reference=lols.Reference(action=lambda x, y, s: 0, needs_truth=False),
     arrivals=lambda count, seed: [sentence(k, seed) for k in range(count)],
     held_out=[sentence(k, 99) for k in range(12)],
     loss=share_wrong,
@@ -71,7 +72,7 @@ SMALL = World(
 def test_it_is_the_obvious_loop(guard: bool) -> None:
     seed, rounds = 3, 80
     made = simulate(SMALL, {**PLAIN, "guard": guard}, rounds, seed)
-    bandit = StructuredBandit(SMALL.space, SMALL.rules, seed=seed, guard=guard, **PLAIN)
+    bandit = StructuredBandit(SMALL.space, SMALL.reference, seed=seed, guard=guard, **PLAIN)
     total, margin = 0.0, -np.inf
     for n in range(rounds):
         obj = sentence(n, seed)
@@ -102,7 +103,7 @@ def test_what_there_is_not_is_left_out() -> None:
 
 def test_algorithm_2_is_the_papers_preset() -> None:
     made = simulate(SMALL, {"compiled": False, "epsilon": 0.5}, 60, 2, algorithm2=True)
-    bandit = StructuredBandit.algorithm2(SMALL.space, SMALL.rules, compiled=False, epsilon=0.5, seed=2)
+    bandit = StructuredBandit.algorithm2(SMALL.space, SMALL.reference, compiled=False, epsilon=0.5, seed=2)
     losses = []
     for n in range(60):
         shown = bandit.decide(sentence(n, 2))
@@ -185,12 +186,12 @@ def test_a_gap_that_is_none_cannot_be_closed() -> None:
 @pytest.fixture
 def small_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few held-out pages, so that a run takes no time."""
-    monkeypatch.setattr(WorldPlace, "_whole_world", lambda self: layout_world(clicks=self.clicks, held_out=20))
+    monkeypatch.setattr(registry, "layout_world", lambda clicks: layout_world(clicks=clicks, held_out=20))
 
 
 def test_seeds_in_processes_are_those_in_a_row() -> None:
     told: list[tuple[int, float]] = []
-    place = WorldPlace("layout", held_out=10)
+    place = WorldSpec("layout", held_out=10)
     simulate_all = partial(simulate_seeds, place, {"epsilon": 0.5}, 40, [4, 5], full_information=False)
     one, two = simulate_all(jobs=1), simulate_all(jobs=2, watch=lambda done, loss: told.append((done, loss)))
     assert json.dumps(summarise(one)) == json.dumps(summarise(two))
@@ -217,7 +218,7 @@ def test_people_get_a_table_and_a_sentence(small_layout: None, tmp_path: Path) -
     log = tmp_path / "shown.log"
     printed = run("bandit", "simulate", "layout", "--rounds", 30, "--clicks", "--guard", "--log", log, "--held-out", 13)
     assert printed.exit_code == 0, printed.output
-    for word in ("random", "rules (reference)", "bandit, last 10 %", "final policy", "full information", "optimum"):
+    for word in ("random", "reference", "bandit, last 10 %", "final policy", "full information", "optimum"):
         assert word in printed.stdout
     assert "30 rounds  13 held out" in printed.stdout
     assert "After 30 rounds the bandit's policy loses 0." in printed.stdout
@@ -298,4 +299,4 @@ def test_a_log_is_neither_gone_on_with_nor_left_empty(
     error_line(monkeypatch, capsys, "bandit", "simulate", "layout", "--log", log, "--estimator", "x")
     assert not list(tmp_path.iterdir())
     log.write_bytes(b"")
-    assert "name another" in error_line(monkeypatch, capsys, "bandit", "simulate", "layout", "--log", log)
+    assert "give another file" in error_line(monkeypatch, capsys, "bandit", "simulate", "layout", "--log", log)

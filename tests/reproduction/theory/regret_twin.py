@@ -55,7 +55,7 @@ class Twin:
         return total
 
     def left(self, policies: Any, weights: Any, local: float) -> float:
-        gain = self.averaged(policies, weights, self.loss) - self.loss(self.world.rules)
+        gain = self.averaged(policies, weights, self.loss) - self.loss(self.world.reference)
         return self.beta * gain + (1 - self.beta) * local
 
     def deviating(self, t: int, acts: np.ndarray, policy: np.ndarray) -> float:
@@ -64,7 +64,7 @@ class Twin:
 
     def out(self, t: int, acts: np.ndarray, policy: np.ndarray) -> float:
         """E[Q of the mixture that rolls out (s, acts)]."""
-        by_rules = self.deviated(t, policy, acts, self.world.rules)
+        by_rules = self.deviated(t, policy, acts, self.world.reference)
         return self.beta * by_rules + (1 - self.beta) * self.deviating(t, acts, policy)
 
     def least(self, t: int, policy: np.ndarray) -> float:
@@ -72,7 +72,7 @@ class Twin:
         total = 0.0
         for x in range(self.world.contexts):
             s = self.at(x, t, policy)
-            for share, rolls_out in ((self.beta, self.world.rules), (1 - self.beta, policy)):
+            for share, rolls_out in ((self.beta, self.world.reference), (1 - self.beta, policy)):
                 total += share * min(self.end(x, 2 * s + 1 + a, rolls_out) for a in (0, 1))
         return total / self.world.contexts
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.entries import Decision, Loss
 from lols.bandit.exploring import theory_epsilon
+from lols.datasets.small_worlds import IN_REFERENCE
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
@@ -31,7 +32,6 @@ from lols.reproduction.theory.bandit_regret import (
     tables_of,
 )
 from lols.reproduction.theory.bandit_worlds import LADDER, BanditWorld, ladder_world, tree_reference, tree_space
-from lols.reproduction.theory.small_worlds import IN_REFERENCE
 from tests.reproduction.theory.regret_twin import Twin
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
@@ -134,12 +134,12 @@ def test_the_worlds_of_figure_3_have_the_same_values(beta: Fraction) -> None:
 def test_the_printed_definition_subtracts_t_values_from_one_loss() -> None:
     # Three steps, and everything costs 1/2: nothing can be regretted, least of all following the rules.
     world = BanditWorld(np.full((1, 8), 0.5), np.zeros((1, 7), np.int64))
-    rules = world.rules[np.newaxis]
+    rules = world.reference[np.newaxis]
     assert best_deviations(world, rules, np.ones(1)).tolist() == [0.5, 0.5, 0.5]
     assert left_side(world, rules, np.ones(1), 0.5).value == 0.0
     assert printed_regret(world, rules, np.ones(1), 0.5) == 0.5 - 0.5 * 0.5 - 0.5 * (0.5 + 0.5 + 0.5)
     # The larger the losses are, the better it looks: adding a constant to all losses must not change a regret.
-    dearer = BanditWorld(np.full((1, 8), 1.0), world.rules)
+    dearer = BanditWorld(np.full((1, 8), 1.0), world.reference)
     assert left_side(dearer, rules, np.ones(1), 0.5).value == 0.0
     assert printed_regret(dearer, rules, np.ones(1), 0.5) == 2 * printed_regret(world, rules, np.ones(1), 0.5)
 
@@ -159,11 +159,11 @@ def test_the_slip_is_the_loss_itself_counted_too_seldom(case: Case) -> None:
 def test_the_ladder() -> None:
     world = ladder_world()
     assert (world.contexts, world.steps, world.states, world.policies) == (5, 3, 7, 2.0**35)
-    rules, wrong = (float(w.exact(w.rules[np.newaxis]).loss[0]) for w in (world, ladder_world(wrong=(2,))))
+    rules, wrong = (float(w.exact(w.reference[np.newaxis]).loss[0]) for w in (world, ladder_world(wrong=(2,))))
     assert rules == pytest.approx(world.least, **CLOSE)
     assert wrong == pytest.approx(world.least + np.mean(LADDER) / 3, **CLOSE)
     for k, gap in enumerate(LADDER):
-        costs = np.abs(np.diff(world.exact(world.rules[np.newaxis]).worths[0, k], axis=-1))
+        costs = np.abs(np.diff(world.exact(world.reference[np.newaxis]).worths[0, k], axis=-1))
         assert costs == pytest.approx(np.full((7, 1), gap / 3), **CLOSE)  # what one mistake costs, at every state
 
 
@@ -223,7 +223,7 @@ def test_a_run_is_algorithm_2_with_running_means(steps: int, beta: float, rounds
         for t, a in enumerate(decision.trail.tolist()):
             if t == decision.step:
                 at = s
-            expected = (world.rules if t > decision.step and decision.by_reference else table)[x, s]
+            expected = (world.reference if t > decision.step and decision.by_reference else table)[x, s]
             assert a == (decision.action if t == decision.step else expected)
             s = 2 * s + 1 + a
         assert decision.ids.tolist() == [x * world.states + at]

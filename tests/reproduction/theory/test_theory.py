@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,15 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from lols.datasets.small_worlds import BLIND, WORLDS, out_reference
 from lols.errors import ConfigurationError
-from lols.reproduction import plots_theory
 from lols.reproduction import theory_part as theory
+from lols.reproduction.console import print_sections
+from lols.reproduction.describe import describe
 from lols.reproduction.theory.bandit_regret import left_side, right_side
 from lols.reproduction.theory.bandit_worlds import BanditWorld
 from lols.reproduction.theory.gap import space_gaps, space_stay, world_gap, world_stay
 from lols.reproduction.theory.small_space_runs import train_lols
 from lols.reproduction.theory.small_spaces import SmallSpace, best_actions, depth_space, of_bandit_world, random_space
-from lols.reproduction.theory.small_worlds import BLIND, WORLDS, out_reference
 from lols.reproduction.theory.theorem3 import run_lols, sides, staying
 from tests.reproduction.theory.theorem3_twin import SpaceTwin
 
@@ -341,18 +341,11 @@ def test_the_result_is_plain_and_says_what_holds(result: dict[str, Any]) -> None
 def test_it_is_shown_in_words_at_any_width(result: dict[str, Any]) -> None:
     for width in (60, 120):
         out = io.StringIO()
-        theory.show_theory(result, Console(file=out, width=width))
+        print_sections(describe({"theory": result}), Console(file=out, width=width))
         text = " ".join(out.getvalue().split())
         assert "6 of 6 cells come out as the paper prints them" in text
         assert "exceeds T δ_N in 0 of 60 runs" in text and "0.57 x 1.89^T" in text
-
-
-@pytest.mark.parametrize("draw", [plots_theory.tightness, plots_theory.gap_curves, plots_theory.snake_growth])
-def test_pictures_are_written_or_refused(draw: Any, result: dict[str, Any], tmp_path: Path) -> None:
-    draw(result, tmp_path / "picture.svg")
-    assert "<svg" in (tmp_path / "picture.svg").read_text()
-    with pytest.raises(ConfigurationError, match="a drawing is"):
-        draw(result, tmp_path / "picture.txt")
+        assert "✗ 50 → 25" in text or width == 60
 
 
 def test_the_space_of_theorem_4_is_one_of_these() -> None:

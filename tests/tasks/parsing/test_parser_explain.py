@@ -14,9 +14,10 @@ from lols.contract.hashing import mix
 from lols.engine.table import features_by_row
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.parsing.explain import explain_parse
-from lols.tasks.parsing.inspect import find_parser_names, inspect_any
+from lols.tasks.parsing.inspect import find_parser_names
 from lols.tasks.parsing.space import DISTANCE, FARTHEST, MOST_CHILDREN, PENDING, cell, dynamic_field, on_stack, word_at
 from lols.tasks.parsing.treebank import Trees
+from lols.tasks.registry import read_model
 from lols.tasks.tokens.attributes import attribute_text
 from lols.tasks.tokens.corpus import corpus_of
 from tests.cli.command_line import error_line, run
@@ -321,7 +322,7 @@ def test_a_model_file_is_inspected(parsers, tmp_path):
     for words in ("a parser", "det nsubj", "one root of a sentence", "S0.word & N0.upos", "0 sentences not projective",
                   "6 sentences, 22 tokens", "for Shift", "against Shift", "S0.word = "):  # fmt: skip
         assert words in printed
-    assert "features_of" not in inspect_any(tmp_path / "p.lols", top=0)
+    assert "features_of" not in read_model(tmp_path / "p.lols").inspect(top=0).as_dict()
 
 
 # --- the command line -------------------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.tasks.pipeline import estimator as module
 from lols.training import trainer
+from tests.cli.calling import fine, mistake, run
+from tests.tasks.parsing.parser_files import conllu, flat, rows, weights, with_columns
 from tests.tasks.parsing.test_parser import GOLD, TAGS, UNSEEN, UNSEEN_GOLD, WORDS, assert_trees, tagged
-from tests.tasks.parsing.test_parser_cli import conllu, flat, rows, weights, with_columns
-from tests.tasks.tagging.test_tagger_cli import fine, mistake, run
 
 QUIET: dict[str, Any] = {"progress": False}
 
@@ -326,7 +326,7 @@ def test_an_interrupted_training_leaves_nothing(folder: Path, tmp_path: Path, mo
 
     def until(run: Any, batch: Any) -> None:
         learn(run, batch)
-        done.extend([1] * (run.trainer.space.name == "lols.tasks.parsing.space" and run.trainer.passes > 1))
+        done.extend([1] * (run.trainer.space.name == "lols.tasks.parsing" and run.trainer.passes > 1))
         if len(done) == 3:
             raise KeyboardInterrupt
 

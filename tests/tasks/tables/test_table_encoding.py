@@ -313,7 +313,7 @@ def test_sparse_matrices_are_scaled_by_the_largest_value() -> None:
     rows = encoder.encode(sparse.csr_matrix(dense))
     ids = encoder.ids.tolist()
     assert fast_rows(rows) == [([0], [(ids[0], 0.5)]), ([0], [(ids[0], -1.0), (ids[1], 1.0)])]
-    with pytest.raises(LolsError, match="row 1, column 0 is nan: leave it out"):
+    with pytest.raises(LolsError, match="row 1, column 0 is nan: give a finite number"):
         encoder.encode(sparse.csr_matrix(np.array([[0.0, 1, 0], [math.nan, 0, 0]])))
     facts, tensors = encoder.describe()
     assert SparseEncoder.from_description(facts, tensors).scales.tolist() == [4.0, 1.0, 1.0]

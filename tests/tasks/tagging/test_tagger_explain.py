@@ -14,8 +14,8 @@ from lols.contract.features import feature_buffer
 from lols.engine.table import features_by_row
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.tagging.explain import explain_sentence
+from lols.tasks.tagging.explain_html import page
 from lols.tasks.tokens.corpus import corpus_of
-from lols.tasks.tokens.explain_html import page
 from tests.cli.command_line import error_line, run
 
 PLAIN = (
@@ -314,7 +314,7 @@ def test_the_page_is_written(files, tmp_path):
         (["{model}", "{file}", "--top", "0"], "--top is 0"),
         (["{model}", "{file}", "--roll-out", "never"], "roll_out is 'never': choose one of"),
         (["{model}", "{file}", "--roll-out", "learned", "--beta", "0.5"], "beta has no effect"),
-        (["{model}", "{file}", "--roll-in", "reference"], "roll_in has no effect"),
+        (["{model}", "{file}", "--roll-in", "reference"], "--roll-in has no effect: a model is explained"),
         (["{model}", "{file}", "--html", "/no/such/folder/p.html"], "cannot be written"),
         (["{file}", "{file}"], "not a readable lols file"),
         (["lols", "--sentence", "2"], "--sentence has no effect: no model is given"),

@@ -15,7 +15,8 @@ from lols.contract.hashing import mix
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.table import features_by_row
 from lols.front import train
-from lols.tasks.tagging.inspect import inspect_file, speaking_features
+from lols.tasks.registry import read_model
+from lols.tasks.tagging.inspect import speaking_features
 from lols.tasks.tokens import feature_names
 from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, attribute_text, hash_text
 from lols.tasks.tokens.encoding import key
@@ -97,7 +98,7 @@ def small(tmp_path_factory):
 def test_every_feature_of_every_kind_of_template_has_its_name(tmp_path, direction):
     tagger = Tagger(templates=TEMPLATES, clusters=CLUSTERS, direction=direction, slack=None).fit(sentences(), TAGS)
     tagger.save(tmp_path / "m.lols")
-    found = inspect_file(tmp_path / "m.lols", top=10**6, against=True)
+    found = read_model(tmp_path / "m.lols").inspect(top=10**6, against=True).as_dict()
     entries = [e for sides in found["features_of"].values() for side in sides.values() for e in side]
     names = slow_names(tagger)
     wrong = [(e["feature"], names.get(int(e["id"]))) for e in entries if names.get(int(e["id"])) != e["feature"]]
@@ -114,14 +115,14 @@ def test_the_ending_is_what_speaks_for_a_gerund(tmp_path):
     words = [["keep", verb] for verb in ("singing", "walking", "talking", "reading")] + [["keep", "calm"]] * 4
     tagger = Tagger(templates=["suffix3", "word", "lower[-1]"]).fit(words, [["V", "G"]] * 4 + [["V", "A"]] * 4)
     tagger.save(tmp_path / "m.lols")
-    strongest = inspect_file(tmp_path / "m.lols", top=1)["features_of"]["G"]["for"]
+    strongest = read_model(tmp_path / "m.lols").inspect(top=1).as_dict()["features_of"]["G"]["for"]
     assert [e["feature"] for e in strongest] == ["suffix3 = ing"]
     assert int(strongest[0]["id"]) == mix(key(parse_templates("suffix3")[0]), hash_text("ing"))
     assert strongest[0]["weight"] < 0
 
 
 def test_weights_are_sorted_and_their_signs_say_for_or_against(small):
-    found = inspect_file(small, top=8, against=True)["features_of"]
+    found = read_model(small).inspect(top=8, against=True).as_dict()["features_of"]
     assert set(found) == {".", "A", "D", "G", "N", "P", "V"}
     for sides in found.values():
         speaking, objecting = ([e["weight"] for e in sides[side]] for side in ("for", "against"))
@@ -132,7 +133,7 @@ def test_weights_are_sorted_and_their_signs_say_for_or_against(small):
 def test_what_cannot_be_looked_through_has_a_question_mark(small, monkeypatch):
     monkeypatch.setattr(feature_names, "MOST_STEPS", 1000)
     monkeypatch.setattr(feature_names, "MOST_CHAINS", 100)
-    found = inspect_file(small, top=1000, against=True)
+    found = read_model(small).inspect(top=1000, against=True).as_dict()
     assert "lower & lower[+1] & tag[-1]" in found["unnamed_templates"]
     names = {e["feature"] for sides in found["features_of"].values() for e in sides["for"]}
     assert "?" in names and "suffix3 = ing" in names
@@ -146,7 +147,7 @@ def test_the_only_template_left_is_named_with_a_question_mark():
 def test_numbers_of_the_users_own_are_unknown_features(tmp_path):
     tokens = [[{"word": "a", "length": 3.0}, {"word": "b", "length": 1.0}]] * 3
     Tagger(templates=["word"]).fit(tokens, [["X", "Y"]] * 3).save(tmp_path / "m.lols")
-    found = inspect_file(tmp_path / "m.lols", against=True)
+    found = read_model(tmp_path / "m.lols").inspect(against=True).as_dict()
     unknown = {
         int(e["id"]) for s in found["features_of"].values() for side in s.values() for e in side if e["feature"] == "?"
     }
@@ -220,7 +221,7 @@ def test_span_models_say_scheme_and_direction(tmp_path):
 def test_searn_and_secoc_are_inspected_too(tmp_path):
     words, tags = [["a", "b"], ["b", "a"]], [["X", "Y"], ["Y", "X"]]
     Tagger(algorithm="searn", passes=2, templates=["word"]).fit(words, tags).save(tmp_path / "searn.lols")
-    found = inspect_file(tmp_path / "searn.lols")
+    found = read_model(tmp_path / "searn.lols").inspect().as_dict()
     assert found["policies"] == 2 and found["features_of"]["X"]["for"][0]["feature"] == "word = a"
     Tagger(learner="secoc").fit(words, tags).save(tmp_path / "secoc.lols")
     assert "sets of labels" in run("inspect", tmp_path / "secoc.lols").stdout

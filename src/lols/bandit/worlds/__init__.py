@@ -1,1 +1,1 @@
-"""Simulated worlds for the bandit: page layout, tagging and parsing, and the simulation itself."""
+"""Simulations of the bandit, in worlds of page layout, tagging and parsing."""

@@ -1,13 +1,14 @@
-"""A world for the structured bandit: laying out a page from candidate items, with clicks as the only feedback.
+"""Page layout as a world for the bandit: fill a page with some of the candidate items; the only feedback is clicks.
 
 A request has a user (a few numbers), the visibility of the page's slots, and candidate items with topic, quality
 estimate, freshness and size. A decision puts one of the remaining items that fit into the next free slot; a large item
-takes two slots. Hidden from features and rules is how relevant each item is for this user, and how neighbours change
-each other's clicks; a click on every slot is a loss of 0, no click at all a loss of 1.
+takes two slots. Features and the current system do not see how relevant each item is for this user, nor how neighbours
+change each other's clicks. A click on every slot is a loss of 0, no click at all a loss of 1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,13 @@ from lols.bandit.worlds.layout_clicks import (
     random_layout,
     seen,
 )
+from lols.bandit.worlds.world import Objects, World
 from lols.contract.features import emit, feature
+from lols.contract.hashing import mix
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
+from lols.front import train
+from lols.learners.settings import LearnerSettings
 
 __all__ = [
     "best_layout",
@@ -35,13 +40,15 @@ __all__ = [
     "layout_loss",
     "layout_reference",
     "layout_space",
+    "layout_world",
     "random_layout",
 ]
 
-USER = 4
+USER = 4  # numbers that describe a user
+HELD_OUT = 2000
 
-# What makes an item relevant: its quality, how large it is, and (per topic, drawn once for the world) the user's
-# interest and whether its readers want it fresh.
+# The relevance of an item depends on its quality, its size, and (by topic, drawn once for the world) on the user's
+# interest and on how much freshness counts.
 BASE, QUALITY, BONUS, INTEREST, FRESH, NOISE = -0.3, 1.8, 0.9, 0.8, 0.8, 0.1
 
 
@@ -49,9 +56,9 @@ BASE, QUALITY, BONUS, INTEREST, FRESH, NOISE = -0.3, 1.8, 0.9, 0.8, 0.8, 0.1
 
 
 def layout_space(items: int = 8) -> SearchSpace:
-    """The search space of requests with at most so many candidates: an action is the number of a candidate.
+    """The search space of requests with at most `items` candidates; an action is the number of a candidate.
 
-    The output is the page: for each slot the number of its item, -1 for a slot that nothing was left for.
+    The output is the page: the number of the item in each slot, -1 for an empty slot.
 
     >>> import lols
     >>> model = lols.train(layout_space(), layout_data(20), layout_reference(), passes=1, compiled=False)
@@ -84,7 +91,7 @@ def layout_space(items: int = 8) -> SearchSpace:
     )
 
 
-# The state: how many slots are filled, then for each slot the number of its item plus 1, or 0.
+# The state: the number of filled slots, then for each slot the number of its item plus 1, or 0.
 
 
 def _start(x, s):
@@ -197,13 +204,13 @@ def _encode(request: Request, most: int) -> Example:
     return Example(x, None if truth is None else {"relevance": np.array(truth, np.float64)})
 
 
-# --- the rule-based layout --------------------------------------------------------------------------------------------
+# --- the current system -----------------------------------------------------------------------------------------------
 
 
 def layout_reference() -> Reference:
-    """The rule that runs today: best quality estimate first, no topic beside itself, large items preferred a bit.
+    """The current system: the best quality estimate first, different topics side by side, large items preferred a bit.
 
-    It knows nothing of users, and sees no truth.
+    It ignores the user, and does not need the truth.
 
     >>> layout_reference().needs_truth
     False
@@ -232,7 +239,7 @@ def _rule(x, y, s):
 def layout_data(
     count: int, seed: int = 0, *, items: int = 8, slots: int = 5, truth: bool = True
 ) -> list[dict[str, Any]]:
-    """Requests as JSON-like dictionaries; the relevances of their items come with them unless `truth` is False.
+    """Requests as JSON-like dictionaries, with the relevances of their items unless `truth` is False.
 
     >>> first, second = layout_data(2, seed=7)
     >>> sorted(first), len(first["items"]), len(first["visibility"])
@@ -246,7 +253,7 @@ def layout_data(
     interests = world.normal(size=(TOPICS, USER))
     fresh = FRESH * world.uniform(-0.5, 1.0, size=TOPICS)
     visibility = [round(0.9 * 0.82**slot, 3) for slot in range(slots)]
-    made: list[dict[str, Any]] = []
+    requests: list[dict[str, Any]] = []
     for number in range(count):
         user = np.round(rng.uniform(-1.0, 1.0, USER), 3)
         topics, sizes = rng.integers(TOPICS, size=items), 1 + (rng.random(items) < 0.3)
@@ -264,5 +271,44 @@ def layout_data(
         }
         if truth:
             request["relevance"] = np.round(1.0 / (1.0 + np.exp(-score)), 4).tolist()
-        made.append(request)
-    return made
+        requests.append(request)
+    return requests
+
+
+# --- the world --------------------------------------------------------------------------------------------------------
+
+
+def layout_world(*, clicks: bool = False, items: int = 8, slots: int = 5, held_out: int = HELD_OUT) -> World:
+    """Pages for users whose interests the current system does not know.
+
+    Parameters
+    ----------
+    clicks
+        Whether the feedback is clicks that were drawn, or their expected number.
+    items, slots
+        The size of a request.
+    held_out
+        The number of requests to compare policies on.
+
+    """
+    space, reference = layout_space(items), layout_reference()
+
+    def feedback(request: Any, page: Any, seed: int) -> float:
+        return layout_loss(request, page, feedback="sampled" if clicks else "expected", seed=seed)
+
+    def full_information(requests: Objects, seed: int) -> Callable[[Objects], list[Any]]:
+        learner = LearnerSettings("hinge", "adagrad", margin="weighted")
+        return train(space, requests, reference, learner=learner, passes=1, seed=seed, progress=False).predict
+
+    return World(
+        name="layout",
+        space=space,
+        reference=reference,
+        arrivals=lambda count, seed: layout_data(count, abs(mix(seed, 1)), items=items, slots=slots),
+        held_out=layout_data(held_out, 101, items=items, slots=slots),
+        loss=layout_loss,
+        feedback=feedback,
+        at_random=random_layout,
+        full_information=full_information,
+        best=best_layout,
+    )

@@ -1,4 +1,4 @@
-"""Clicks on a page: the hidden truth of `layout`, what a live system sees of it, and the best page."""
+"""Clicks on a page: the hidden click model of `layout`, its feedback, and the best page."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["best_layout", "click_chances", "layout_loss", "random_layout"]
 Request = Mapping[str, Any]
 
 TOPICS, LARGE = 6, 2
-EMPTY = -1  # a slot that nothing was left for
+EMPTY = -1  # an empty slot
 
-# Neighbours of one topic spoil each other; a topic leads on to the one with the next number, so that
-# an item of it is clicked more often behind it; behind a large item, one of size 1 is overlooked.
+# Neighbours with the same topic get fewer clicks. A topic leads to the one with the next number: an item of that topic
+# gets more clicks after it. After a large item, one of size 1 gets fewer.
 SAME, LEADS, SHADOW = 0.55, 1.3, 0.75
 
 
@@ -24,7 +24,7 @@ SAME, LEADS, SHADOW = 0.55, 1.3, 0.75
 
 
 def seen(visibility, slot, size):
-    """How likely an item is looked at: a large one, if either of its slots is."""
+    """The chance that an item is looked at; a large one, if either of its slots is."""
     missed = 1.0
     for k in range(size):
         missed *= 1.0 - visibility[slot + k]
@@ -32,7 +32,7 @@ def seen(visibility, slot, size):
 
 
 def from_before(topic_before, size_before, topic, size):
-    """How the item before changes the clicks on this one."""
+    """The factor on the clicks on an item by the item before it."""
     factor = 1.0
     if topic == topic_before:
         factor *= SAME
@@ -44,25 +44,25 @@ def from_before(topic_before, size_before, topic, size):
 
 
 def from_behind(topic, topic_behind):
-    """How the item behind changes the clicks on this one."""
+    """The factor on the clicks on an item by the item after it."""
     return SAME if topic == topic_behind else 1.0
 
 
-# --- what a live system sees ------------------------------------------------------------------------------------------
+# --- feedback ---------------------------------------------------------------------------------------------------------
 
 
 def layout_loss(request: Request, page: Sequence[int], *, feedback: str = "expected", seed: int = 0) -> float:
-    """The loss of a page that was shown for a request with known relevances: 1 less clicks per slot.
+    """The loss of a page for a request with relevances: 1 minus clicks per slot.
 
     Parameters
     ----------
     request, page
-        One of `layout_data`, and what the space's `output` gives for it.
+        A request of `layout_data`, and a page as the space's `output` returns it.
     feedback
-        `"expected"`: the expected number of clicks; `"sampled"`: clicks drawn item by item, the same again for the same
-        seed, request number, item and slot.
+        `"expected"`: the expected number of clicks; `"sampled"`: clicks drawn for each item, by the seed, the number of
+        the request, the item and the slot.
     seed
-        Where the clicks are drawn from.
+        The seed of the clicks.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def layout_loss(request: Request, page: Sequence[int], *, feedback: str = "expec
     chances = click_chances(request, page)
     if feedback == "expected":
         clicks = 0.0
-        for chance in chances.values():  # one after the other, as the space does: `sum` may round in another way
+        for chance in chances.values():  # in order, like the space's loss: `sum` may round differently
             clicks += chance
     elif feedback == "sampled":
         key = mix(mix(seed, 0xC11C), request["number"])
@@ -89,7 +89,7 @@ def layout_loss(request: Request, page: Sequence[int], *, feedback: str = "expec
 
 
 def click_chances(request: Request, page: Sequence[int]) -> dict[int, float]:
-    """How likely each item of a page is clicked, in the order of the page.
+    """The chance of a click on each item of a page, in the order of the page.
 
     >>> from lols.bandit.worlds.layout import layout_data
     >>> request = layout_data(1)[0]
@@ -112,14 +112,14 @@ def click_chances(request: Request, page: Sequence[int]) -> dict[int, float]:
 
 
 def _items_of(request: Request, page: Sequence[int]) -> list[int]:
-    """The items of a page in order; a page that is none is an error."""
+    """The items of a page in order; an error if the page is invalid."""
     items, slot, shown = request["items"], 0, list[int]()
     if len(page) != len(request["visibility"]):
         raise ConfigurationError(f"the page has {len(page)} slots, the request {len(request['visibility'])}")
     while slot < len(page) and page[slot] != EMPTY:
         item = page[slot]
         if not 0 <= item < len(items) or item in shown:
-            raise ConfigurationError(f"slot {slot} has item {item}, which is shown before or does not exist")
+            raise ConfigurationError(f"slot {slot} has item {item}, which is already shown or does not exist")
         size = items[item]["size"]
         if list(page[slot : slot + size]) != [item] * size:
             raise ConfigurationError(f"slot {slot} has item {item}, which takes {size} neighbouring slots")
@@ -130,11 +130,11 @@ def _items_of(request: Request, page: Sequence[int]) -> list[int]:
     return shown
 
 
-# --- the best page and others -----------------------------------------------------------------------------------------
+# --- pages ------------------------------------------------------------------------------------------------------------
 
 
 def random_layout(request: Request, seed: int = 0) -> list[int]:
-    """A page whose items are drawn one after the other, each from those that fit; the same again for the same seed.
+    """A page whose items are drawn in order, each from those that fit; the same for the same seed.
 
     >>> from lols.bandit.worlds.layout import layout_data
     >>> request = layout_data(1)[0]
@@ -162,12 +162,12 @@ def best_layout(request: Request) -> list[int]:
     items, visibility, relevance = request["items"], request["visibility"], request["relevance"]
     sizes, slots = _sizes(request), len(visibility)
     order = sorted(range(len(items)), key=lambda item: -relevance[item])
-    # no slot is worth more than its visibility times the best factor, however items are put there
+    # an upper bound: no slot is worth more than its visibility times the largest factor
     worth = [LEADS * sum(visibility[slot:]) for slot in range(slots + 1)]
     best: tuple[float, list[int]] = (-1.0, [])
 
     def search(page: list[int], before: int, settled: float, chance: float) -> None:
-        """Go on from a page: clicks of the items that are settled, and the last one's chance so far."""
+        """Extend a page; `settled` are the clicks on its items but the last, `chance` is that of the last."""
         nonlocal best
         slot, full = len(page), True
         left = [item for item in order if item not in page]

@@ -1,4 +1,4 @@
-"""What came of a simulation: losses round by round, means and intervals over seeds, and the curve to draw."""
+"""The results of simulations: losses by round, means and intervals over seeds, and the curve to plot."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ import numpy as np
 
 __all__ = ["Outcome", "interval", "summarise", "windows"]
 
-POINTS = 50  # of a curve, where there are rounds enough
-FEW, LEAST = 10, 100  # points that even a short curve has, and rounds of each further one
-LAST = 10  # the final loss is that of one in so many rounds, the last ones
-SURE = 0.95  # of intervals
+POINTS = 50  # the most points of a curve
+FEW, LEAST = 10, 100  # the fewest points, and the rounds that each further one needs
+LAST = 10  # the final loss is over the last rounds: one in this many
+SURE = 0.95  # the confidence of intervals
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one seed.
+    """The result of one seed.
 
-    `held_out` has mean losses on objects that nobody learned from, by who made the outputs: `random`, `reference`,
-    `policy` (the bandit's last one, without exploring) and, where there are such, `full_information` and `optimum`.
+    `held_out` has mean losses on held-out objects, by the source of the outputs: `random`, `reference`, `policy` (the
+    bandit's last one, without exploration) and, if available, `full_information` and `optimum`.
     """
 
     world: str
     seed: int
-    losses: np.ndarray  # of what was shown, round by round
-    reference: np.ndarray  # of what the rules would have shown
-    random: np.ndarray
-    guard_margin: float  # the most by which losses exceeded the rules' + the sum of epsilon + 3 sqrt(n), over all n
+    losses: np.ndarray  # of the bandit, by round
+    reference: np.ndarray  # of the reference for the same objects
+    random: np.ndarray  # of random outputs for the same objects
+    guard_margin: float  # the largest excess over all n of losses over the reference's + the sum of epsilon + 3 sqrt(n)
     held_out: Mapping[str, float]
     held_out_objects: int
-    report: Mapping[str, Any]  # the bandit's own counts
+    report: Mapping[str, Any]  # the bandit's report
 
     def figures(self) -> dict[str, float | None]:
-        """The numbers that are compared."""
+        """The figures to compare."""
         held, last = self.held_out, max(1, self.losses.size // LAST)
         return {
             "random_loss": float(self.random.mean()),
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def gap_closed(self) -> float | None:
-        """How far the policy got from the rules to a learner that sees the truth; None where that is no better."""
+        """The part of the gap between reference and full information that the policy has closed; None without a gap."""
         if "full_information" not in self.held_out:
             return None
         gap = self.held_out["reference"] - self.held_out["full_information"]
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def windows(rounds: int) -> np.ndarray:
-    """Where windows of about the same number of rounds begin, and where the last one ends.
+    """The bounds of windows with about the same number of rounds.
 
     >>> windows(50).tolist()
     [0, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50]
@@ -74,7 +74,7 @@ def windows(rounds: int) -> np.ndarray:
 
 
 def interval(values: Sequence[float] | np.ndarray) -> float | None:
-    """Half the width of the interval around the mean that has the true one in it in 95 % of all cases (Student's t).
+    """Half the width of the 95 % confidence interval of the mean (Student's t).
 
     >>> round(interval([0.5, 0.6, 0.7]), 3), interval([0.5])
     (0.248, None)
@@ -88,16 +88,16 @@ def interval(values: Sequence[float] | np.ndarray) -> float | None:
 
 
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Means over seeds, half the widths of their intervals, the curve, and the figures of each seed; all of it JSON.
+    """Means over seeds, half the widths of their intervals, the curve, and the figures of each seed, as JSON.
 
     Examples
     --------
-    >>> made = [
+    >>> outcomes = [
     ...     Outcome("layout", seed, np.full(20, 0.5 + seed / 10), np.full(20, 0.6), np.full(20, 0.8), -1.0,
     ...             {"random": 0.8, "reference": 0.6, "policy": 0.5, "full_information": 0.4}, 7, {})
     ...     for seed in (0, 1)
     ... ]
-    >>> result = summarise(made)
+    >>> result = summarise(outcomes)
     >>> round(result["final_loss"], 3), round(result["total_loss"], 3), round(result["gap_closed"], 3)
     (0.55, 11.0, 0.5)
 
@@ -106,9 +106,9 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     seeds = [outcome.figures() for outcome in outcomes]
     means, intervals = dict[str, float | None](), dict[str, float | None]()
     for name in seeds[0]:
-        known = [value for figures in seeds if (value := figures[name]) is not None]
-        means[name] = float(np.mean(known)) if len(known) == len(seeds) else None
-        intervals[name] = interval(known) if len(known) == len(seeds) else None
+        values = [value for figures in seeds if (value := figures[name]) is not None]
+        means[name] = float(np.mean(values)) if len(values) == len(seeds) else None
+        intervals[name] = interval(values) if len(values) == len(seeds) else None
     return {
         "world": first.world,
         "rounds": int(first.losses.size),
@@ -125,13 +125,13 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
 
 
 def _curve(outcomes: Sequence[Outcome]) -> dict[str, list[float]]:
-    """Losses in windows and up to the end of each, and half the widths of intervals over seeds (0 for one seed)."""
+    """Losses by window and cumulative, and half the widths of intervals over seeds (0 for one seed)."""
     edges = windows(outcomes[0].losses.size)
-    made: dict[str, list[float]] = {"rounds": edges[1:].tolist()}
+    curve: dict[str, list[float]] = {"rounds": edges[1:].tolist()}
     for name, all_losses in (("loss", [o.losses for o in outcomes]), ("reference", [o.reference for o in outcomes])):
         sums = np.array([np.add.reduceat(losses, edges[:-1]) for losses in all_losses])
         by_window = sums / np.diff(edges)
-        made[name] = by_window.mean(axis=0).tolist()
-        made[f"{name}_interval"] = [interval(column) or 0.0 for column in by_window.T]
-        made[f"{name}_so_far"] = (sums.cumsum(axis=1) / edges[1:]).mean(axis=0).tolist()
-    return made
+        curve[name] = by_window.mean(axis=0).tolist()
+        curve[f"{name}_interval"] = [interval(column) or 0.0 for column in by_window.T]
+        curve[f"{name}_so_far"] = (sums.cumsum(axis=1) / edges[1:]).mean(axis=0).tolist()
+    return curve

@@ -1,24 +1,22 @@
-"""Parsing as a world to try a bandit in: only the share of words with a wrong head in a sentence is seen.
+"""Parsing as a world for the bandit: the only feedback is the share of words with a wrong head in a sentence.
 
-Words and their tags are given. The rule that runs today attaches each word to its right neighbour, and the last one is
-the root; in English that is right more often than the left neighbour. Transitions are those of `tasks.parsing.space`.
+Words and their tags are given. The current system attaches each word to its right neighbour, and makes the last one the
+root; in English this is right more often than the left neighbour. Transitions are those of `tasks.parsing.space`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lols.bandit.worlds.facts import LOWER, WordTable, form_facts
-from lols.bandit.worlds.tagging_world import SUITED, VALUE, WHOLE, distinct, in_passes
+from lols.bandit.worlds.sentences import LOWER, VALUE, WHOLE, WordTable, form_facts, sentence_world
 from lols.bandit.worlds.world import Objects, World
 from lols.contract.features import emit, feature
 from lols.contract.hashing import mix, unit
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
-from lols.front import train as train_model
 from lols.tasks.parsing import space as parsing
 from lols.tasks.parsing.projective import lift
 from lols.tasks.parsing.space import (
@@ -39,9 +37,9 @@ from lols.tasks.parsing.space import (
     on_stack,
 )
 
-__all__ = ["parsing_loss", "parsing_rule", "parsing_space", "parsing_world"]
+__all__ = ["parsing_rule", "parsing_space", "parsing_world"]
 
-FARTHEST = 6  # distances beyond it are not told apart
+FARTHEST = 6  # larger distances are not distinguished
 
 
 def parsing_world(train: Objects, held_out: Objects) -> World:
@@ -58,53 +56,36 @@ def parsing_world(train: Objects, held_out: Objects) -> World:
     Examples
     --------
     >>> from lols.datasets.grammar import generate
-    >>> made = [{"forms": s.forms, "tags": s.upos, "heads": s.heads} for s in generate(300)]
-    >>> world = parsing_world(made[:200], made[200:])
-    >>> world.loss(made[0], made[0]["heads"])
+    >>> sentences = [{"forms": s.forms, "tags": s.upos, "heads": s.heads} for s in generate(300)]
+    >>> world = parsing_world(sentences[:200], sentences[200:])
+    >>> world.loss(sentences[0], sentences[0]["heads"])
     0.0
 
     """
     tags = sorted({tag for obj in train for tag in obj["tags"]})
     if not tags:
         raise ConfigurationError("there is no tagged sentence to learn from: give at least one")
-    space, informed = parsing_space(tags), parsing_space(tags, value=1.0, whole=0.0)
-
-    def full_information(sentences: Objects, seed: int) -> Callable[[Objects], list[Any]]:
-        once, passes = distinct(sentences)
-        teacher = parsing.references()["optimal"]
-        return train_model(
-            informed, [_projective(obj) for obj in once], teacher, passes=passes, seed=seed, progress=False
-        ).predict
-
-    return World(
-        name="parsing",
-        space=space,
-        rules=parsing_rule(),
-        arrivals=lambda count, seed: in_passes(train, count, seed),
+    return sentence_world(
+        "parsing",
+        "heads",
+        parsing_space(tags),
+        parsing_rule(),
+        arriving=train,
         held_out=held_out,
-        loss=parsing_loss,
-        feedback=lambda obj, output, seed: parsing_loss(obj, output),
-        at_random=lambda obj, seed: _random_tree(obj, seed),
-        full_information=full_information,
-        options=SUITED,
+        at_random=_random_tree,
+        informed=(parsing_space(tags, value=1.0, whole=0.0), parsing.references()["optimal"], _projective),
     )
 
 
-def parsing_loss(obj: Any, heads: Sequence[int]) -> float:
-    """The share of words with another head than the true one: 1 less the unlabelled attachment score."""
-    truth = obj["heads"]
-    return sum(one != other for one, other in zip(truth, heads, strict=True)) / len(truth)
-
-
 def _projective(obj: Any) -> Any:
-    """The same sentence with crossing arcs lifted, for a teacher that builds projective trees."""
+    """The sentence with its tree made projective, because the teacher builds projective trees."""
     heads = np.array(obj["heads"], np.int64) - 1
     lifted = lift(heads, np.zeros_like(heads), np.array([0, heads.size])).heads
     return {**obj, "heads": (lifted + 1).tolist()}
 
 
 def _random_tree(obj: Any, seed: int) -> list[int]:
-    """The tree of legal actions drawn at random, with Python integers."""
+    """The tree of legal actions drawn at random."""
     count, at, stack = len(obj["forms"]), 0, list[int]()
     heads = [0] * count
     for step in range(2 * count - 1):
@@ -123,7 +104,7 @@ def _random_tree(obj: Any, seed: int) -> list[int]:
 
 
 def parsing_rule() -> Reference:
-    """The rule that runs today: each word hangs on its right neighbour.
+    """The current system: the head of each word is its right neighbour.
 
     >>> parsing_rule().needs_truth
     False
@@ -137,9 +118,9 @@ def parsing_space(tags: Sequence[str], *, value: float = VALUE, whole: float = W
     Parameters
     ----------
     tags
-        The tags that words may have; others count as one more.
+        The tags of words; all other tags count as one more.
     value, whole
-        The values of features, and of those that all actions share (see `tagging_world.tagging_space`).
+        The values of features, and of those that all actions share (see `tagging_space`).
 
     """
     words = WordTable(lambda form: [form_facts(form)[LOWER]], 1)
@@ -196,7 +177,7 @@ def parsing_space(tags: Sequence[str], *, value: float = VALUE, whole: float = W
 
 
 def _truth(heads: Sequence[int]) -> dict[str, Any]:
-    """Heads from 0 and -1 for the root, what each word weighs, and between which words its dependents lie."""
+    """Heads from 0 with -1 for the root, the weights of words, and the first and last dependent of each word."""
     count = len(heads)
     first, last = list(range(count)), list(range(count))
     for word, head in enumerate(heads):
@@ -213,7 +194,7 @@ def _truth(heads: Sequence[int]) -> dict[str, Any]:
 
 
 def _rule(x, y, s):
-    """Shift, then attach to the front; where there is none any more, to the word below."""
+    """Shift, then attach to the next word; at the end, to the word below on the stack."""
     if s[NEXT] == x.length:
         return RIGHT
     return LEFT if s[DEPTH] > 0 else SHIFT
@@ -285,6 +266,6 @@ def _features(x, s, out):
 
 
 def _level(x, s, a, out):
-    """What a sentence costs whatever is done here: the same for all actions."""
+    """The cost of a sentence that does not depend on the action."""
     emit(out, feature(33), x.whole)
     emit(out, feature(34), x.whole / x.length)

@@ -1,39 +1,38 @@
-"""Tagging as a world to try a bandit in: only the share of wrong tags in a sentence is seen.
+"""Tagging as a world for the bandit: the only feedback is the share of wrong tags in a sentence.
 
-The rule that runs today gives each word its most frequent tag. Where a sentence arrives that the rule's lexicon was
-made from, the rule acts as if it had not been: on arrivals it is as good as on new text, neither better nor worse.
+The current system gives each word its most frequent tag. For a sentence that its lexicon was counted from, it acts as
+if the sentence had not been counted, so that it is as good on arrivals as on new text.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.bandit.worlds.facts import FACTS, LOWER, SHAPE, SUFFIX, WORD, WordTable, form_facts
+from lols.bandit.worlds.sentences import (
+    FACTS,
+    LOWER,
+    SHAPE,
+    SUFFIX,
+    VALUE,
+    WHOLE,
+    WORD,
+    WordTable,
+    form_facts,
+    sentence_world,
+)
 from lols.bandit.worlds.world import Objects, World
 from lols.contract.features import emit, feature
 from lols.contract.hashing import mix, unit
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
-from lols.front import train as train_model
-from lols.learners.settings import LearnerSettings
 
-__all__ = ["TagLexicon", "tagging_loss", "tagging_rule", "tagging_space", "tagging_world"]
+__all__ = ["TagLexicon", "tagging_rule", "tagging_space", "tagging_world"]
 
-VALUE, WHOLE = 0.02, 1.0  # of features, where losses of whole sentences are learned from
-# A wrong tag or head costs a sentence of usual length about 0.05. With a width no larger than that, only the rule's
-# own actions are plausible at first, until the policy has begun to doubt them.
-SUITED = {
-    "epsilon": 1.0,
-    "advice": 0.05,
-    "width": 0.05,
-    "estimator": "dr",
-    "learner": LearnerSettings("csoaa", "adagrad", rate=0.3),
-}
-SEEN = (1, 2, 4, 10)  # from which counts on words are told apart: never seen, once, two or three times, ...
+SEEN = (1, 2, 4, 10)  # counts that divide words into classes: never seen, once, two or three times, ...
 
 
 def tagging_world(train: Objects, held_out: Objects) -> World:
@@ -42,7 +41,7 @@ def tagging_world(train: Objects, held_out: Objects) -> World:
     Parameters
     ----------
     train
-        Sentences that arrive, pass after pass, and that the rule's lexicon is made from: dictionaries with `forms` and
+        Sentences that arrive, pass after pass, and that the lexicon is counted from: dictionaries with `forms` and
         `tags`.
     held_out
         Sentences to compare policies on.
@@ -50,75 +49,43 @@ def tagging_world(train: Objects, held_out: Objects) -> World:
     Examples
     --------
     >>> from lols.datasets.grammar import generate
-    >>> made = [{"forms": s.forms, "tags": s.upos} for s in generate(300)]
-    >>> world = tagging_world(made[:200], made[200:])
-    >>> world.loss(made[0], made[0]["tags"])
+    >>> sentences = [{"forms": s.forms, "tags": s.upos} for s in generate(300)]
+    >>> world = tagging_world(sentences[:200], sentences[200:])
+    >>> world.loss(sentences[0], sentences[0]["tags"])
     0.0
 
     """
     lexicon = TagLexicon.of(train)
-    space, informed = tagging_space(lexicon), tagging_space(lexicon, value=1.0, whole=0.0)
-    arriving = [{**obj, "lexicon": lexicon.without(obj)} for obj in train]
-
-    def full_information(sentences: Objects, seed: int) -> Callable[[Objects], list[Any]]:
-        once, passes = distinct(sentences)
-        return train_model(informed, once, _TRUTH, passes=passes, seed=seed, progress=False).predict
-
-    return World(
-        name="tagging",
-        space=space,
-        rules=tagging_rule(),
-        arrivals=lambda count, seed: in_passes(arriving, count, seed),
+    return sentence_world(
+        "tagging",
+        "tags",
+        tagging_space(lexicon),
+        tagging_rule(),
+        arriving=[{**obj, "lexicon": lexicon.without(obj)} for obj in train],
         held_out=held_out,
-        loss=tagging_loss,
-        feedback=lambda obj, output, seed: tagging_loss(obj, output),
         at_random=lambda obj, seed: _random_tags(lexicon.tags, obj, seed),
-        full_information=full_information,
-        options=SUITED,
+        informed=(tagging_space(lexicon, value=1.0, whole=0.0), _TRUTH, lambda obj: obj),
     )
-
-
-def in_passes(objects: Objects, count: int, seed: int) -> list[Any]:
-    """So many objects: all of them in some order, then all in another one, and so on."""
-    made: list[Any] = []
-    number = 0
-    while len(made) < count:
-        order = np.random.default_rng([abs(mix(seed, 2)), number]).permutation(len(objects))
-        made += [objects[k] for k in order[: count - len(made)].tolist()]
-        number += 1
-    return made
-
-
-def distinct(objects: Objects) -> tuple[list[Any], int]:
-    """Each object once, and how often one came on the average: for learners that go through data in passes."""
-    once = list({id(obj): obj for obj in objects}.values())
-    return once, max(round(len(objects) / max(len(once), 1)), 1)
-
-
-def tagging_loss(obj: Any, tags: Sequence[str]) -> float:
-    """The share of words with another tag than the true one."""
-    truth = obj["tags"]
-    return sum(one != other for one, other in zip(truth, tags, strict=True)) / len(truth)
 
 
 def _random_tags(tags: Sequence[str], obj: Any, seed: int) -> list[str]:
     return [tags[int(unit(mix(mix(seed, 3), i)) * len(tags))] for i in range(len(obj["forms"]))]
 
 
-# --- the rule's lexicon -----------------------------------------------------------------------------------------------
+# --- the lexicon -----------------------------------------------------------------------------------------------------
 
 
-class Known(NamedTuple):
-    """What a lexicon says of the words of a sentence: the rule's tags, and how often each word was seen (in steps)."""
+class WordEntries(NamedTuple):
+    """The entries of a lexicon for the words of a sentence: the most frequent tags, and classes of counts (`SEEN`)."""
 
     rule: np.ndarray
     seen: np.ndarray
 
 
 class TagLexicon:
-    """How often each word had each tag.
+    """Counts of the tags of each word.
 
-    >>> lexicon = Lexicon.of([{"forms": ["the", "melk"], "tags": ["DET", "NOUN"]}])
+    >>> lexicon = TagLexicon.of([{"forms": ["the", "melk"], "tags": ["DET", "NOUN"]}])
     >>> [lexicon.tags[k] for k in lexicon.look_up(["melk", "the", "tarv"]).rule]
     ['NOUN', 'DET', 'DET']
     """
@@ -137,7 +104,7 @@ class TagLexicon:
         """The lexicon of tagged sentences."""
         tags = sorted({tag for obj in objects for tag in obj["tags"]})
         if not tags:
-            raise ConfigurationError("there is no tagged sentence to make a lexicon from: give at least one")
+            raise ConfigurationError("there is no tagged sentence to count tags in: give at least one")
         numbers = {tag: k for k, tag in enumerate(tags)}
         counts: dict[str, Counter[int]] = {}
         for obj in objects:
@@ -145,29 +112,29 @@ class TagLexicon:
                 counts.setdefault(form, Counter())[numbers[tag]] += 1
         return cls(tags, counts)
 
-    def look_up(self, forms: Sequence[str]) -> Known:
-        """What is known of words."""
+    def look_up(self, forms: Sequence[str]) -> WordEntries:
+        """The entries of words."""
         rows = self._table(forms)
-        return Known(rows[:, 0], rows[:, 1])
+        return WordEntries(rows[:, 0], rows[:, 1])
 
-    def without(self, obj: Any) -> Known:
-        """What would be known of a sentence's words if the lexicon had been made without it."""
+    def without(self, obj: Any) -> WordEntries:
+        """The entries of a sentence's words as if the sentence had not been counted."""
         own: dict[str, Counter[int]] = {}
         for form, tag in zip(obj["forms"], obj["tags"], strict=True):
             own.setdefault(form, Counter())[self.numbers[tag]] += 1
-        rows = np.array([self._said(self.counts[form] - own[form]) for form in obj["forms"]], np.int64).reshape(-1, 2)
-        return Known(rows[:, 0], rows[:, 1])
+        rows = np.array([self._entry(self.counts[form] - own[form]) for form in obj["forms"]], np.int64).reshape(-1, 2)
+        return WordEntries(rows[:, 0], rows[:, 1])
 
     def _facts(self, form: str) -> list[int]:
-        return self._said(self.counts.get(form, Counter()))
+        return self._entry(self.counts.get(form, Counter()))
 
-    def _said(self, counts: Counter[int]) -> list[int]:
+    def _entry(self, counts: Counter[int]) -> list[int]:
         total = counts.total()
         return [_most(counts) if total else self.unknown, sum(total >= least for least in SEEN)]
 
 
 def _most(counts: Counter[int]) -> int:
-    """The commonest, of several the first."""
+    """The most frequent one; the first of several."""
     return min(counts, key=lambda k: (-counts[k], k))
 
 
@@ -175,7 +142,7 @@ def _most(counts: Counter[int]) -> int:
 
 
 def tagging_rule() -> Reference:
-    """The rule that runs today: the most frequent tag of each word.
+    """The current system: the most frequent tag of each word.
 
     >>> tagging_rule().needs_truth
     False
@@ -189,13 +156,13 @@ def tagging_space(lexicon: TagLexicon, *, value: float = VALUE, whole: float = W
     Parameters
     ----------
     lexicon
-        What the rule knows; its tags are the actions.
+        The lexicon of the current system; its tags are the actions.
     value
-        The value of features. A wrong tag costs one word's share of a sentence, while AdaGrad's steps are as large
-        whatever is learned: small values keep what one loss changes in proportion.
+        The value of features. A wrong tag costs one word's share of a sentence, while AdaGrad's steps do not depend on
+        the scale of costs: small values keep the effect of one loss in proportion.
     whole
-        The value of features that all actions of a sentence share, 0 for none. They learn what a sentence costs anyhow:
-        otherwise each action would have to, and one that was seldom tried would look cheap whenever losses rise.
+        The value of features that all actions of a sentence share, 0 for none. They learn the mean cost of a sentence:
+        otherwise each action would have to learn it, and rarely tried ones would look cheap when losses rise.
 
     """
     words = WordTable(form_facts, FACTS)
@@ -205,12 +172,12 @@ def tagging_space(lexicon: TagLexicon, *, value: float = VALUE, whole: float = W
         forms = obj["forms"]
         if not forms:
             raise ConfigurationError("a sentence has no words: leave it out")
-        known = obj.get("lexicon") or lexicon.look_up(forms)
+        entries = obj.get("lexicon") or lexicon.look_up(forms)
         x = {
             "words": words(forms).ravel(),
-            "rule": known.rule,
-            "seen": known.seen,
-            "unknown": float((known.seen == 0).mean()),
+            "rule": entries.rule,
+            "seen": entries.seen,
+            "unknown": float((entries.seen == 0).mean()),
         }
         if "tags" not in obj:
             return Example(x)
@@ -248,7 +215,7 @@ def tagging_space(lexicon: TagLexicon, *, value: float = VALUE, whole: float = W
     )
 
 
-HEADER = 3  # the state: how many tags are given, the last one and the one before plus 1, then all of them
+HEADER = 3  # the state: the number of tags so far, the last one and the one before plus 1, then all tags
 FEATURES = 24
 
 
@@ -269,7 +236,7 @@ def _step(x, s, a):
 
 
 def _rule_at(x, i):
-    """What the rule says of a word, plus 1; 0 beyond the sentence."""
+    """The most frequent tag of a word, plus 1; 0 outside the sentence."""
     return x.rule[i] + 1 if 0 <= i < len(x.rule) else 0
 
 
@@ -310,7 +277,7 @@ def _features(x, s, out):
 
 
 def _level(x, s, a, out):
-    """What a sentence costs whatever is done here: the same for all actions."""
+    """The cost of a sentence that does not depend on the action."""
     emit(out, feature(24), x.whole)
     emit(out, feature(25), x.whole * x.unknown)
 

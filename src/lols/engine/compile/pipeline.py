@@ -135,8 +135,24 @@ UNUSED = {
 }
 
 
+class QuickFlags(compiler.Flags):  # type: ignore[misc]
+    """Numba's flags, which are keys of its caches: compared by what was set, not option by option."""
+
+    def __hash__(self) -> int:
+        return 0  # as good as the original, which hashes the names of the options
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, QuickFlags) and self._values == other._values:
+            return True
+        return bool(compiler.Flags.__eq__(self, other))
+
+
 class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
     """Numba's own passes, with a `HelperLibrary`."""
+
+    def __init__(self, *arguments: Any):
+        super().__init__(*arguments)
+        self.state.flags = QuickFlags(self.state.flags)
 
     def define_pipelines(self) -> list[Any]:
         manager = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)

@@ -67,7 +67,7 @@ def left_side(world: BanditWorld, tables: np.ndarray, weights: np.ndarray, beta:
     loss, steps = float(weights @ exact.loss), world.steps
     return LeftSide(
         beta=beta,
-        to_reference=loss - float(_rules(world).loss[0]),
+        to_reference=loss - float(_reference(world).loss[0]),
         to_deviations=steps * loss - float(best_deviations(world, tables, weights).sum()),
         each=steps * loss - float(weights @ (exact.visits * exact.worths.min(axis=-1)).sum(axis=(1, 2))),
     )
@@ -83,10 +83,10 @@ def best_deviations(world: BanditWorld, tables: np.ndarray, weights: np.ndarray)
 
 def right_side(world: BanditWorld, tables: np.ndarray, weights: np.ndarray, beta: float) -> RightSide:
     """T δ_N of Theorem 3, and T δ_class of its corollary."""
-    exact, rules, weights = world.exact(tables), _rules(world), weights / weights.sum()
-    out = beta * rules.worths + (1.0 - beta) * exact.worths
+    exact, teacher, weights = world.exact(tables), _reference(world), weights / weights.sum()
+    out = beta * teacher.worths + (1.0 - beta) * exact.worths
     own = np.where(np.asarray(tables, np.bool_), out[..., 1], out[..., 0])
-    least = beta * rules.worths.min(axis=-1) + (1.0 - beta) * exact.worths.min(axis=-1)
+    least = beta * teacher.worths.min(axis=-1) + (1.0 - beta) * exact.worths.min(axis=-1)
     chance = weights[:, np.newaxis, np.newaxis] * exact.visits
     best = (chance[..., np.newaxis] * out).sum(axis=0).min(axis=-1).sum()
     return RightSide(float((chance * (own - least)).sum()), float(best - (chance * least).sum()))
@@ -95,7 +95,7 @@ def right_side(world: BanditWorld, tables: np.ndarray, weights: np.ndarray, beta
 def printed_regret(world: BanditWorld, tables: np.ndarray, weights: np.ndarray, beta: float) -> float:
     """The regret as the paper's section 6 prints it, for one averaged policy: J - β J_ref - (1 - β) Σ_t min_π E[Q].
 
-    J is counted once where Theorem 3 counts it T times. A policy that is optimal, as the rules are, should have none:
+    J is counted once where Theorem 3 counts it T times. An optimal policy, as the reference is, should have none:
 
     >>> world = BanditWorld(np.array([[0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]]), np.zeros((1, 7), np.int64))
     >>> printed_regret(world, np.zeros((1, 1, 7)), np.ones(1), beta=0.0)
@@ -105,11 +105,11 @@ def printed_regret(world: BanditWorld, tables: np.ndarray, weights: np.ndarray, 
     """
     loss = float((weights / weights.sum()) @ world.exact(tables).loss)
     deviations = float(best_deviations(world, tables, weights).sum())
-    return loss - beta * float(_rules(world).loss[0]) - (1.0 - beta) * deviations
+    return loss - beta * float(_reference(world).loss[0]) - (1.0 - beta) * deviations
 
 
-def _rules(world: BanditWorld) -> Exact:
-    return world.exact(world.rules[np.newaxis])
+def _reference(world: BanditWorld) -> Exact:
+    return world.exact(world.reference[np.newaxis])
 
 
 # --- a run and its regret ---------------------------------------------------------------------------------------------
@@ -155,30 +155,14 @@ def run_algorithm2(
     learner: LearnerSettings | None = None,
     compiled: bool = True,
 ) -> Lives:
-    """Run the paper's Algorithm 2 in a world, with the exploration of Corollary 2, and note its policies.
+    """Run the paper's Algorithm 2 in a world, with the exploration of Corollary 2, and record its policies.
 
-    Parameters
-    ----------
-    world
-        Where.
-    rounds
-        N.
-    seed
-        For the bandit, the contexts that come, and the losses that are seen.
-    beta
-        The probability with which the rules complete a deviation.
-    learner
-        Ridge unless given.
-    compiled
-        False runs the same code as plain Python.
+    The learner is ridge regression by default.
 
-    Examples
-    --------
     >>> from lols.reproduction.theory.bandit_worlds import ladder_world
     >>> lives = run_algorithm2(ladder_world(), 20, seed=1, compiled=False)
     >>> int(lives.rounds.sum()), lives.epsilon
     (20, 1.0)
-
     """
     if world.contexts * world.states > LARGEST:
         raise ConfigurationError(f"a world of {world.contexts * world.states} states: take at most {LARGEST}")
@@ -227,8 +211,8 @@ def _whole(world: BanditWorld, exact: Exact, which: np.ndarray, lives: Lives, be
     In a round that exploits, the expected loss is that of the averaged policy; one that explores has the expected loss
     of a uniform deviation instead.
     """
-    rules, steps = _rules(world), world.steps
-    out = beta * rules.worths + (1.0 - beta) * exact.worths
+    teacher, steps = _reference(world), world.steps
+    out = beta * teacher.worths + (1.0 - beta) * exact.worths
     exploring = (exact.visits * out.mean(axis=-1)).sum(axis=(1, 2)) / steps
     costs = (exact.visits[..., np.newaxis] * exact.worths).reshape(exact.loss.size, -1, 2)
     loss_before, costs_before, total = 0.0, np.zeros(costs.shape[1:]), 0.0
@@ -240,7 +224,7 @@ def _whole(world: BanditWorld, exact: Exact, which: np.ndarray, lives: Lives, be
         loss_before, costs_before = losses[-1], sums[-1]
         mean = losses / so_far
         deviations = steps * mean - sums.min(axis=-1).sum(axis=-1) / so_far
-        left = beta * (mean - rules.loss[0]) + (1.0 - beta) * deviations
+        left = beta * (mean - teacher.loss[0]) + (1.0 - beta) * deviations
         spent = left + lives.epsilon * (exploring[part] - mean)
         total += float(lives.rounds[first : first + AT_ONCE] @ spent)
     return total / float(lives.rounds.sum())

@@ -36,26 +36,15 @@ class Exact(NamedTuple):
 class BanditWorld:
     """Contexts with a tree of decisions each: state 0 is the root, action a leads from state s to 2 s + 1 + a.
 
-    Parameters
-    ----------
-    losses
-        The expected loss of each end state, from 0 to 1: a row for each context, 2^T columns. Column e is reached by
-        the actions that are the binary digits of e.
-    rules
-        The reference's action in each context (rows) and state (2^T - 1 columns).
-
-    Examples
-    --------
     >>> world = BanditWorld(np.array([[0.5, 0.1, 0.2, 0.6]]), np.array([[1, 0, 0]]))
     >>> world.contexts, world.steps, world.states
     (1, 2, 3)
-    >>> float(world.exact(world.rules[np.newaxis]).loss[0]), world.least
+    >>> float(world.exact(world.reference[np.newaxis]).loss[0]), world.least
     (0.2, 0.1)
-
     """
 
-    losses: np.ndarray
-    rules: np.ndarray
+    losses: np.ndarray  # expected, contexts x 2^T end states; the binary digits of a column are the actions to it
+    reference: np.ndarray  # its action, contexts x 2^T - 1 states
 
     def __post_init__(self) -> None:
         shape = self.losses.shape
@@ -63,8 +52,8 @@ class BanditWorld:
             raise ConfigurationError(f"losses have shape {shape}: give contexts x 2^T end states")
         if not ((self.losses >= 0.0) & (self.losses <= 1.0)).all():
             raise ConfigurationError("a loss is not from 0 to 1: scale the losses of the end states")
-        if self.rules.shape != (self.contexts, self.states) or not np.isin(self.rules, (0, 1)).all():
-            raise ConfigurationError(f"rules must be 0 or 1, for {self.contexts} contexts x {self.states} states")
+        if self.reference.shape != (self.contexts, self.states) or not np.isin(self.reference, (0, 1)).all():
+            raise ConfigurationError(f"reference must be 0 or 1, for {self.contexts} contexts x {self.states} states")
 
     @property
     def contexts(self) -> int:
@@ -108,33 +97,23 @@ class BanditWorld:
         return Exact(worth[:, :, 0].mean(axis=1), visits[:, :, :states], worths)
 
     def objects(self) -> list[dict[str, Any]]:
-        """What a bandit is given to decide on, for each context: its number, and what the rules would do."""
-        return [{"context": k, "steps": self.steps, "rules": self.rules[k].tolist()} for k in range(self.contexts)]
+        """What a bandit is given to decide on, for each context: its number, and the reference's actions."""
+        return [
+            {"context": k, "steps": self.steps, "reference": self.reference[k].tolist()} for k in range(self.contexts)
+        ]
 
 
 def ladder_world(gaps: Sequence[float] = LADDER, *, steps: int = 3, wrong: Sequence[int] = ()) -> BanditWorld:
     """A world whose contexts differ in how much is at stake.
 
-    In a context with the gap g, an end state costs (1 - g) / 2 plus g / T for each wrong action on the way there. Which
-    action is right is another matter at each state, on the best way and off it.
+    In a context with the gap g, an end state costs (1 - g) / 2 plus g / T for each wrong action on the way there. The
+    right action differs from state to state. The reference is wrong at the steps `wrong`; without any it is optimal.
 
-    Parameters
-    ----------
-    gaps
-        The gap of each context.
-    steps
-        T.
-    wrong
-        The steps, from 0, at which the rules are wrong wherever they are; without any they are the best policy.
-
-    Examples
-    --------
     >>> world = ladder_world((0.8, 0.4))
     >>> sorted(world.losses[0].round(3).tolist())
     [0.1, 0.367, 0.367, 0.367, 0.633, 0.633, 0.633, 0.9]
-    >>> float(world.exact(world.rules[np.newaxis]).loss[0].round(3)), round(world.least, 3)
+    >>> float(world.exact(world.reference[np.newaxis]).loss[0].round(3)), round(world.least, 3)
     (0.2, 0.2)
-
     """
     states = (1 << steps) - 1
     right = np.array([[mix(mix(0x1ADDE2, k), s) & 1 for s in range(states)] for k in range(len(gaps))], np.int64)
@@ -144,8 +123,8 @@ def ladder_world(gaps: Sequence[float] = LADDER, *, steps: int = 3, wrong: Seque
             mistakes[:, 2 * s + 1 + a] = mistakes[:, s] + (right[:, s] != a)
     sizes = np.asarray(gaps, np.float64)[:, np.newaxis]
     step_of = np.array([(s + 1).bit_length() - 1 for s in range(states)])
-    rules = np.where(np.isin(step_of, list(wrong)), 1 - right, right)
-    return BanditWorld((1.0 - sizes) / 2.0 + sizes * mistakes[:, states:] / steps, rules)
+    reference = np.where(np.isin(step_of, list(wrong)), 1 - right, right)
+    return BanditWorld((1.0 - sizes) / 2.0 + sizes * mistakes[:, states:] / steps, reference)
 
 
 # --- the same worlds for the bandit -----------------------------------------------------------------------------------
@@ -175,8 +154,8 @@ def tree_space() -> SearchSpace:
 
 
 def tree_reference() -> Reference:
-    """The rules of whichever world it is; they see the context and nothing else."""
-    return Reference(action=_rule, needs_truth=False, name="rules")
+    """The reference of whichever world it is; it sees the context and nothing else."""
+    return Reference(action=_reference_action, needs_truth=False, name="reference")
 
 
 def _encode(obj: dict[str, Any]) -> Example:
@@ -198,16 +177,16 @@ def _step(x, s, a):
 
 
 def _features(x, s, out):
-    emit(out, x.context * len(x.rules) + s[1])  # numbers in a row: a table of few bits gives each a row of its own
+    emit(out, x.context * len(x.reference) + s[1])  # numbers in a row: a table of few bits gives each a row of its own
 
 
 def _loss(x, y, s):
-    return y.losses[s[1] - len(x.rules)]
+    return y.losses[s[1] - len(x.reference)]
 
 
-def _rule(x, y, s):
-    return x.rules[s[1]]
+def _reference_action(x, y, s):
+    return x.reference[s[1]]
 
 
 def _output(x: Any, s: np.ndarray) -> int:
-    return int(s[1]) - len(x.rules)
+    return int(s[1]) - len(x.reference)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lols.datasets.small_worlds import Policy, SmallWorld
 from lols.reproduction.theory.small_spaces import SmallSpace
-from lols.reproduction.theory.small_worlds import Policy, SmallWorld
 from lols.reproduction.theory.theorem3 import sides, staying
 
 __all__ = ["Stay", "space_gaps", "space_stay", "world_gap", "world_stay"]
@@ -36,7 +36,7 @@ class Stay(NamedTuple):
 def world_gap(world: SmallWorld, policy: Policy, beta: Fraction) -> Fraction:
     """The gap of a policy in a world of Figure 3, summed over the states that it comes to.
 
-    >>> from lols.reproduction.theory.small_worlds import BLIND
+    >>> from lols.datasets.small_worlds import BLIND
     >>> str(world_gap(BLIND, BLIND.policy(frozenset("bd")), Fraction(1, 4)))
     '1/2'
     """
@@ -55,7 +55,7 @@ def world_stay(world: SmallWorld, beta: Fraction) -> Stay:
     knows and the policy need not: it thinks of 3. The average of both tempts it from β = 1/3 on. Before that it stays,
     worse than the reference by 2, and the gap is 2 β, all of what the theorem still allows.
 
-    >>> from lols.reproduction.theory.small_worlds import BLIND
+    >>> from lols.datasets.small_worlds import BLIND
     >>> [round(world_stay(BLIND, Fraction(k, 10)).gap, 3) for k in range(6)]
     [0.0, 0.2, 0.4, 0.6, 0.0, 0.0]
     """

@@ -37,31 +37,15 @@ def train_lols(
     learner: LearnerSettings = RIDGE,
     compiled: bool = True,
 ) -> np.ndarray:
-    """Train in a small space, an example a round, and count how often each policy of its class was the current one.
+    """Train in a small space, one example a round, and count how often each policy of its class was the current one.
 
-    Parameters
-    ----------
-    space
-        Where; its class must have all tables of what is seen, as that of `random_space` has.
-    rounds
-        N; each has a start state drawn at random.
-    beta
-        The probability of the reference in a roll-out.
-    seed
-        For the engine and the start states.
-    learner
-        Ridge regression of the costs unless given.
-    compiled
-        False runs the same code as plain Python.
+    The class must have all tables of what is seen, as that of `random_space` has; start states are drawn at random.
 
-    Examples
-    --------
     >>> from lols.reproduction.theory.small_spaces import random_space
     >>> space = random_space(np.random.default_rng(0), steps=2, actions=2)
     >>> counts = train_lols(space, 20, 0.5, seed=1, compiled=False)
     >>> int(counts.sum()), counts.size == len(space.policies)
     (20, True)
-
     """
     if space.actions > ACTIONS or space.seen is None:
         raise ConfigurationError(f"the engine runs on spaces of random_space with at most {ACTIONS} actions")

@@ -25,41 +25,21 @@ MOST = 256  # policies of a class
 class SmallSpace:
     """A layered search space with its reference and its class of policies.
 
-    Parameters
-    ----------
-    follow
-        Where each action leads: states x actions. Numbers from `len(follow)` on are end states.
-    layer
-        The step at which each state is, from 0, in ascending order.
-    losses
-        The loss of each end state.
-    start
-        How likely each state of the first layer is the start.
-    reference
-        The reference's action at each state.
-    policies
-        The class: policies x states.
-    seen
-        What policies see at each state; a policy of the class does the same wherever it sees the same.
-
-    Examples
-    --------
     >>> space = SmallSpace(
     ...     follow=np.array([[1, 2], [3, 4], [5, 6]]), layer=np.array([0, 1, 1]), losses=np.array([0.0, 1.0, 1.0, 0.5]),
     ...     start=np.array([1.0]), reference=np.array([1, 0, 0]), policies=np.array([[0, 0, 0], [1, 1, 1]]),
     ... )
     >>> space.steps, space.exact(space.policies).loss.tolist()
     (2, [0.0, 0.5])
-
     """
 
-    follow: np.ndarray
-    layer: np.ndarray
-    losses: np.ndarray
-    start: np.ndarray
-    reference: np.ndarray
-    policies: np.ndarray
-    seen: np.ndarray | None = None
+    follow: np.ndarray  # where each action leads: states x actions; numbers from len(follow) on are end states
+    layer: np.ndarray  # the step of each state, from 0, in ascending order
+    losses: np.ndarray  # of the end states
+    start: np.ndarray  # how likely each state of the first layer is the start
+    reference: np.ndarray  # its action at each state
+    policies: np.ndarray  # the class: policies x states
+    seen: np.ndarray | None = None  # what policies see at each state: they act alike wherever they see the same
 
     def __post_init__(self) -> None:
         states, actions = self.follow.shape
@@ -115,25 +95,12 @@ def random_space(
 ) -> SmallSpace:
     """A random space.
 
-    Parameters
-    ----------
-    rng
-        Where chance comes from.
-    steps
-        T.
-    actions
-        K.
-    slips
-        How often the reference has a random action where it would have the best: 0 is optimal, 1 is random.
-    limited
-        Whether policies confuse states; otherwise they see the state, in a space that is small enough for all of them.
+    The reference is wrong at random with probability `slips`: 0 is optimal, 1 is random. Policies of a `limited` class
+    confuse states; otherwise they see the state, and the space is small enough for all of them.
 
-    Examples
-    --------
     >>> space = random_space(np.random.default_rng(1), steps=3, actions=2)
     >>> space.steps, space.actions, space.losses.size <= 8
     (3, 2, True)
-
     """
     room = _most_seen(actions)  # what can be told apart
     if not limited and room < steps:
@@ -206,6 +173,6 @@ def of_bandit_world(world: BanditWorld) -> SmallSpace:
         layer=np.array([depth[s] for _, s in order]),
         losses=world.losses.reshape(-1),
         start=np.full(contexts, 1.0 / contexts),
-        reference=np.array([world.rules[x, s] for x, s in order]),
+        reference=np.array([world.reference[x, s] for x, s in order]),
         policies=np.array(list(product((0, 1), repeat=len(order)))),
     )

@@ -162,25 +162,15 @@ def hamming_losses(target: int, steps: int) -> np.ndarray:
 def descend(losses: np.ndarray, start: int, *, together: bool = False) -> list[int]:
     """The policies that local descent goes through, from a start to a local optimum.
 
-    Parameters
-    ----------
-    losses
-        J of each of the 2^T policies.
-    start
-        Where to begin.
-    together
-        False is the theorem's powerful algorithm: of all one-step deviations it takes the best, while that is better.
-        True is a round of Algorithm 1 with learned roll-outs, and a learner that looks at this round only: T
-        cost-sensitive examples, one for each step, and every decision changes whose other action costs less.
+    By default this is the theorem's algorithm: of all one-step deviations it takes the best, while that is better. With
+    `together` it is a round of Algorithm 1 with learned roll-outs and a learner that looks at this round only: every
+    decision changes whose other action costs less.
 
-    Examples
-    --------
     >>> losses = snake_losses(snake(3), 3)
     >>> [f"{policy:03b}" for policy in descend(losses, 0b000)]
     ['000', '001', '011', '111', '110']
     >>> len(descend(hamming_losses(0b101, 3), 0b010)), len(descend(hamming_losses(0b101, 3), 0b010, together=True))
     (4, 2)
-
     """
     steps = losses.size.bit_length() - 1
     path, seen = [start], {start}

@@ -2,73 +2,43 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io.model_file import read_task, write_tensors
-from lols.tasks.parsing.files import ParserColumns, parse_pieces
+from lols.tasks.base import as_paths
+from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
+from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
-from lols.tasks.search import SearchEstimator
+from lols.tasks.parsing.verbs import ParserVerbs
 from lols.tasks.tagging.input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
-from lols.tasks.tokens.corpus import Corpus, corpus_of
+from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
+from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.model import Model, make_model
 
 __all__ = ["Parser"]
 
-SLACK = 0.0
 TEMPERATURE = 0.5  # of the beam search
 MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 Tree = Sequence[tuple[int, str]] | Sequence[int]
 
 
-class Parser(SearchEstimator):
+@estimator
+class Parser(ParserVerbs):
     """A greedy dependency parser (arc-hybrid), trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries of strings: `word`, and columns that templates can name, such as
     `upos`. A tree is a list of pairs, a head and a relation for each word, or of heads only. Heads are counted from 1;
     0 is the root.
-
-    Parameters
-    ----------
-    templates
-        Lines of the parser's template language (see the documentation), by default a set for the columns there are.
-    labelling
-        `"joint"`: one decision for an arc and its relation; `"second"`: the relation is decided after the arc;
-        `"none"`: arcs only; `"auto"`: joint, where there are relations to tell apart.
-    roots
-        Whether sentences have `"one"` root or `"many"`; `"auto"`: as the treebank has them. A second root in a treebank
-        of one is attached to the first.
-    punctuation
-        Whether the heads of words that are all punctuation count in the loss.
-    algorithm, roll_in, roll_out, beta, mix, prune
-        The algorithm, and choices that override its own (see `lols.Algorithm`). `"auto"` is `"aggrevate"` with the
-        optimal teacher, whose costs are known without roll-outs, and `"lols"` with β = auto with any other, unless an
-        option says otherwise: then it is `"lols"`.
-        `prune="auto"` has the learner roll out the two actions that it likes best and the teacher's, with the optimal
-        teacher and the hinge; else all.
-    reference
-        The teacher: `"optimal"` (the dynamic oracle), `"suboptimal"` or `"bad"` (always the first legal action).
-    learner, update, rate, slack
-        How costs become weights (see `lols.LearnerSettings`).
-    passes, batch_size, shuffle, seed, threads
-        Passes over the data; how many sentences see the same policy; whether each pass has its own order; one number
-        behind all randomness; threads, which do not change the result.
-    patience
-        With `dev` data: how many passes without improvement end the training; None for all passes.
-    beam
-        The width of the beam search that predicts; 1 for the greedy parser.
-    progress
-        Whether to show a bar; None for terminals only.
 
     Examples
     --------
@@ -83,58 +53,29 @@ class Parser(SearchEstimator):
 
     """
 
+    HELP = """Train a dependency parser, and write a model file.
+
+    `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
+    """
     RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
-    def __init__(
-        self,
-        *,
-        templates: Sequence[str] | str | None = None,
-        labelling: str = "auto",
-        roots: str = "auto",
-        punctuation: bool = True,
-        algorithm: str | Algorithm = "auto",
-        roll_in: str | None = None,
-        roll_out: str | None = None,
-        beta: Any = None,
-        mix: str | None = None,
-        prune: int | str | None = "auto",
-        reference: str = "optimal",
-        learner: str = "hinge",
-        update: str | None = None,
-        rate: float | None = None,
-        slack: float | None = SLACK,
-        passes: int = 5,
-        batch_size: int = 32,
-        shuffle: bool = True,
-        seed: int = 0,
-        threads: int = 1,
-        patience: int | None = None,
-        beam: int = 1,
-        progress: bool | None = None,
-    ):
-        self.templates = templates
-        self.labelling = labelling
-        self.roots = roots
-        self.punctuation = punctuation
-        self.algorithm = algorithm
-        self.roll_in = roll_in
-        self.roll_out = roll_out
-        self.beta = beta
-        self.mix = mix
-        self.prune = prune
-        self.reference = reference
-        self.learner = learner
-        self.update = update
-        self.rate = rate
-        self.slack = slack
-        self.passes = passes
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.seed = seed
-        self.threads = threads
-        self.patience = patience
-        self.beam = beam
-        self.progress = progress
+    algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", default="auto")
+    labelling: str = option(
+        default="auto",
+        help="joint: one decision for an arc and its relation; second: the relation is decided after the arc; "
+        "none: arcs only; auto: joint where there are relations to tell apart.",
+        panel=SEARCH,
+    )
+    roots: str = option(
+        default="auto",
+        help="Whether sentences have one root or many; auto: as in the treebank. A second root in a treebank of "
+        "one is attached to the first.",
+        panel=SEARCH,
+    )
+    punctuation: bool = option(
+        default=True, help="Whether the heads of words that are all punctuation count in the loss.", panel=LEARNING
+    )
+    beam: int = option(default=1, help="The width of the beam search that predicts; 1 is greedy.", cli=False)
 
     # --- training ---
 
@@ -150,6 +91,55 @@ class Parser(SearchEstimator):
         check_lengths(corpus.offsets)
         held = None if dev is None else (self._corpus(dev[0]), *checked_trees(*dev))
         return self.fit_columns(corpus, *trees, dev=held)
+
+    def fit_files(
+        self,
+        paths: Sequence[str] | str,
+        *,
+        dev: str | None = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+        say: Say = silent,
+        **columns: Any,
+    ) -> Parser:
+        """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
+        data, held, reading = read_treebanks(as_paths(paths), dev, ParserColumns(**columns))
+        say(data.summary())
+        self.columns_ = data.columns
+        dev_data = None if held is None else (held.corpus, *held.trees)
+        self.fit_columns(data.corpus, *data.trees, dev=dev_data, checkpoint=checkpoint, resume=resume)
+        for line in self.treebank_notes(data.place):
+            say(line)
+        self.training_facts_ = self.treebank_facts(data.corpus) | {"seconds_reading": reading}
+        return self
+
+    def treebank_facts(self, corpus: Corpus) -> dict[str, Any]:
+        """The size of the treebank and of the task, and what had to be changed."""
+        sizes = {"relations": len(self.task_.plain), "actions": len(self.task_.actions)}
+        return sentence_counts(corpus) | sizes | self.prepared_
+
+    def treebank_notes(self, place: Callable[[int], str]) -> list[str]:
+        """What in the treebank the parser cannot build, and what was done about it."""
+        facts, notes = self.prepared_, []
+        if facts["nonprojective"]:
+            restored = "without relations they cannot be restored: use --labelling joint"
+            if self.task_.labelling != "none":
+                rare = f", but for {facts['rare']:,} that are too rare to be learned" if facts["rare"] else ""
+                restored = f"their relations say so, and parsing restores them{rare}"
+            share = 100 * facts["nonprojective"] / int(self.model_.about["examples"])
+            notes.append(
+                f"{facts['nonprojective']:,} sentences ({share:.1f} %) are not projective: {facts['lifted']:,} words "
+                f"were lifted; {restored}"
+            )
+        if self.task_.roots == "many":
+            notes.append("many sentences have several roots, so the parser may predict several; --roots one for one")
+        if facts["mended"]:
+            first = "; ".join(place(k) for k in self.mended_[:3].tolist())
+            more = " ..." if facts["mended"] > 3 else ""
+            notes.append(
+                f"{facts['mended']:,} sentences had several roots; all but the first were attached to it: {first}{more}"
+            )
+        return notes
 
     def fit_columns(
         self,
@@ -202,8 +192,7 @@ class Parser(SearchEstimator):
             raise ConfigurationError(f"unknown labelling '{labelling}': choose auto, {', '.join(LABELLINGS)}")
         if labelling == "auto":
             labelling = "joint" if len({*prepared.right, *prepared.left}) > 1 else "none"
-        templates = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
-        options: Any = {"columns": tuple(corpus.columns), "templates": templates, "roots": prepared.roots}
+        options: Any = {"columns": tuple(corpus.columns), **self.template_lines(), "roots": prepared.roots}
         names = prepared.names
         if labelling != "none":
             return ParsingTask(names, prepared.right, prepared.left, prepared.root, labelling=labelling, **options)
@@ -291,10 +280,6 @@ class Parser(SearchEstimator):
 
     # --- files ---
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, templates, relations, settings and vocabulary; nothing that is executed."""
-        write_tensors(path, "model", *self.contents())
-
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
@@ -313,11 +298,6 @@ class Parser(SearchEstimator):
             "options": self._options(),
             "files": columns.describe() if isinstance(columns, ParserColumns) else None,
         }
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Parser:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "parser"), threads=threads)
 
     @classmethod
     def from_file(
@@ -345,16 +325,6 @@ class Parser(SearchEstimator):
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
-
-    @property
-    def file_columns(self) -> ParserColumns:
-        """Where things are in files like those of training."""
-        use = {name: name for name in self.task_.columns if name != "word"}
-        return getattr(self, "columns_", ParserColumns(use=use))
-
-    def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
-        """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return parse_pieces(self, path, columns, threads=threads)
 
     # --- helpers ---
 

@@ -14,22 +14,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.engine.drivers.fused import FusedDriver
 from lols.errors import LolsError
 from lols.io import conll
 from lols.io.strings import Texts, intern
-from lols.tasks.parsing.files import ParserColumns
+from lols.tasks.explain import deviation_costs, explained_roll_out
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.inspect import KINDS, action_name
-from lols.tasks.parsing.projective import lift
+from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
-from lols.tasks.parsing.treebank import ARROW, Trees
-from lols.tasks.parsing.trees import read_heads, require_trees, single_root
-from lols.tasks.tagging.explain import explained_roll_out
+from lols.tasks.parsing.treebank import Trees, taught
+from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.tagging.input import checked_sentences
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
-from lols.training.algorithms import Algorithm
-from lols.training.trainer import Trainer
+from lols.tasks.tokens.verbs import check_sentence
 
 __all__ = ["Arc", "Move", "Parse", "ParsedWord", "Step", "TreebankSentence", "explain_parse", "read_tree"]
 
@@ -40,7 +37,7 @@ EMPTY = ("", "_")
 class Move:
     """One action that was legal.
 
-    `predicted` is the cost in the eyes of the model; `loss` that of the whole sentence when the roll-out has completed
+    `predicted` is its cost as the model predicts it; `loss` that of the whole sentence when the roll-out has completed
     it, and `cost` how much more that is than with the best action here. Both are None where they are not known.
     `liked` says whether the teacher finds that there is nothing better.
     """
@@ -63,7 +60,7 @@ class Arc(NamedTuple):
 
 @dataclass(frozen=True)
 class Step:
-    """A state, and all that could be done there, the best-liked first.
+    """A state, and all legal moves by predicted cost.
 
     Words are counted from 1. The stack's top comes last; the buffer begins with the word `front`. `waiting` is the kind
     of arc that a relation is sought for, and `arc` the one that the move taken adds.
@@ -88,7 +85,7 @@ class Step:
         return self.taken.cost is not None and self.taken.cost > 1e-6
 
     def shown(self, top: int) -> list[Move]:
-        """The `top` best-liked moves, the one taken, and the teacher's if none that it likes is among them."""
+        """The `top` moves of the least predicted cost, the one taken, and one of the teacher's if there is none yet."""
         chosen = {k for k, m in enumerate(self.moves) if k < top or m.taken}
         if not any(self.moves[k].liked for k in chosen):
             chosen |= {k for k, m in enumerate(self.moves) if m.action == self.teacher}
@@ -185,102 +182,47 @@ def explain_parse(
         return Parse(words, _steps(task, examples, taken, predicted), parser.reference, notes=tuple(notes))
     gold, more = _gold(task, *true)
     weights = None if parser.punctuation else (~punctuation(corpus)).astype(np.float64)
-    searched = _Searched(parser, task.examples(corpus, gold, weights), taken, compiled)
+    labelled, reference = task.examples(corpus, gold, weights), task.reference(parser.reference)
+    preferred = _preferred(task.space, reference, labelled, taken)
     if model.policy.chances.size > 1:
         more.append("Searn draws a policy at every decision, so that no deviation has a cost of its own.")
-        steps = _steps(task, examples, taken, predicted, searched.liked)
+        steps = _steps(task, examples, taken, predicted, preferred)
         return Parse(words, steps, parser.reference, notes=(*notes, *more))
     chosen, share = explained_roll_out(model, roll_out, beta)
-    steps = _steps(task, examples, taken, predicted, searched.liked, *searched.evaluate(chosen, share))
+    found = deviation_costs(model, reference, labelled, taken, chosen, share, seed=parser.seed, compiled=compiled)
+    steps = _steps(task, examples, taken, predicted, preferred, found.costs, found.losses)
     mixed = share if chosen.roll_out == "mixture" else None
-    return Parse(words, steps, parser.reference, searched.loss, chosen.roll_out, mixed, (*notes, *more))
+    return Parse(words, steps, parser.reference, found.loss, chosen.roll_out, mixed, (*notes, *more))
 
 
 def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str]) -> tuple[Trees, list[str]]:
     """A true tree as the parser would be taught it, and what was changed for that."""
-    offsets, notes = np.array([0, heads.size], np.int64), []
-    if task.roots == "one":
-        heads, mended = single_root(heads, offsets)
-        if mended.size:
-            notes.append("The true tree has several roots: losses are those with all but the first attached to it.")
-    lifted = lift(heads, numbers, offsets)
-    moved = int((lifted.origin >= 0).sum())
-    if moved:
-        were = "1 word" if moved == 1 else f"{moved} words"
+    gold, notes = taught(task, heads, numbers, names, np.array([0, heads.size], np.int64)), []
+    if gold.mended:
+        notes.append("The true tree has several roots: losses are those with all but the first attached to it.")
+    if gold.lifted:
+        were = "1 word" if gold.lifted == 1 else f"{gold.lifted} words"
         notes.append(f"The true tree is not projective: losses are those of the tree as it is taught, {were} lifted.")
-    if task.labelling == "none":
-        return Trees(lifted.heads, (lifted.heads < 0).astype(np.int64)), notes
-    known, relations, unseen = {name: k for k, name in enumerate(task.relations)}, [], []
-    for head, number, origin in zip(lifted.heads.tolist(), numbers.tolist(), lifted.origin.tolist(), strict=True):
-        plain = known.get(names[number], -1)
-        relations.append(plain if origin < 0 else known.get(f"{names[number]}{ARROW}{names[origin]}", plain))
-        unseen += [names[number]] if head >= 0 and relations[-1] < 0 else []
-    if unseen:
-        notes.append(f"Never seen in training, and so always wrong: {', '.join(sorted(set(unseen)))}.")
-    return Trees(lifted.heads, np.array(relations, np.int64)), notes
+    if gold.unseen:
+        notes.append(f"Never seen in training, and so always wrong: {', '.join(gold.unseen)}.")
+    return gold.trees, notes
 
 
-# --- what the engine is asked -----------------------------------------------------------------------------------------
+# --- what the teacher says --------------------------------------------------------------------------------------------
 
 
-class _Searched:
-    """A path through a sentence whose truth is known: what the teacher says of it, and what the engine."""
-
-    def __init__(self, parser: Any, examples: Examples, taken: np.ndarray, compiled: bool):
-        self.space, self.policy, self.seed = parser.task_.space, parser.model_.policy, parser.seed
-        self.reference: Any = parser.task_.reference(parser.reference)
-        self.examples, self.taken, self.compiled = examples, taken, compiled
-        states = list(_states(self.space, examples, taken))
-        x, y = examples.example(0)
-        self.liked = [self._liked(x, y, state) for state in states[:-1]]
-        self.loss = float(self.space.loss(x, y, states[-1]))
-
-    def _liked(self, x: Any, y: Any, state: np.ndarray) -> list[int]:
-        """The actions that are good in the teacher's eyes; roll-outs take the first."""
-        if self.reference.action is not None:
-            return [int(self.reference.action(x, y, state))]
-        legal, costs = np.zeros(self.space.sizes.actions, bool), np.zeros(self.space.sizes.actions)
-        self.space.actions(x, state, legal)
-        self.reference.costs(x, y, state, costs)
-        return np.flatnonzero(legal & (costs == costs[legal].min())).tolist()
-
-    def evaluate(self, chosen: Algorithm, beta: float) -> tuple[np.ndarray, np.ndarray | None]:
-        """Costs `[step, action]`, and the losses behind them.
-
-        The engine keeps costs relative to the best action of a state. Losses follow from the path's own: the learner,
-        who took it, follows it to the end; the teacher turns off at some state, and what it then loses is the same as
-        one step later, but for the costs of what was taken and of what the teacher would have taken.
-        """
-        if chosen.roll_out == "none":
-            return self._collect(chosen), None
-        at, losses = np.arange(self.taken.size), np.zeros((self.taken.size, self.space.sizes.actions))
-        share = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_out, beta)
-        if share < 1.0:
-            costs = self._collect(replace(chosen, roll_out="learned"))
-            losses += (1.0 - share) * (self.loss + costs - costs[at, self.taken][:, np.newaxis])
-        if share > 0.0:
-            costs = self._collect(replace(chosen, roll_out="reference"))
-            after = np.empty(self.taken.size)  # the loss if the teacher goes on after a step of the path
-            value = self.loss
-            for t in range(self.taken.size - 1, -1, -1):
-                after[t] = value
-                value += costs[t, self.liked[t][0]] - costs[t, self.taken[t]]
-            losses += share * (after[:, np.newaxis] + costs - costs[at, self.taken][:, np.newaxis])
-        return losses - losses.min(axis=1, keepdims=True), losses
-
-    def _collect(self, chosen: Algorithm) -> np.ndarray:
-        """The relative costs of all actions at all steps, every deviation rolled out; infinite if illegal."""
-        options: Any = {"seed": self.seed, "compiled": self.compiled, "tricks": {"closed_form": False}}
-        trainer = Trainer(self.space, self.reference, algorithm=chosen, **options)
-        plan, one, none = (
-            trainer.plan._replace(compare=False, slack=np.inf, bound=False),
-            np.zeros(1, np.int64),
-            np.zeros(1),
-        )
-        with FusedDriver(self.space, self.examples, self.reference, compiled=self.compiled) as driver:
-            batch = driver.make_lessons(one, one, self.policy, plan, none, none)
-        first = int(batch.lessons.first[0])
-        return batch.lessons.slots.costs[first : first + self.taken.size].astype(np.float64)
+def _preferred(space: Any, reference: Any, examples: Examples, taken: np.ndarray) -> list[list[int]]:
+    """For each step of the path the actions that the teacher finds best; roll-outs take the first."""
+    x, y = examples.example(0)
+    if reference.action is not None:
+        return [[int(reference.action(x, y, state))] for state in list(_states(space, examples, taken))[:-1]]
+    best = []
+    for state in list(_states(space, examples, taken))[:-1]:
+        legal, costs = np.zeros(space.sizes.actions, bool), np.zeros(space.sizes.actions)
+        space.actions(x, state, legal)
+        reference.costs(x, y, state, costs)
+        best.append(np.flatnonzero(legal & (costs == costs[legal].min())).tolist())
+    return best
 
 
 def _states(space: Any, examples: Examples, taken: np.ndarray) -> Any:
@@ -378,8 +320,7 @@ def read_tree(parser: Any, path: str | os.PathLike[str], number: int, columns: P
     wanted, trees = [columns.word, columns.head, columns.relation, *use.values()], [columns.head, columns.relation]
     whole = conll.read(path, wanted, format=columns.format, header=columns.header, optional=trees)
     count = whole.offsets.size - 1
-    if not 1 <= number <= count:
-        raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")
+    check_sentence(number, count, path)
     tokens = slice(int(whole.offsets[number - 1]), int(whole.offsets[number]))
     offsets, begin, end = np.array([0, tokens.stop - tokens.start]), whole.begin[:, tokens], whole.end[:, tokens]
     one = whole._replace(offsets=offsets, lines=whole.lines[tokens], begin=begin, end=end)

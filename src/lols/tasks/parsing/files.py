@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,48 +14,17 @@ from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
 from lols.tasks.parsing.input import wrong_relation
+from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.treebank import UNLABELLED, Trees
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
 from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.training.clock import Clock
 
-__all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "write_trees"]
+__all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "read_treebanks", "write_trees"]
 
 NOTHING = "_"
 USUAL = ("upos", "xpos", "feats")  # what a parser looks at, if a file has it
-
-
-@dataclass(frozen=True)
-class ParserColumns:
-    """Where things are in a file: columns as `lols.io.conll` names them.
-
-    `use` maps names for templates to columns; None means those of `USUAL` that are filled in.
-    """
-
-    word: str = "form"
-    head: str = "head"
-    relation: str = "deprel"
-    use: Mapping[str, str] | None = None
-    format: str | None = None
-    header: bool | None = None
-
-    @classmethod
-    def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
-        """What `describe` described; anything else is an error."""
-        made = cls(**files)
-        if not isinstance(made.use, dict | None):
-            raise ValueError("the files' further columns are no mapping")
-        use = made.use or {}
-        strings = [made.word, made.head, made.relation, *use, *use.values()]
-        if not all(isinstance(s, str) for s in [*strings, *([] if made.format is None else [made.format])]):
-            raise ValueError("the files' columns are not named by strings")
-        if made.header not in (None, True, False):
-            raise ValueError("the files' header is neither true nor false")
-        return made
-
-    def describe(self) -> dict[str, Any]:
-        """Plain values, for model files."""
-        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
 
 
 @dataclass
@@ -74,6 +43,12 @@ class Treebank:
         """Heads, numbers of relations, and their names."""
         return self.heads, self.numbers, self.names
 
+    def summary(self) -> str:
+        """The size of the treebank, in one line."""
+        used = ", ".join(name for name in self.corpus.columns if name != WORD) or "words only"
+        sentences = f"{self.corpus.offsets.size - 1:,} sentences, {self.corpus.tokens:,} tokens"
+        return f"{sentences}, {len(self.names)} relations, using {used}"
+
     def place(self, sentence: int) -> str:
         """File, sentence and line of a sentence, in words."""
         for one in self.files:
@@ -90,6 +65,20 @@ def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumn
     wanted += USUAL if usual else (columns.use or {}).values()
     optional = ["id", *(USUAL if usual else ())]
     return [conll.read(p, wanted, format=columns.format, header=columns.header, optional=optional) for p in paths]
+
+
+def read_treebanks(
+    paths: Sequence[str], dev: str | None, columns: ParserColumns
+) -> tuple[Treebank, Treebank | None, float]:
+    """Training data, dev data if there are any, and the seconds that reading took."""
+    clock = Clock()
+    files = read_treebank(paths, columns)
+    reading = clock.working()
+    data = treebank(files, columns)
+    clock = Clock()
+    dev_files = read_treebank([dev], data.columns) if dev else None
+    reading += clock.working()
+    return data, treebank(dev_files, data.columns) if dev_files else None, reading
 
 
 def treebank(files: Sequence[Sentences], columns: ParserColumns) -> Treebank:

@@ -6,7 +6,6 @@ of a key and of products, one for each atom, so that parts of them can be subtra
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -14,23 +13,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.hashing import MASK, mix
-from lols.engine.table import features_by_row, fill, growing_table, is_fixed
-from lols.errors import LolsError, ModelFileError
-from lols.io.model_file import read_tensors
+from lols.engine.table import fill, growing_table
+from lols.errors import LolsError
 from lols.io.strings import texts_of
+from lols.tasks.inspect import MOST_TEMPLATES, Inspection, column_text, speaking_columns
 from lols.tasks.parsing import space as parsing
+from lols.tasks.parsing.options import VERBS, ParserInspectOptions
 from lols.tasks.parsing.task import ParsingTask, placeless
 from lols.tasks.parsing.templates import ParsingTemplate, SearchAtom
 from lols.tasks.parsing.treebank import ARROW
-from lols.tasks.pipeline.estimator import part_of
-from lols.tasks.tagging.inspect import describe_file, inspect_contents, strongest
 from lols.tasks.tokens import feature_names
 from lols.tasks.tokens.attributes import NOTHING, Attribute, attribute_text, attribute_values, hash_text
 from lols.tasks.tokens.corpus import WORD
 from lols.tasks.tokens.encoding import key
 from lols.tasks.tokens.feature_names import Names, Values, meet, search_names, shown_value, split_chain, undone
+from lols.tasks.verbs import some_of
 
-__all__ = ["action_name", "find_parser_names", "inspect_any", "inspect_parser"]
+__all__ = ["ParserInspection", "action_name", "find_parser_names", "inspect_parser"]
 
 KINDS = {parsing.SHIFT: "Shift", parsing.RIGHT: "Right", parsing.LEFT: "Left", parsing.LABEL: "Label"}
 SHOWN = 10  # actions besides Shift, where there are more
@@ -39,78 +38,39 @@ BITS = 31  # of a set
 ROWS = 1 << 16
 
 
-def inspect_any(
-    path: str | os.PathLike[str],
-    *,
-    top: int = 10,
-    labels: Sequence[str] | None = None,
-    against: bool = False,
-    part: str | None = None,
-    node: int | None = None,
-) -> dict[str, Any]:
-    """All that `lols inspect` says of a model file of any kind; `top` 0 leaves out the features.
-
-    A pipeline has parts: its taggers, by the names of their columns, and its parser, which is meant unless named. The
-    features of a classifier are those of a node of its tree of classes, the root unless given.
-    """
-    if top < 0:
-        raise LolsError(f"--top is {top}: give 0 or more")
-    header, tensors = read_tensors(path, "model")
-    task = header.get("task")
-    kind = task.get("name") if isinstance(task, dict) else None
-    parts: dict[str, Any] = {}
-    if kind == "pipeline":
-        parts, chosen = dict(header.get("parts") or {}), part or "parser"
-        if chosen not in parts:
-            raise LolsError(f"{path}: there is no part '{chosen}' in it; choose from {', '.join(parts)}")
-        header, tensors = part_of(chosen, header, tensors)
-        kind = "parser" if chosen == "parser" else "tagger"
-    elif part is not None:
-        raise LolsError(f"{path}: only pipelines have parts; leave out --part")
-    if kind == "classifier":
-        from lols.tasks.tables.inspect import inspect_classifier
-
-        return inspect_classifier(path, header, tensors, top=top, classes=labels, against=against, node=node or 0)
-    if node is not None:
-        raise LolsError(f"{path}: only classifiers have nodes; leave out --node")
-    if kind == "parser":
-        made = inspect_parser(path, header, tensors, top=top, actions=labels, against=against)
-    else:
-        made = inspect_contents(path, header, tensors, top=top, labels=labels, against=against)
-    return made | ({"parts": list(parts), "part": part or "parser"} if parts else {})
+def inspect_parser(parser: Any, values: dict[str, Any], asked: ParserInspectOptions) -> ParserInspection:
+    """What is in the file of a parser; `asked.label` names actions, or relations for all actions that give them."""
+    values |= {"relations": parser.relations_, "vocabulary": len(parser.vocabulary_), "unnamed_templates": []}
+    names = values["action_names"] = [action_name(parser.task_, a) for a in range(len(parser.task_.actions))]
+    chosen, policy = _chosen(names, asked.label), parser.model_.policy
+    if asked.top and not policy.thresholds:
+        columns = {names[action]: action for action in chosen or _weightiest(policy, names)}
+        strings = dict(getattr(parser, "column_values_", {})) | {WORD: parser.vocabulary_}
+        values["features_of"], values["unnamed_templates"] = speaking_columns(
+            policy, columns, asked.top, asked.against, lambda ids: find_parser_names(parser.task_, strings, ids)
+        )
+    return ParserInspection(values, VERBS, asked.top)
 
 
-def inspect_parser(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    tensors: Mapping[str, np.ndarray],
-    *,
-    top: int = 10,
-    actions: Sequence[str] | None = None,
-    against: bool = False,
-) -> dict[str, Any]:
-    """The same of a parser; `actions` are names of actions, or of relations for all actions that give them."""
-    from lols.tasks.parsing.estimator import Parser
+class ParserInspection(Inspection):
+    """What is in a parser's file."""
 
-    try:
-        made, task = describe_file(path, header, tensors), header["task"]
-        made |= {name: task[name] for name in ("labelling", "roots", "templates", "columns", "files", "fingerprint")}
-        made["treebank"] = dict(task["treebank"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
-    parser = Parser.from_file(path, header, tensors)
-    made["relations"], made["vocabulary"] = parser.relations_, len(parser.vocabulary_)
-    made["action_names"] = [action_name(parser.task_, a) for a in range(len(parser.task_.actions))]
-    made["unnamed_templates"] = []
-    chosen = _chosen(made["action_names"], actions)
-    policy = parser.model_.policy
-    if top and not policy.thresholds:
-        made["features_of"] = {}
-        if not is_fixed(policy.shared):
-            chosen = chosen or _weightiest(policy, made["action_names"])
-            made["features_of"], names = _speaking(parser, made["action_names"], chosen, top, against)
-            made["unnamed_templates"] = names.unnamed
-    return made
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Relations, actions, templates and the treebank."""
+        found = self.values
+        how = {"joint": "an arc and its relation at once", "second": "the relation after the arc", "none": "arcs only"}
+        roots = f"{found['roots']} root{'s' if found['roots'] == 'many' else ''} of a sentence"
+        yield "relations", f"{len(found['relations'])}: {' '.join(found['relations'])}"
+        yield "actions", f"{found['actions']}: {how[found['labelling']]}; {roots}"
+        yield "templates", f"{len(found['templates'])}: {some_of(found['templates'], MOST_TEMPLATES)}"
+        files = found["files"]
+        places = f"; heads in {files['head']}, relations in {files['relation']}" if files is not None else ""
+        yield "columns", column_text(found) + places
+        yield "vocabulary", f"{found['vocabulary']:,} words"
+        facts = found["treebank"]
+        lifted = f", {facts['lifted']:,} words lifted" if facts.get("lifted") else ""
+        mended = f"; {facts['mended']:,} had several roots" if facts.get("mended") else ""
+        yield "treebank", f"{facts.get('nonprojective', 0):,} sentences not projective{lifted}{mended}"
 
 
 def action_name(task: ParsingTask, action: int) -> str:
@@ -145,32 +105,6 @@ def _weightiest(policy: Any, names: Sequence[str]) -> list[int]:
     shift = names.index(KINDS[parsing.SHIFT])
     sums[shift] = np.inf
     return np.argsort(-sums, kind="stable")[: SHOWN + 1].tolist()
-
-
-def _speaking(
-    parser: Any, actions: Sequence[str], chosen: Sequence[int], top: int, against: bool
-) -> tuple[dict[str, dict[str, list[dict[str, Any]]]], Names]:
-    """The strongest features of each action: those that lower its predicted cost most, and those that raise it most."""
-    policy = parser.model_.policy
-    ids = features_by_row(policy.shared, policy.stack.shape[1])
-    shares = np.diff(policy.chances, prepend=0.0).astype(np.float32)
-    picked: dict[str, dict[str, list[tuple[int, float]]]] = {}
-    for action in chosen:
-        weights = shares @ policy.stack[:, :, action]
-        picked[actions[action]] = {"for": strongest(ids, weights, top)}
-        if against:
-            picked[actions[action]]["against"] = [(i, -w) for i, w in strongest(ids, -weights, top)]
-    wanted = {i for sides in picked.values() for pairs in sides.values() for i, _ in pairs}
-    strings = dict(getattr(parser, "column_values_", {})) | {WORD: parser.vocabulary_}
-    names = find_parser_names(parser.task_, strings, np.array(sorted(wanted), np.int64))
-    made = {
-        action: {
-            side: [{"feature": names.of(i), "weight": w, "id": str(i)} for i, w in pairs]
-            for side, pairs in sides.items()
-        }
-        for action, sides in picked.items()
-    }
-    return made, names
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

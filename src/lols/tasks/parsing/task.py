@@ -40,8 +40,8 @@ class ParsingTask:
         The numbers of those that ReduceRight and ReduceLeft may give.
     root
         The number of the root's relation.
-    columns, templates
-        The columns of the input, and the lines of the templates; None for the defaults.
+    columns, templates, more_templates
+        The columns of the input; the lines of the templates, None for the default ones; and further lines.
     labelling
         `"joint"`: an action is an arc with its relation; `"second"`: the relation is a decision of its own after the
         arc; `"none"`: arcs only.
@@ -59,6 +59,7 @@ class ParsingTask:
         *,
         columns: Sequence[str] = ("word",),
         templates: Sequence[str] | None = None,
+        more_templates: Sequence[str] = (),
         labelling: str = "joint",
         roots: str = "one",
     ):
@@ -73,7 +74,7 @@ class ParsingTask:
         self.columns, self.labelling, self.roots = tuple(columns), labelling, roots
         if templates is None:
             templates = default_parsing_templates(self.columns, labelled=labelling != "none")
-        self.templates = list(templates)
+        self.templates = [*templates, *more_templates]
         parsed = parse_parsing_templates(self.templates, self.columns)
         self.search = [t for t in parsed if t.place is None]
         self.viewed = _by_place([t for t in parsed if t.place is not None])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -131,6 +131,36 @@ def prepare(heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offset
         kept.count(False),
         mended,
     )
+
+
+class Taught(NamedTuple):
+    """True trees as a trained parser can be judged by them, and what was changed for that."""
+
+    trees: Trees
+    mended: int  # sentences that had several roots
+    lifted: int  # words
+    unseen: list[str]  # relations that the parser does not know, numbered -1
+
+
+def taught(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray) -> Taught:
+    """Trees as training would prepare them for the task of a parser."""
+    mended = np.zeros(0, np.int64)
+    if task.roots == "one":
+        before = heads
+        heads, mended = single_root(heads, offsets)
+        if mended.size:
+            names = [*names, UNLABELLED]  # a word below another one is no root
+            numbers = np.where(before != heads, len(names) - 1, numbers)
+    lifted = lift(heads, numbers, offsets)
+    moved = np.flatnonzero(lifted.origin >= 0)
+    if task.labelling == "none":
+        return Taught(Trees(lifted.heads, (lifted.heads < 0).astype(np.int64)), mended.size, moved.size, [])
+    known = {name: k for k, name in enumerate(task.relations)}
+    relations = np.array([known.get(name, -1) for name in names], np.int64)[numbers]
+    for k in moved.tolist():
+        relations[k] = known.get(f"{names[numbers[k]]}{ARROW}{names[lifted.origin[k]]}", relations[k])
+    unseen = {names[n] for n in np.unique(numbers[(relations < 0) & (lifted.heads >= 0)]).tolist()}
+    return Taught(Trees(lifted.heads, relations), mended.size, moved.size, sorted(unseen))
 
 
 def _most(numbers: np.ndarray, names: Sequence[str]) -> str:

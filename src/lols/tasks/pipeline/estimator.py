@@ -6,28 +6,27 @@ trained on the others (jack-knifing).
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io import conll
-from lols.io.conll import Sentences
-from lols.io.model_file import read_task, write_tensors
 from lols.io.strings import Column, texts_of
-from lols.tasks.base import Estimator, not_fitted, unfitted
+from lols.tasks.base import as_paths, not_fitted, unfitted
+from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
-from lols.tasks.parsing.files import ParserColumns, check_ids, cut_columns, tree_changes
+from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.scores import TreeScores
 from lols.tasks.parsing.treebank import Trees
-from lols.tasks.pieces import PIECE, in_order
+from lols.tasks.pipeline.verbs import PipelineVerbs, part_of
 from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tagging.input import check_lengths, checked_sentences
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+from lols.tasks.verbs import Say, silent
 
 __all__ = ["Pipeline", "PipelineScores"]
 
@@ -41,20 +40,17 @@ class PipelineScores(NamedTuple):
     trees: TreeScores
 
 
-class Pipeline(Estimator):
-    """A parser with the taggers that it needs.
+def tags_of(text: str) -> list[str]:
+    """The columns to tag, as they are typed."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if any(":" in name for name in names):
+        raise ConfigurationError(f"--tags is '{text}': name whole columns, such as upos,feats")
+    return names
 
-    Parameters
-    ----------
-    tags
-        The columns to tag, by default those of `upos`, `xpos` and `feats` that the treebank has.
-    folds
-        In how many parts the treebank is cut so that each is tagged by taggers trained on the others; 1 trains the
-        parser on the treebank's own tags.
-    tagger, parser
-        How to train them: a `lols.Tagger` and a `lols.Parser`, which are copied; None for the defaults.
-    seed, threads, progress
-        As in `lols.Parser`; they hold for all parts.
+
+@estimator
+class Pipeline(PipelineVerbs):
+    """A parser with the taggers that it needs.
 
     Examples
     --------
@@ -66,26 +62,74 @@ class Pipeline(Estimator):
 
     """
 
-    def __init__(
-        self,
-        *,
-        tags: Sequence[str] | None = None,
-        folds: int = 5,
-        tagger: Tagger | None = None,
-        parser: Parser | None = None,
-        seed: int = 0,
-        threads: int = 1,
-        progress: bool | None = None,
-    ):
-        self.tags = tags
-        self.folds = folds
-        self.tagger = tagger
-        self.parser = parser
-        self.seed = seed
-        self.threads = threads
-        self.progress = progress
+    HELP = """Train taggers and a dependency parser that works on their tags, and write one model file.
+
+    Options of search and learning are the parser's; passes and patience are for all parts.
+
+    `lols train pipeline en-train.conllu --dev en-dev.conllu -o en.lols`
+    """
+    WITHOUT = ("use",)
+    PARTS = (Parser,)
+
+    tags: Sequence[str] | None = option(
+        default=None,
+        help="The columns to tag, such as upos,xpos; by default those of upos, xpos and feats that are filled in.",
+        kind=str | None,
+        parse=tags_of,
+    )
+    folds: int = option(
+        default=5,
+        help="Into how many parts the treebank is cut so that each is tagged by taggers trained on the others, for "
+        "the parser to learn from; 1 trains the parser on the treebank's own tags.",
+        panel=LEARNING,
+    )
+    tagger: Tagger | None = option(
+        default=None, help="How to train the taggers: a `lols.Tagger`, which is copied.", cli=False
+    )
+    parser: Parser | None = option(
+        default=None, help="How to train the parser: a `lols.Parser`, which is copied.", cli=False
+    )
+    seed: int = shared(Parser, "seed", default=0)
+    threads: int = shared(Parser, "threads", default=1)
+    progress: bool | None = shared(Parser, "progress", default=None)
+
+    @classmethod
+    def from_typed(cls, typed: Mapping[str, Any]) -> Pipeline:
+        """The pipeline with the options that were typed: taggers take passes and patience."""
+        values = values_of(Parser, typed)
+        tagger = Tagger(**{name: values[name] for name in ("passes", "patience") if name in values})
+        return cls(**values_of(cls, typed), tagger=tagger, parser=Parser(**values))
 
     # --- training ---
+
+    def fit_files(
+        self,
+        paths: Sequence[str] | str,
+        *,
+        dev: str | None = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+        say: Say = silent,
+        **columns: Any,
+    ) -> Pipeline:
+        """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
+        if resume:
+            raise ConfigurationError("resume has no effect: the training of a pipeline has no checkpoints yet")
+        places = ParserColumns(**columns)
+        if self.tags is not None:
+            places = replace(places, use={name: name for name in self.tags})
+        data, held, reading = read_treebanks(as_paths(paths), dev, places)
+        self._check_parser()
+        say(data.summary())
+        self.columns_ = data.columns
+        dev_data = None if held is None else (held.corpus, *held.trees)
+        self.fit_columns(data.corpus, *data.trees, dev=dev_data, say=say)
+        for line in self.parser_.treebank_notes(data.place):
+            say(line)
+        facts = {"folds": self.folds, "tags": list(self.taggers_), "seconds_reading": reading}
+        self.training_facts_ = self.parser_.treebank_facts(data.corpus) | facts
+        self.model_ = self.parser_.model_
+        return self
 
     def fit(
         self,
@@ -101,6 +145,13 @@ class Pipeline(Estimator):
         held = None if dev is None else (corpus_of(checked_sentences(dev[0])), *checked_trees(*dev))
         return self.fit_columns(corpus, *trees, dev=held)
 
+    def _check_parser(self) -> None:
+        """Train the parser on three words: mistakes in its options must show before the taggers are trained."""
+        tiny = unfitted(self.parser or Parser()).set_params(
+            passes=1, progress=False, templates=None, more_templates=None
+        )
+        tiny.fit([["a", "b", "c"]], [[(2, "x"), (0, "root"), (2, "y")]])
+
     def fit_columns(
         self,
         corpus: Corpus,
@@ -109,10 +160,10 @@ class Pipeline(Estimator):
         names: Sequence[str],
         *,
         dev: Any = None,
-        say: Callable[[str], None] = lambda line: None,
+        say: Say = silent,
         **fitting: Any,
     ) -> Pipeline:
-        """Train on columns, as in `Parser.fit_columns`; `say` is told what is being done."""
+        """Train on columns, as in `Parser.fit_columns`; `say` is called with what is being done."""
         if self.folds < 1 or self.folds > corpus.offsets.size - 1:
             raise ConfigurationError(f"folds is {self.folds}; it must be from 1 to the number of sentences")
         wanted = (
@@ -154,7 +205,7 @@ class Pipeline(Estimator):
     def _part(self, estimator: Any) -> Any:
         return unfitted(estimator).set_params(seed=self.seed, threads=self.threads, progress=self.progress)
 
-    def _jackknifed(self, name: str, words: Corpus, column: Column, say: Callable[[str], None]) -> Column:
+    def _jackknifed(self, name: str, words: Corpus, column: Column, say: Say) -> Column:
         """A column as taggers give it that did not see the sentence."""
         fold = np.arange(words.offsets.size - 1) * self.folds // (words.offsets.size - 1)
         strings = column.texts.strings()
@@ -231,37 +282,10 @@ class Pipeline(Estimator):
 
     # --- files ---
 
-    @property
-    def file_columns(self) -> ParserColumns:
-        """Where things are in files like those of training."""
-        return getattr(self, "columns_", ParserColumns(use={name: name for name in self.taggers_}))
-
-    def predict_pieces(
-        self, path: Any, columns: ParserColumns, *, threads: int = 1, size: int = PIECE
-    ) -> Iterator[tuple[bytes, int]]:
-        """The file with tags and trees replaced by predictions, piece by piece, and how many tokens each piece has."""
-        tags = {name: dict(columns.use or {}).get(name, name) for name in self.taggers_}
-        wanted = [columns.word, columns.head, columns.relation, "id", *tags.values()]
-        pieces = conll.chunks(
-            path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size
-        )
-
-        def work(piece: Sentences) -> tuple[bytes, int]:
-            if piece.lines.size == 0:
-                return piece.buffer.tobytes(), 0
-            check_ids(piece, 3)
-            tagged, trees = self.predict_columns(Corpus(cut_columns(piece, [WORD]), piece.offsets))
-            changes = tree_changes(columns, trees, self.parser_.task_.plain)
-            for name, column in tags.items():
-                changes[column] = (self.taggers_[name].task_.labels, tagged.columns[name].numbers)
-            return conll.replace_columns(piece, changes), piece.lines.size
-
-        yield from in_order(work, pieces, threads)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write one model file that holds all parts."""
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of one model file that holds all parts."""
         self._check_fitted()
-        parts = {**self.taggers_, "parser": self.parser_}
+        parts: dict[str, Any] = {**self.taggers_, "parser": self.parser_}
         contents = {name: part.contents() for name, part in parts.items()}
         header = {
             "task": {"name": "pipeline", "tags": list(self.taggers_), "files": self.file_columns.describe()},
@@ -269,12 +293,7 @@ class Pipeline(Estimator):
             "parts": {name: header for name, (header, _) in contents.items()},
         }
         tensors = {f"{name}/{key}": array for name, (_, arrays) in contents.items() for key, array in arrays.items()}
-        write_tensors(path, "model", header, tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Pipeline:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "pipeline"), threads=threads)
+        return header, tensors
 
     @classmethod
     def from_file(
@@ -304,14 +323,6 @@ class Pipeline(Estimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "parser_")
-
-
-def part_of(
-    name: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and arrays of one part of a pipeline's file."""
-    own = {k.partition("/")[2]: array for k, array in tensors.items() if k.startswith(f"{name}/")}
-    return header["parts"][name], own
 
 
 def _check_columns(corpus: Corpus, names: Sequence[str]) -> None:

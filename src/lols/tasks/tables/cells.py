@@ -1,4 +1,4 @@
-"""The cells of a table's column, as numbers or as numbered texts, whatever kind of table they come from."""
+"""The cells of a column as numbers or as numbered texts, from any kind of table."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ __all__ = ["MISSING", "Cells", "NoNumber", "absent", "as_texts", "cells_of_array
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 SECOND = 1e6  # in microseconds
-TEXT = 57  # bytes that a Python text takes besides its characters, and its place in a list
+TEXT = 57  # bytes of a Python string besides its characters, and of its place in a list
 SAY_SO = "name the column as categorical, or the text as one that means a missing value"
 
 
 class Cells(NamedTuple):
-    """A column of a piece of a table: numbers, or texts each of which is kept once."""
+    """A column of a piece of a table: numbers, or codes of distinct texts."""
 
     numbers: np.ndarray | None = None  # float64, NaN where there is none
     codes: np.ndarray | None = None  # int32, which text; -1 where there is none
     texts: Sequence[str] = ()
-    typed: bool = True  # False where texts are all there is, as in CSV: they may mean numbers
-    truths: bool = False  # whether the numbers are truth values
+    typed: bool = True  # False where all cells are texts, as in CSV: they may stand for numbers
+    truths: bool = False  # whether the numbers are Booleans
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         cells = self.numbers if self.numbers is not None else self.codes
         return 0 if cells is None else int(cells.size)
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they take, about."""
+        """The approximate number of bytes in memory."""
         if self.numbers is not None:
             return int(self.numbers.nbytes)
         return 4 * self.size + TEXT * len(self.texts) + sum(map(len, self.texts))
 
     def counts(self) -> np.ndarray:
-        """How often each text is there."""
+        """The number of cells with each text."""
         assert self.codes is not None
-        made = np.zeros(len(self.texts), np.int64)
-        _count(readonly(self.codes), made)
-        return made
+        counts = np.zeros(len(self.texts), np.int64)
+        _count(readonly(self.codes), counts)
+        return counts
 
     def text(self, row: int) -> str:
-        """One cell as text; empty where there is none."""
+        """One cell as text; empty where it is missing."""
         if self.numbers is not None:
             return "" if np.isnan(self.numbers[row]) else _text(float(self.numbers[row]))
         assert self.codes is not None
@@ -66,7 +66,7 @@ def _count(codes, counts):
 
 
 class NoNumber(LolsError):
-    """A text where a number must be; whoever knows the rows can say in which one it is."""
+    """A text where a number must be; `at` adds the row."""
 
     def __init__(self, column: str, text: str, place: str = "", *, fix: str = SAY_SO):
         super().__init__(f"{place + ', ' if place else ''}column '{column}': '{text}' is no number; {fix}")
@@ -94,7 +94,7 @@ def _text(value: float) -> str:
 
 
 def numbers_of(texts: Sequence[str], missing: Sequence[str] = MISSING) -> tuple[np.ndarray, int]:
-    """Texts as numbers, NaN where they say that there is none; and which text is no number, -1 if all are.
+    """Texts as numbers, NaN where they mean a missing value; and the index of the first that is not a number, or -1.
 
     >>> numbers_of(["1.5", " 2e3", "?", "x"])
     (array([1.5e+00, 2.0e+03,     nan,     nan]), 3)
@@ -103,52 +103,51 @@ def numbers_of(texts: Sequence[str], missing: Sequence[str] = MISSING) -> tuple[
         quick = _quick_numbers(texts, missing)
         if quick is not None:
             return quick, -1
-    made = np.full(len(texts), np.nan)
+    numbers = np.full(len(texts), np.nan)
     for k, text in enumerate(texts):
         if text in missing:
             continue
         try:
-            made[k] = float(text)
+            numbers[k] = float(text)
         except ValueError:
-            return made, k
-        if "_" in text:  # Python reads 1_000 as a number, and nobody else does
-            return made, k
-    return made, -1
+            return numbers, k
+        if "_" in text:  # Python reads 1_000 as a number, other programs do not
+            return numbers, k
+    return numbers, -1
 
 
 def _quick_numbers(texts: Sequence[str], missing: Sequence[str]) -> np.ndarray | None:
-    """The same without a Python number for each; None where a text needs a closer look."""
+    """The same, by Arrow, for many texts; None where Arrow does not read one of them as a number."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     array = pa.array(texts, pa.string())
     empty = pc.is_in(array, value_set=pa.array(list(missing), pa.string()))
     try:
-        numbers = pc.cast(pc.if_else(empty, None, array), pa.float64())
+        return _floats(pc.if_else(empty, None, array))
     except pa.ArrowInvalid:
         return None
-    return np.array(numbers.to_numpy(zero_copy_only=False), np.float64)
 
 
 def cells_of_array(values: np.ndarray) -> Cells:
-    """The cells of a NumPy array: numbers as they are, all else as texts; None and NaN are missing."""
+    """The cells of a NumPy array: numbers as they are, other values as texts; None and NaN are missing."""
     if values.dtype.kind in "fiub":
         return Cells(numbers=values.astype(np.float64), truths=values.dtype.kind == "b")
     if values.dtype.kind in "mM":
-        made = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
-        return Cells(numbers=np.where(np.isnat(made), np.nan, made.astype(np.int64) / SECOND))
-    known: dict[str, int] = {}
+        times = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
+        return Cells(numbers=np.where(np.isnat(times), np.nan, times.astype(np.int64) / SECOND))
+    texts: dict[str, int] = {}
     codes = np.empty(values.size, np.int32)
     number = truths = True
     for row, value in enumerate(values.tolist()):
         none = absent(value)
         number = number and (none or isinstance(value, Real | Decimal | np.bool_))
         truths = truths and (none or isinstance(value, bool | np.bool_))
-        codes[row] = -1 if none else known.setdefault(str(value), len(known))
+        codes[row] = -1 if none else texts.setdefault(str(value), len(texts))
     if number:
         numbers = np.array([np.nan if c < 0 else float(v) for c, v in zip(codes, values, strict=True)])
         return Cells(numbers=numbers, truths=truths)
-    return Cells(codes=codes, texts=list(known))
+    return Cells(codes=codes, texts=list(texts))
 
 
 def absent(value: Any) -> bool:
@@ -157,7 +156,7 @@ def absent(value: Any) -> bool:
         return False
     try:
         return value is None or bool(value != value)
-    except TypeError:  # NA compared with itself is neither
+    except TypeError:  # NA compared with itself is neither true nor false
         return True
 
 
@@ -176,7 +175,7 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     kind = column.type
     if pa.types.is_dictionary(kind) and (typed or column.null_count or not _is_text(kind.value_type)):
-        # Of others than CSV a dictionary may have texts that no cell has, the same one twice, or none at all.
+        # Unless made from CSV, a dictionary may have unused texts, repeated ones, and nulls.
         texts = column.dictionary.cast(pa.string()) if _is_text(kind.value_type) else column.dictionary
         column = pc.take(texts, column.indices)
         kind = column.type
@@ -195,27 +194,29 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
         return Cells(numbers=_seconds(column))
     if pa.types.is_null(kind):
         return Cells(numbers=np.full(len(column), np.nan))
-    elif not any(
-        f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    ):
+    if not any(f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)):
         raise LolsError(f"column '{name}' holds {kind}; a column must hold numbers or texts: leave it out")
-    numbers = pc.cast(column, pa.float64(), safe=False)
-    made = np.array(numbers.to_numpy(zero_copy_only=False), np.float64)
-    return Cells(numbers=made, truths=pa.types.is_boolean(kind))
+    return Cells(numbers=_floats(column), truths=pa.types.is_boolean(kind))
 
 
 def _seconds(column: Any) -> np.ndarray:
     """Dates, times and durations in seconds, whatever their unit."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     kind = column.type
     if pa.types.is_time(kind):
         column = column.cast(pa.time64("us"), safe=False)
     else:
         column = column.cast(pa.duration("us") if pa.types.is_duration(kind) else pa.timestamp("us"), safe=False)
-    numbers = pc.cast(column.cast(pa.int64()), pa.float64(), safe=False)
-    return np.array(numbers.to_numpy(zero_copy_only=False), np.float64) / SECOND
+    return _floats(column.cast(pa.int64())) / SECOND
+
+
+def _floats(column: Any) -> np.ndarray:
+    """A column of numbers, NaN for null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return np.array(pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
 
 
 def _is_text(kind: Any) -> bool:

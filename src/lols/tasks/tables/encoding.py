@@ -1,7 +1,7 @@
-"""From the cells of a table to features: categories one by one, numbers by bins or scaled, and products of columns.
+"""Features of tables: one for each category, bins or scaled values of numbers, and products of two columns.
 
-A column's values are numbered. The commonest value of a column of numbers is its background, which has no feature: in
-most tables most cells are background, and cost nothing.
+The values of a column are numbered. The most frequent value of a column of numbers is its background, which has no
+feature: in most tables most cells are background, and take no time.
 """
 
 from __future__ import annotations
@@ -25,36 +25,34 @@ __all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined"
 NUMERIC = ("bins", "scaled", "both")
 MOST_PRODUCTS = 1 << 20
 TRUTHS = {"0": ("false", "False", "FALSE"), "1": ("true", "True", "TRUE")}
-BIAS = 1  # types before those of the columns
-KEPT = 1 << 16  # places for what types contribute, over all nodes: more would not fit into the cache
-
-
+BIAS = 1  # the number of feature types before those of the columns
+KEPT = 1 << 16  # the most contributions of types, over all nodes, that are kept: more would not fit into the cache
 EACH = np.zeros(0, np.int32)
 NOTHING_UNKNOWN = np.zeros(0, np.int64)
 
 
 class Rows(NamedTuple):
-    """Rows as the types of feature that each has, and features of its own."""
+    """Rows as lists of feature types, and as features that only one row has (scaled values)."""
 
     bounds: np.ndarray  # [rows + 1]: where a row's types begin
     types: np.ndarray  # int32
-    start: np.ndarray  # [rows + 1], or empty: where the features of its own begin
+    start: np.ndarray  # [rows + 1], or empty: where its own features begin
     ids: np.ndarray
     values: np.ndarray
-    unknown: np.ndarray = NOTHING_UNKNOWN  # for each column the cells whose text training never showed
+    unknown: np.ndarray = NOTHING_UNKNOWN  # [columns]: the number of cells whose text was not in training
 
     @property
     def rows(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.bounds.size) - 1
 
     @property
     def nbytes(self) -> int:
-        """How many bytes they take."""
+        """The number of bytes in memory."""
         return sum(array.nbytes for array in self)
 
     def cut(self, begin: int, end: int) -> Rows:
-        """Some of the rows."""
+        """The rows from one number to another."""
         bounds, start = self.bounds[begin : end + 1], self.start[begin : end + 1]
         own = slice(int(start[0]), int(start[-1])) if start.size else slice(0)
         types = self.types[int(bounds[0]) : int(bounds[-1])]
@@ -66,20 +64,20 @@ class ColumnCode(NamedTuple):
 
     name: str
     kind: str  # "number" or "category"
-    edges: np.ndarray  # of the bins: bin k holds what is below edge k, and not below the one before
+    edges: np.ndarray  # of the bins: bin k holds values from edge k - 1 to below edge k
     texts: list[str]
-    background: int  # the number that has no feature, -1 if all have one
+    background: int  # the number without a feature, or -1
     centre: float = 0.0
     width: float = 1.0
 
     @property
     def size(self) -> int:
-        """How many numbers there are."""
+        """The size of the numbering."""
         return 1 + (self.edges.size + 1 if self.kind == "number" else len(self.texts))
 
 
 class Numbering(NamedTuple):
-    """The numbers of a column's values: for each text, or where there are no codes for each cell."""
+    """The numbers of a column's values: of each text; of each cell where there are no codes."""
 
     each: np.ndarray
     codes: np.ndarray
@@ -90,18 +88,18 @@ class Numbering(NamedTuple):
 
 
 class TableEncoder:
-    """Numbers the values of columns, and makes features of them.
+    """Turns the cells of a table into features.
 
     Parameters
     ----------
     columns
-        How the values of each column are numbered.
+        The numbering of each column.
     numeric
-        What a number's feature is: its bin, its scaled value, or both.
+        The feature of a number: `bins`, `scaled` or `both`.
     interactions
-        Pairs of columns whose values together are features, too.
+        Pairs of columns whose pairs of values are features, too.
     missing
-        Texts that say that there is no value.
+        Texts that mean a missing value.
 
     """
 
@@ -130,19 +128,19 @@ class TableEncoder:
         self._known: dict[int, dict[str, int]] = {}
         sizes = [c.size for c in self.columns] + [self.columns[a].size * self.columns[b].size for a, b in self.pairs]
         self.first = BIAS + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        self.unknown = np.zeros(len(self.columns), np.int64)  # cells predicted so far whose text training never showed
+        self.unknown = np.zeros(len(self.columns), np.int64)  # as in `Rows`, over all predictions so far
 
     @classmethod
     def from_scans(
         cls, scans: Sequence[ColumnScan], rows: int, bins: int | None = None, **options: Any
     ) -> TableEncoder:
-        """The encoder that suits what was found in a table."""
+        """The encoder for what the scans of the columns found."""
         bins = bins or int(min(64, max(4, rows**0.5 / 4)))
         return cls([_code(scan, bins) for scan in scans], **options)
 
     @property
     def types(self) -> int:
-        """How many types of feature there are."""
+        """The number of feature types."""
         return int(self.first[-1])
 
     # --- rows ---
@@ -154,7 +152,7 @@ class TableEncoder:
         whole = np.empty((len(self.columns) + len(self.pairs), count), np.int32)
         for k, (column, numbering) in enumerate(zip(self.columns, local, strict=True)):
             if column.kind == "number" and self.numeric == "scaled":
-                each = np.where(numbering.each == 0, self.first[k], -1)  # a missing value is a feature all the same
+                each = np.where(numbering.each == 0, self.first[k], -1)  # a missing value is a feature
             else:
                 each = _placed(numbering.each, column.background, int(self.first[k]))
             _take(each.astype(np.int32), readonly(numbering.codes), whole[k])
@@ -184,7 +182,7 @@ class TableEncoder:
         return start, np.broadcast_to(ids, there.shape)[there], values[there]
 
     def _numbered(self, k: int, cells: Cells, unknown: np.ndarray) -> Numbering:
-        """The number of each cell's value; -1 for a category that training never showed."""
+        """The number of each cell's value; -1 for a category that was not in training."""
         column = self.columns[k]
         if column.kind == "number":
             if cells.numbers is not None:
@@ -197,7 +195,7 @@ class TableEncoder:
             if (each < 0).any():
                 unknown[k] = int(cells.counts()[each < 0].sum())
         assert cells.codes is not None
-        return Numbering(np.append(each, np.int32(0)), cells.codes)  # the last one is for cells that are missing: -1
+        return Numbering(np.append(each, np.int32(0)), cells.codes)  # the last one is for code -1, missing
 
     def items(self, rows: Rows, nodes: int) -> Items:
         """The rows as items of a search space, one each."""
@@ -222,8 +220,9 @@ class TableEncoder:
             "table.edges": np.concatenate([np.zeros(0), *(c.edges for c in self.columns)]),
             "table.bins": edges.astype(np.int64),
         }
-        made = {"columns": facts, "numeric": self.numeric, "missing": list(self.missing)}
-        return made | {"interactions": [list(pair) for pair in self.interactions]}, tensors
+        interactions = [list(pair) for pair in self.interactions]
+        description = {"columns": facts, "numeric": self.numeric, "missing": list(self.missing)}
+        return description | {"interactions": interactions}, tensors
 
     @classmethod
     def from_description(cls, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> TableEncoder:
@@ -244,7 +243,7 @@ class TableEncoder:
             if (np.diff(bounds) < 0).any():
                 raise ValueError("the columns of the table do not fit")
         if edges.dtype != np.float64 or edges.ndim != 1:
-            raise ValueError("the bins of the columns are no numbers")
+            raise ValueError("the bins of the columns are not numbers")
         columns = [
             ColumnCode(
                 str(c["name"]),
@@ -269,12 +268,12 @@ class TableEncoder:
 
 
 def scaled_id(column: int) -> int:
-    """The feature that a column's scaled value is."""
+    """The feature of a column's scaled value."""
     return mix(mix(column, 0x5CA1ED), 1)
 
 
 def items_of(rows: Rows, kinds: int, nodes: int) -> Items:
-    """Rows as items: a feature for each of the `kinds` of type, and those of their own."""
+    """Rows as items: a feature for each of the `kinds` of feature type, and those of the row."""
     ids = np.array([mix(k, 0x7AB1E) for k in range(kinds)], np.int64)
     start, values, types, bounds = np.arange(kinds + 1), np.ones(kinds, np.float32), rows.types, rows.bounds
     if rows.start.size:
@@ -282,7 +281,7 @@ def items_of(rows: Rows, kinds: int, nodes: int) -> Items:
         ids, values = np.concatenate([ids, rows.ids]), np.concatenate([values, rows.values])
         types = np.insert(types, bounds[1:], kinds + np.arange(rows.rows, dtype=np.int32))
         bounds = bounds + np.arange(rows.rows + 1)
-    # With many nodes few rows of a batch meet at one: keeping what types contribute there would not pay.
+    # With many nodes, few rows of a batch share one: keeping the contributions of types there would not pay.
     lasting = kinds if kinds * nodes <= KEPT else 0
     return Items(np.arange(rows.rows + 1), types, start, ids, values, lasting=lasting, bounds=bounds)
 
@@ -314,7 +313,7 @@ def _code(scan: ColumnScan, bins: int) -> ColumnCode:
     if values.size <= bins:
         edges = values[1:]
     else:
-        # By weight, so that bins are met about equally often; and some by value, so that rare ranges are told apart.
+        # By weight, so that bins are about equally frequent; some by value, so that rare ranges have bins, too.
         spread = quantiles(values, np.ones(values.size), bins // 2)
         edges = np.union1d(quantiles(values, weights, bins), spread)
     sizes = np.bincount(_binned(values, edges), weights=weights, minlength=edges.size + 2)
@@ -326,18 +325,18 @@ def _code(scan: ColumnScan, bins: int) -> ColumnCode:
 
 
 def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    made = np.searchsorted(edges, numbers, side="right").astype(np.int32) + np.int32(1)
-    made[np.isnan(numbers)] = 0
-    return made
+    bins = np.searchsorted(edges, numbers, side="right").astype(np.int32) + np.int32(1)
+    bins[np.isnan(numbers)] = 0
+    return bins
 
 
 def _scaled(numbers: np.ndarray, column: ColumnCode) -> np.ndarray:
-    """Logarithms of the size, with their sign, by their distance from the mean; 0 where there is none."""
+    """Logarithms of the absolute values, with their sign, standardized; 0 where a number is missing."""
     with np.errstate(invalid="ignore"):
         logs = np.sign(numbers) * np.log1p(np.minimum(np.abs(numbers), 1e300))
-    made = np.clip((logs - column.centre) / column.width, -10.0, 10.0)
-    made[np.isnan(numbers)] = 0.0
-    return made
+    scaled = np.clip((logs - column.centre) / column.width, -10.0, 10.0)
+    scaled[np.isnan(numbers)] = 0.0
+    return scaled
 
 
 def _numbers(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.ndarray:
@@ -351,7 +350,7 @@ def _numbers(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.nda
 def _numbers_of_texts(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.ndarray:
     assert cells.codes is not None
     numbers, wrong = numbers_of(cells.texts, missing)
-    if wrong >= 0:  # unless no cell has it: some of a batch may have its dictionary
+    if wrong >= 0:  # texts that no cell has do not matter: a slice of a batch may have the dictionary of the whole
         there = np.flatnonzero(cells.counts())
         numbers = np.full(len(cells.texts), np.nan)
         numbers[there], wrong = numbers_of([cells.texts[k] for k in there.tolist()], missing)
@@ -363,26 +362,26 @@ def _numbers_of_texts(column: ColumnCode, cells: Cells, missing: Sequence[str]) 
 
 
 def _spelled(cells: Cells, known: Mapping[str, int]) -> Cells:
-    """Truth values as training spelled them: a data frame that is read from CSV has them where the file has texts."""
+    """Booleans as training spelled them: a data frame read from CSV has Booleans where the file has texts."""
     texts = [next((t for t in (text, *TRUTHS[text]) if t in known), text) for text in cells.texts]
     return cells._replace(texts=texts)
 
 
 def _placed(numbers: np.ndarray, background: int, first: int) -> np.ndarray:
-    """Types in place of numbers; -1 for the background, and for what is not known."""
+    """Types in place of numbers; -1 for the background and for unknown categories."""
     return np.where((numbers == background) | (numbers < 0), -1, numbers + first)
 
 
 @kernel
 def _take(each, codes, out):
-    """What belongs to each code, -1 counted from the end; without codes, all there is."""
+    """The element for each code, -1 for the last one; without codes, the elements themselves."""
     for row in range(out.size):
         out[row] = each[codes[row]] if codes.size > 0 else each[row]
 
 
 @kernel
 def _compress(whole, bounds, types):
-    """Row by row the types that there are, the bias first."""
+    """The types of each row, the bias first."""
     n = 0
     for row in range(whole.shape[1]):
         bounds[row] = n

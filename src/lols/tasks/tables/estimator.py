@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
+from lols.io.costs import read_cost_matrix, read_label_map
+from lols.tasks.base import as_paths
 from lols.tasks.choice import Choice
+from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
 from lols.tasks.tables.cells import NoNumber
 from lols.tasks.tables.encoding import Rows, TableEncoder
 from lols.tasks.tables.files import (
     MEMORY,
-    TableFiles,
+    TableTraining,
     evaluate_files,
     fit_files,
-    open_like_training,
+    open_files,
     predict_batches,
+    table_notes,
 )
 from lols.tasks.tables.input import (
     InputTable,
@@ -31,15 +34,19 @@ from lols.tasks.tables.input import (
     column_names,
     make_tree,
     missing_texts,
+    pair_of,
     scan_table,
     table_of,
     targets_of,
+    tree_of,
 )
 from lols.tasks.tables.model import StoredClassifier
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.scores import ClassScores, score_classes
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.stream import scorer
 from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.stream import Stream
 
@@ -49,49 +56,12 @@ TOGETHER = 1 << 15  # rows whose costs are computed at a time
 MOST_TOGETHER = 1 << 12  # rows of a batch
 
 
+@estimator
 class CostSensitiveClassifier(StoredClassifier):
     """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
 
     `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are
     categories, all others numbers; both may have missing values.
-
-    Parameters
-    ----------
-    tree
-        How the classes are split, again and again: `"order"`, in half in their order, as in the paper; `"frequency"`,
-        so that both sides are met equally often; `"similarity"`, in half by where their rows lie; nested lists of
-        classes; or None for one decision among all of them (flat, "one against all").
-    classes
-        The classes in their order; by default those of `y`, sorted.
-    cost_matrix
-        What it costs to predict the class of a column where that of a row is true; in the order of `classes`.
-    label_map
-        The class of each label, where labels are finer than classes.
-    categorical, numerical, ignore
-        Names of columns that are categories, numbers, or not used, where that is not what they look like.
-    numeric
-        What a number's feature is: the bin that it falls into (`"bins"`), its scaled value (`"scaled"`), or `"both"`.
-    bins
-        How many bins a column of numbers has, about; by default from 4 to 64, the more rows, the more.
-    interactions
-        Pairs of columns whose values together are features, too.
-    missing
-        Texts that mean a missing value; by default empty ones, NA, N/A, NaN, nan, null, NULL, None and ?.
-    algorithm, roll_in, roll_out, beta, mix
-        The algorithm, and choices that override its own (see `lols.Algorithm`). `"auto"` is AggreVaTe with the optimal
-        teacher, which needs no roll-outs, and LOLS with `beta="auto"` with others.
-    reference, skill
-        The teacher: `"optimal"` (towards the cheapest class), `"bad"` (always the first child), or `"suboptimal"`
-        (optimal with the probability `skill`, else bad).
-    learner, update, margin, rate, slack
-        How costs become weights (see `lols.LearnerSettings`).
-    passes, batch_size, shuffle, seed, threads
-        Passes over the data; how many rows see the same policy, by default a hundredth of them, at most 4096; whether
-        each pass has its own order; one number behind all randomness; threads, which do not change the result.
-    patience
-        With `dev` data: how many passes without improvement end the training; None for all passes.
-    progress
-        Whether to show a bar; None for terminals only.
 
     Examples
     --------
@@ -114,74 +84,110 @@ class CostSensitiveClassifier(StoredClassifier):
     """
 
     _estimator_type = "classifier"  # what older versions of scikit-learn ask for
+    HELP = """Train a cost-sensitive classifier on tables, and write a model file.
+
+    It walks down a tree of the classes to the one that costs least. Columns of numbers and of categories are told apart
+    automatically; both may have missing values.
+
+    `lols train classifier kdd.csv --label-map kdd99 --cost-matrix kdd99 -o kdd.lols`
+    """
+    DEV = "A labelled table on which the best pass is chosen."
+    TRAINING = TableTraining
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
     NEIGHBOURS = 8
 
-    def __init__(
-        self,
-        *,
-        tree: Any = "order",
-        classes: Sequence[Any] | None = None,
-        cost_matrix: Any = None,
-        label_map: Mapping[str, str] | None = None,
-        categorical: Sequence[str] | None = None,
-        numerical: Sequence[str] | None = None,
-        ignore: Sequence[str] | None = None,
-        numeric: str = "bins",
-        bins: int | None = None,
-        interactions: Sequence[tuple[str, str]] = (),
-        missing: Sequence[str] | None = None,
-        algorithm: str | Algorithm = "auto",
-        roll_in: str | None = None,
-        roll_out: str | None = None,
-        beta: Any = None,
-        mix: str | None = None,
-        reference: str = "optimal",
-        skill: float = 0.5,
-        learner: str = "hinge",
-        update: str | None = None,
-        margin: str = "weighted",
-        rate: float | None = None,
-        slack: float | None = 0.0,
-        passes: int = 5,
-        batch_size: int | None = None,
-        shuffle: bool = True,
-        seed: int = 0,
-        threads: int = 1,
-        patience: int | None = None,
-        progress: bool | None = None,
-    ):
-        self.tree = tree
-        self.classes = classes
-        self.cost_matrix = cost_matrix
-        self.label_map = label_map
-        self.categorical = categorical
-        self.numerical = numerical
-        self.ignore = ignore
-        self.numeric = numeric
-        self.bins = bins
-        self.interactions = interactions
-        self.missing = missing
-        self.algorithm = algorithm
-        self.roll_in = roll_in
-        self.roll_out = roll_out
-        self.beta = beta
-        self.mix = mix
-        self.reference = reference
-        self.skill = skill
-        self.learner = learner
-        self.update = update
-        self.margin = margin
-        self.rate = rate
-        self.slack = slack
-        self.passes = passes
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.seed = seed
-        self.threads = threads
-        self.patience = patience
-        self.progress = progress
+    algorithm: str | Algorithm = shared(StoredClassifier, "algorithm", default="auto")
+    batch_size: int | None = option(
+        default=None,
+        help="How many rows are classified with the same policy before it learns from them; by default a "
+        "hundredth of all, at most 4096.",
+        panel=LEARNING,
+    )
+    tree: Any = option(
+        default="order",
+        help="How the classes are split, again and again: order, in half in their order, as in the paper; "
+        "frequency, so that both sides are equally frequent; similarity, in half by where their rows lie; "
+        "nested lists of classes; or None for one decision among all classes.",
+        panel=SEARCH,
+        typed="How the classes are split, again and again: order, in half in their order; frequency, so that both "
+        "sides are equally frequent; similarity, by where their rows lie; or flat: one decision among all classes.",
+        kind=str,
+        parse=tree_of,
+    )
+    classes: Sequence[Any] | None = option(
+        default=None, help="The classes in their order; by default those of `y`, sorted.", cli=False
+    )
+    cost_matrix: Any = option(
+        default=None,
+        help="What it costs to predict the class of a column where that of the row is true, in the order of "
+        "the classes; by default every mistake costs 1.",
+        panel=INPUT,
+        typed="What mistakes cost: a CSV file whose first line names the classes, then a row for each true class with "
+        "the cost of predicting each; or kdd99. By default every mistake costs 1.",
+        kind=str | None,
+        parse=read_cost_matrix,
+    )
+    label_map: Mapping[str, str] | None = option(
+        default=None,
+        help="The class of each label, where labels are finer than classes.",
+        panel=INPUT,
+        typed="The class of each label, where labels are finer than classes: a CSV file with name,class in each line, "
+        "or kdd99.",
+        kind=str | None,
+        parse=read_label_map,
+    )
+    categorical: Sequence[str] | None = option(
+        default=None,
+        help="Columns that hold categories although they look like numbers.",
+        panel=INPUT,
+        kind=list[str] | None,
+    )
+    numerical: Sequence[str] | None = option(
+        default=None, help="Columns that must hold numbers.", panel=INPUT, kind=list[str] | None
+    )
+    ignore: Sequence[str] | None = option(
+        default=None, help="Columns that are not used.", panel=INPUT, kind=list[str] | None
+    )
+    numeric: str = option(
+        default="bins",
+        help="What the features of a number are: the bin that it falls into (bins), its scaled value (scaled), "
+        "or both.",
+        panel=INPUT,
+    )
+    bins: int | None = option(
+        default=None,
+        help="About how many bins a column of numbers has; by default 4 to 64, depending on the number of rows.",
+        panel=INPUT,
+    )
+    interactions: Sequence[tuple[str, str]] = option(
+        default=(),
+        help="Pairs of columns whose values together are features as well.",
+        panel=INPUT,
+        typed="Two columns A*B whose values together are features as well; may be repeated.",
+        flag="--interaction",
+        kind=list[str] | None,
+        initial=None,
+        parse=lambda pairs: [pair_of(text) for text in pairs],
+    )
+    missing: Sequence[str] | None = option(
+        default=None,
+        help="Texts that mean a missing value, besides the empty text; by default NA, N/A, NaN, nan, null, NULL, "
+        "None and ?.",
+        panel=INPUT,
+        kind=list[str] | None,
+        parse=lambda texts: ["", *texts],
+    )
+    skill: float = option(default=0.5, help="How often the suboptimal reference goes to the best child.", panel=SEARCH)
+    margin: str = option(default="weighted", help="The margin of the hinge: weighted, cost or unit.", panel=LEARNING)
+
+    @classmethod
+    def from_typed(cls, typed: Mapping[str, Any]) -> Self:
+        """The classifier with the options that were typed; a cost matrix in a file names the classes as well."""
+        values = values_of(cls, typed)
+        if "cost_matrix" in values:
+            values["classes"], values["cost_matrix"] = values["cost_matrix"]
+        return cls(**values)
 
     # --- training ---
 
@@ -226,7 +232,7 @@ class CostSensitiveClassifier(StoredClassifier):
         return ClassificationTask(targets.classes, tree, encoder, matrix=targets.matrix, skill=self.skill)
 
     def batch_for(self, rows: int) -> int:
-        """How many rows see the same policy, if there are so many rows."""
+        """How many of `rows` rows see the same policy."""
         return max(1, min(MOST_TOGETHER, rows // 100)) if self.batch_size is None else self.batch_size
 
     def _together(self) -> int:
@@ -273,6 +279,7 @@ class CostSensitiveClassifier(StoredClassifier):
         separator: str | None = None,
         dev: str | None = None,
         memory: int = MEMORY,
+        say: Say = silent,
         **fitting: Any,
     ) -> CostSensitiveClassifier:
         """Train on tables in files (CSV, Parquet, Arrow), which may be larger than memory.
@@ -280,21 +287,28 @@ class CostSensitiveClassifier(StoredClassifier):
         `label` is the column of the labels, by default the last one. Where the cells take more than `memory` bytes,
         the files are read again in every pass.
         """
-        layout = TableFiles(label, header, separator)
-        given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        self.table_ = fit_files(self, [str(p) for p in given], layout, dev=dev, memory=memory, **fitting)
+        layout, seconds = TableFiles(label, header, separator), {"reading": 0.0}
+
+        def tell(facts: dict[str, Any]) -> None:
+            for line in table_notes(facts):
+                say(line)
+
+        options: Any = {"dev": dev, "memory": memory, "seconds": seconds, "tell": tell}
+        self.table_ = fit_files(self, as_paths(paths), layout, **options, **fitting)
+        self.training_facts_ = self.table_ | {"seconds_reading": seconds["reading"]}
         return self
 
     def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
         """The class of each row of tables in files, laid out as in training."""
-        source = open_like_training(self, paths)
+        source = open_files(as_paths(paths), self.file_columns)
         numbers = [found for _, found in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
 
     def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
         """Compare predictions with labelled rows in files, in constant memory."""
-        source = open_like_training(self, paths)
-        name = label or getattr(self, "files_", {}).get("label") or source.names[-1]
+        layout = self.file_columns
+        source = open_files(as_paths(paths), layout)
+        name = label or layout.label or source.names[-1]
         return evaluate_files(self, source, name, threads=threads)
 
     def set_fitted(
@@ -348,18 +362,6 @@ class CostSensitiveClassifier(StoredClassifier):
         rows = self._rows(X)
         targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))
         return score_classes(self.task_.classes, targets, self.predict_rows(rows))
-
-    # --- what is known after training ---
-
-    @property
-    def unknown_(self) -> dict[str, int]:
-        """For each column the cells so far whose category training never showed: they were predicted without it."""
-        self._check_fitted()
-        encoder = self.task_.encoder
-        if not isinstance(encoder, TableEncoder):
-            return {}
-        pairs = zip(encoder.columns, encoder.unknown.tolist(), strict=True)
-        return {column.name: count for column, count in pairs if count}
 
     # --- helpers ---
 

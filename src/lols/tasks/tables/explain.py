@@ -1,4 +1,4 @@
-"""How a classifier comes to its decision about one row: the way down the tree, and which features led it there."""
+"""How a classifier decides about one row: the path down the tree, and which features led it there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["Child", "Reason", "TreeWalk", "Turn", "explain_row", "read_row"]
 
 @dataclass(frozen=True)
 class Child:
-    """One way to go on: `predicted` is its cost in the eyes of the model, `cost` that of the cheapest class below."""
+    """A child of a node: `predicted` is its cost as the model predicts it, `cost` that of the cheapest class below."""
 
     name: str
     classes: tuple[str, ...]
@@ -42,7 +42,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Turn:
-    """A decision at a node; the reasons that mattered most come first, and are empty where they cannot be told."""
+    """A decision at a node; the most important reasons come first, and there are none where they cannot be computed."""
 
     node: int
     children: tuple[Child, ...]
@@ -50,7 +50,7 @@ class Turn:
 
     @property
     def taken(self) -> Child:
-        """Where it went."""
+        """The child that was taken."""
         return next(child for child in self.children if child.taken)
 
     @property
@@ -62,7 +62,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class TreeWalk:
-    """The way from the root to a class; `cost` is what the prediction costs, if the truth is known."""
+    """The path from the root to a class; `cost` is what the prediction costs, if the truth is known."""
 
     predicted: str
     true: str | None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,6 +12,7 @@ import numpy as np
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import bare, check_matrix, mapped
 from lols.io.tables import TableSource, open_table
+from lols.tasks.options import INPUT, option
 from lols.tasks.pieces import in_order
 from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_of
 from lols.tasks.tables.encoding import Rows, TableEncoder, joined
@@ -21,10 +20,13 @@ from lols.tasks.tables.input import (
     Targets,
     column_kinds,
     missing_texts,
+    size_of,
 )
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, scores_of_confusion
 from lols.tasks.tables.stream import fit_stream
+from lols.training.clock import Clock
 
 __all__ = [
     "MEMORY",
@@ -36,35 +38,28 @@ __all__ = [
     "evaluate_files",
     "fit_files",
     "open_files",
-    "open_like_training",
     "predict_batches",
     "table_encoder",
+    "table_notes",
 ]
 
 MEMORY = 1 << 30  # bytes of cells that are held
 NUMBER = 8  # bytes
+FEW = 12  # classes whose counts are shown
 
 
 @dataclass(frozen=True)
-class TableFiles:
-    """How tables are laid out: goes into the model file, so that others like them are read the same way."""
+class TableTraining:
+    """Further options of training on files."""
 
-    label: str | None = None  # the column of the labels; None for the last one
-    header: bool | None = None
-    separator: str | None = None
-
-    def describe(self) -> dict[str, Any]:
-        """Plain values, for model files."""
-        return asdict(self)
-
-    @classmethod
-    def from_description(cls, facts: Mapping[str, Any]) -> TableFiles:
-        """The layout that a model file describes."""
-        label, header, separator = facts["label"], facts["header"], facts["separator"]
-        for value, kind in ((label, str), (header, bool), (separator, str)):
-            if value is not None and not isinstance(value, kind):
-                raise ValueError("the layout of the files is damaged")
-        return cls(label, header, separator)
+    memory: int = option(
+        default=MEMORY,
+        help="How much of a table is held in memory, such as 512MB or 2GB: a larger one is read again in every pass.",
+        panel=INPUT,
+        kind=str,
+        initial="1GB",
+        parse=size_of,
+    )
 
 
 class TablePiece(NamedTuple):
@@ -84,10 +79,10 @@ def open_files(paths: Sequence[str], layout: TableFiles) -> TableSource:
 def timed(batches: Iterator[Any], seconds: dict[str, float] | None) -> Iterator[Any]:
     """The same batches; how long they were waited for is added to `seconds["reading"]`."""
     while True:
-        began = time.perf_counter()
+        clock = Clock()
         batch = next(batches, None)
         if seconds is not None:
-            seconds["reading"] = seconds.get("reading", 0.0) + time.perf_counter() - began
+            seconds["reading"] = seconds.get("reading", 0.0) + clock.working()
         if batch is None:
             return
         yield batch
@@ -144,8 +139,8 @@ def fit_files(
     """Train a classifier on files, and say what was in them.
 
     Tables whose cells take more than `memory` bytes are read again in every pass, and shuffled as far as a quarter of
-    that memory goes. `tell` hears what is in the files before training begins, and the time from bytes to columns of
-    texts is added to `seconds["reading"]`.
+    that memory goes. `tell` is called with what is in the files before training begins, and the time from bytes to
+    columns of texts is added to `seconds["reading"]`.
     """
     source = open_files(paths, layout)
     label = layout.label or source.names[-1]
@@ -192,6 +187,26 @@ def fit_files(
     else:
         fit_stream(estimator, partial(reader.encoded, encoder, renumber), encoder, known, counts, held_out, memory // 4)
     return facts
+
+
+def table_notes(facts: dict[str, Any]) -> list[str]:
+    """What was read, in a few lines."""
+    gaps = f", {facts['missing_cells']:,} missing cells" if facts["missing_cells"] else ""
+    columns = f"{facts['columns']} column{'s' if facts['columns'] != 1 else ''}"
+    notes = [
+        f"{facts['rows']:,} rows, {columns} ({facts['numbers']} of numbers, {facts['categories']} of categories){gaps}"
+    ]
+    classes = facts["classes"]
+    counts = ": " + ", ".join(f"{name} {count:,}" for name, count in classes.items()) if len(classes) <= FEW else ""
+    notes.append(f"{len(classes)} class{'es' if len(classes) != 1 else ''}{counts}")
+    unseen = sum(count == 0 for count in classes.values())
+    if unseen:
+        notes.append(f"{unseen} of the classes are in no row, so nothing can be learned about them")
+    if facts["dropped_cells"]:
+        notes.append(f"{facts['dropped_cells']:,} cells of columns with too many categories: the rarest count as one")
+    if not facts["in_memory"]:
+        notes.append("larger than --memory: the files are read again in every pass, and there is no checkpoint")
+    return notes
 
 
 class _Reader:
@@ -292,17 +307,6 @@ def _dev(
 
 
 # --- prediction ---
-
-
-def open_like_training(
-    estimator: Any, paths: Sequence[str] | str, header: bool | None = None, separator: str | None = None
-) -> TableSource:
-    """Look at files that are laid out as in training, unless said otherwise."""
-    known = getattr(estimator, "files_", None)
-    layout = TableFiles() if known is None else TableFiles.from_description(known)
-    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    header = layout.header if header is None else header
-    return open_files([str(path) for path in given], TableFiles(None, header, separator or layout.separator))
 
 
 def check_columns(source: TableSource, names: Sequence[str], label: str | None) -> None:

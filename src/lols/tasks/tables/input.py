@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,9 +25,12 @@ __all__ = [
     "column_names",
     "make_tree",
     "missing_texts",
+    "pair_of",
     "scan_table",
+    "size_of",
     "table_of",
     "targets_of",
+    "tree_of",
 ]
 
 DIMENSIONS = 256
@@ -334,3 +338,43 @@ def centres_of(rows: Rows, labels: np.ndarray, count: int) -> np.ndarray:
         own = np.repeat(labels, np.diff(rows.start)) * DIMENSIONS + (rows.ids >> 7) % DIMENSIONS
         made += np.bincount(own, weights=rows.values, minlength=made.size)
     return made.reshape(count, DIMENSIONS) / np.maximum(np.bincount(labels, minlength=count), 1)[:, np.newaxis]
+
+
+# --- options as they are typed ---
+
+
+def tree_of(name: str) -> str | None:
+    """How classes are split; `flat` is one decision among all."""
+    if name not in (*TREES, "flat"):
+        raise ConfigurationError(f"--tree is '{name}': choose {', '.join(TREES)} or flat")
+    return None if name == "flat" else name
+
+
+def pair_of(text: str) -> tuple[str, str]:
+    """The two columns of an interaction.
+
+    >>> pair_of("service * flag")
+    ('service', 'flag')
+    """
+    first, star, second = (part.strip() for part in text.partition("*"))
+    if not (first and star and second):
+        raise ConfigurationError(f"--interaction is '{text}': name two columns, as A*B")
+    return first, second
+
+
+def size_of(text: str) -> int:
+    """A number of bytes as people write it.
+
+    >>> size_of("512MB"), size_of("2 GiB"), size_of("1.5k")
+    (512000000, 2147483648, 1500)
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?)\s*([a-z]*)\s*", text.lower())
+    unit = match and next((unit for unit in (match[2], match[2] + "b") if unit in SIZES), None)
+    if match is None or unit is None:
+        raise ConfigurationError(f"--memory is '{text}': give a number of bytes, such as 512MB or 2GB")
+    return int(float(match[1]) * SIZES[unit])
+
+
+SIZES = {"": 1, "b": 1}
+SIZES |= {f"{name}b": 1000**k for k, name in enumerate("kmgt", 1)}
+SIZES |= {f"{name}ib": 1024**k for k, name in enumerate("kmgt", 1)}

@@ -2,57 +2,45 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lols.engine.policy import in_role
 from lols.engine.table import features_by_row, is_fixed
-from lols.errors import LolsError, ModelFileError
+from lols.errors import LolsError
+from lols.tasks.inspect import Inspection, Sides, speaking
 from lols.tasks.tables.encoding import ColumnCode, Rows, TableEncoder, scaled_id
+from lols.tasks.tables.options import VERBS, ClassifierInspectOptions
 from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.tasks.tables.tree_of_labels import NOTHING
-from lols.tasks.tagging.inspect import describe_file, strongest
 
-__all__ = ["FeatureNames", "below", "child_name", "inspect_classifier"]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["ClassifierInspection", "FeatureNames", "below", "child_name", "inspect_classifier"]
 
 NAMED = 3  # classes below a child that are named
 NO_ROW = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def inspect_classifier(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    tensors: Mapping[str, np.ndarray],
-    *,
-    top: int = 10,
-    classes: Sequence[str] | None = None,
-    against: bool = False,
-    node: int = 0,
-) -> dict[str, Any]:
-    """All that `lols inspect` says of a classifier; the features are those of one node of its tree.
+    classifier: Any, values: dict[str, Any], asked: ClassifierInspectOptions
+) -> ClassifierInspection:
+    """What is in the file of a classifier; the features are those of one node of its tree.
 
     A feature's weight is what it adds to the predicted cost of a child, less what it adds to the others on average.
     """
-    from lols.tasks.tables.estimator import CostSensitiveClassifier
-
-    try:
-        made, task = describe_file(path, header, tensors), header["task"]
-        made |= {"files": task["files"], "options": dict(task["options"]), "label_map": task["label_map"]}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
-    classifier = CostSensitiveClassifier.from_file(path, header, tensors)
-    found = classifier.task_
+    found, policy, node = classifier.task_, classifier.model_.policy, asked.node
     names = [str(name) for name in found.classes]
-    for name in classes or ():
+    for name in asked.label or ():
         if name not in names:
             raise LolsError(f"there is no class '{name}' in this model: choose from {', '.join(names)}")
     nodes = found.tree.children.shape[0]
     if not 0 <= node < nodes:
         raise LolsError(f"--node is {node}: the tree has the nodes 0 to {nodes - 1}")
-    made |= {
+    values |= {
         "classes": names,
         "tree": _nested(found.tree.nested(), names),
         "depth": found.tree.depth,
@@ -61,10 +49,48 @@ def inspect_classifier(
         "cost_matrix": None if found.matrix is None else found.matrix.tolist(),
         **_columns(found.encoder),
     }
-    policy = classifier.model_.policy
-    if top and not policy.thresholds:
-        made["features_of"] = {} if is_fixed(policy.shared) else _speaking(found, policy, node, top, classes, against)
-    return made
+    if asked.top and not policy.thresholds:
+        values["features_of"] = {} if is_fixed(policy.shared) else _speaking(found, policy, asked)
+    return ClassifierInspection(values, VERBS, asked.top)
+
+
+class ClassifierInspection(Inspection):
+    """What is in a classifier's file."""
+
+    WHAT, SEVERAL = "child", "children"
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Classes, tree and columns."""
+        found = self.values
+        yield "classes", f"{len(found['classes'])}: {' '.join(found['classes'])}"
+        yield "tree", f"{_counted(found['nodes'], 'node')}, {_counted(found['depth'], 'decision')} at most"
+        if found["label_map"] is not None:
+            yield "label map", f"of {len(found['label_map'])} labels"
+        if isinstance(found["columns"], int):
+            yield "columns", f"{found['columns']:,} of a sparse matrix"
+            return
+        kinds = [column["kind"] for column in found["columns"]]
+        how = {"bins": "in bins", "scaled": "scaled", "both": "in bins and scaled"}[found["numeric"]]
+        yield "columns", f"{kinds.count('number')} of numbers ({how}), {kinds.count('category')} of categories"
+        if found["interactions"]:
+            yield "interactions", ", ".join(f"{a} * {b}" for a, b in found["interactions"])
+        if found["files"] is not None:
+            yield "labels", f"in column {found['files']['label']}"
+
+    def show_more(self, console: Console) -> None:
+        """The tree, the costs and the columns."""
+        from lols.tasks.tables.show import show_tree_and_columns
+
+        show_tree_and_columns(console, self.values)
+
+    def feature_heading(self) -> str:
+        """What the lists of features are of."""
+        node = f"a child of node {self.values['node']}"
+        return f"features that speak most for {node}: what each adds to its predicted cost, compared with the others"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _nested(tree: Any, names: Sequence[str]) -> Any:
@@ -180,31 +206,22 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.6g}"
 
 
-def _speaking(
-    task: ClassificationTask, policy: Any, node: int, top: int, classes: Sequence[str] | None, against: bool
-) -> dict[str, dict[str, list[dict[str, Any]]]]:
+def _speaking(task: ClassificationTask, policy: Any, asked: ClassifierInspectOptions) -> dict[str, Sides]:
     """For each child of a node the features that speak most for it."""
-    names = FeatureNames(task.encoder)
+    names, node = FeatureNames(task.encoder), asked.node
     legal = np.flatnonzero(task.tree.children[node] != NOTHING)
     known = {int(in_role(np.int64(i), node)): int(i) for i in names.ids()}
     ids = features_by_row(policy.shared, policy.stack.shape[1])
     here = np.array([k for k, i in enumerate(ids.tolist()) if i in known], np.int64)
     shares = np.diff(policy.chances, prepend=0.0).astype(np.float32)
-    weights = np.tensordot(shares, policy.stack[:, here][:, :, legal], axes=1)
-    pushes = relative(weights)
+    pushes = relative(np.tensordot(shares, policy.stack[:, here][:, :, legal], axes=1))
+    weights = {
+        child_name(task, node, action): pushes[:, j]
+        for j, action in enumerate(legal.tolist())
+        if not asked.label or set(asked.label) & set(below(task, node, action))
+    }
     own = np.array([known[int(i)] for i in ids[here]], np.int64)
-    made: dict[str, dict[str, list[dict[str, Any]]]] = {}
-    for j, action in enumerate(legal.tolist()):
-        if classes and not set(classes) & set(below(task, node, action)):
-            continue
-        sides = {"for": strongest(own, pushes[:, j], top)}
-        if against:
-            sides["against"] = [(i, -w) for i, w in strongest(own, -pushes[:, j], top)]
-        made[child_name(task, node, action)] = {
-            side: [{"feature": names.of(i), "weight": w, "id": str(i)} for i, w in pairs]
-            for side, pairs in sides.items()
-        }
-    return made
+    return speaking(own, weights, asked.top, asked.against, lambda _: names.of)
 
 
 def relative(weights: np.ndarray) -> np.ndarray:

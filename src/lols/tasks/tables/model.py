@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from lols.errors import LolsError, ModelFileError
-from lols.io.model_file import read_task, write_tensors
 from lols.learners.learner import Learner
-from lols.tasks.search import SearchEstimator
 from lols.tasks.tables.encoding import TableEncoder
-from lols.tasks.tables.files import TableFiles
 from lols.tasks.tables.input import column_names
+from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.task import ClassificationTask
+from lols.tasks.tables.verbs import ClassifierVerbs
 from lols.training.model import Model, make_model
 from lols.training.stream import Stream
 
@@ -25,10 +23,9 @@ __all__ = ["StoredClassifier"]
 MOST_COLUMNS = 1 << 24
 
 
-class StoredClassifier(SearchEstimator):
+class StoredClassifier(ClassifierVerbs):
     """A classifier that can be written to a file, and read again."""
 
-    READS = "tables"
     task_: ClassificationTask
     interactions: Sequence[tuple[str, str]]
     label_map: Mapping[str, str] | None
@@ -48,10 +45,6 @@ class StoredClassifier(SearchEstimator):
             self._model = self.model_ = self._stream.model()
         return self.model_
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, tree, costs, columns and settings; nothing that is executed."""
-        write_tensors(path, "model", *self.contents())
-
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
@@ -62,11 +55,6 @@ class StoredClassifier(SearchEstimator):
         task["features"] = int(self.n_features_in_)
         task["names"] = [str(n) for n in getattr(self, "feature_names_in_", ())]
         return self._fitted.contents(task, tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "classifier"), threads=threads)
 
     @classmethod
     def from_file(

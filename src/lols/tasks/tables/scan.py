@@ -1,4 +1,4 @@
-"""A first look at a table, piece by piece, in bounded memory: what each column holds, and how its values are spread."""
+"""The first pass over a table, in bounded memory: what each column holds, and the distribution of its values."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from lols.tasks.tables.cells import MISSING, Cells, NoNumber, as_texts, numbers_
 
 __all__ = ["CATEGORIES", "ColumnScan", "quantiles"]
 
-CATEGORIES = 1 << 16  # of a column that are told apart
-POINTS = 1 << 13  # of the summary of a column of numbers
-FEW = 1 << 13  # texts that are kept until it is clear whether they are numbers
+CATEGORIES = 1 << 16  # the most of a column
+POINTS = 1 << 13  # the most values in the summary of a column of numbers
+FEW = 1 << 13  # the most texts that are kept before it is decided whether they are numbers
 
 
 class ColumnScan:
-    """What a column holds.
+    """Collects what a column holds.
 
     Parameters
     ----------
     name
-        Its name, for messages.
+        The name of the column, for messages.
     kind
-        `"number"` or `"category"`; None to find out: texts are numbers if all of them are.
+        `"number"` or `"category"`; None to decide by the cells: texts are numbers if all of them are.
     missing
-        Texts that say that there is no value.
+        Texts that mean a missing value.
 
     """
 
     def __init__(self, name: str, kind: str | None = None, missing: Sequence[str] = MISSING):
         self.name, self.wanted, self.missing = name, kind, tuple(missing)
-        self.texts: dict[str, int] = {}  # every text with its count, as long as they are few
+        self.texts: dict[str, int] = {}  # with their counts
         self.numeric = kind != "category"
-        self.settled = kind is not None  # no longer open what the column holds
+        self.settled = kind is not None  # whether the kind can no longer change
         self.values, self.weights = np.zeros(0), np.zeros(0)
-        self.exact = True  # whether the summary has every value
+        self.exact = True  # whether the summary has all values
         self.empty = 0
-        self.dropped = 0  # cells of categories beyond the most
+        self.dropped = 0  # cells of categories beyond the most that are kept
 
     @property
     def kind(self) -> str:
-        """What the column is taken to hold."""
+        """What the column holds, as far as is known."""
         return "number" if self.numeric else "category"
 
     def look(self, cells: Cells) -> None:
-        """Look at more cells."""
+        """Add the cells of a piece."""
         if cells.numbers is not None and self.numeric:
             self._note(cells.numbers, np.ones(cells.size))
             return
@@ -65,17 +65,17 @@ class ColumnScan:
                 self.texts[text] = self.texts.get(text, 0) + count
             else:
                 self.dropped += count
-            if self.numeric and len(self.texts) > FEW:  # here, so that pieces of other sizes give the same
+            if self.numeric and len(self.texts) > FEW:  # checked for each text: the size of pieces must not matter
                 self._as_numbers()
 
     def finish(self) -> None:
-        """All cells were looked at."""
+        """Decide on the kind after the last piece."""
         if self.numeric:
             self._as_numbers()
         self.empty += sum(self.texts.pop(text, 0) for text in self.missing)
 
     def _as_numbers(self) -> None:
-        """Take the texts so far for numbers, if that is what they are."""
+        """Add the texts so far to the summary, if all are numbers; else the column holds categories."""
         numbers, wrong = numbers_of(list(self.texts), self.missing)
         if wrong >= 0:
             self._as_categories(list(self.texts)[wrong])
@@ -86,11 +86,11 @@ class ColumnScan:
         self.texts = {}
 
     def _as_categories(self, text: str) -> None:
-        """Take the column for categories, because of a text that is no number."""
+        """Treat the column as categories, because of a text that is not a number."""
         if self.settled or not self.exact:
             raise NoNumber(self.name, text)
         self.numeric, self.settled = False, True
-        # If other files had numbers there, they are categories now, too.
+        # Numbers of earlier pieces are categories now, too.
         for number, count in zip(as_texts(Cells(numbers=self.values)).texts, self.weights.tolist(), strict=True):
             self.texts[number] = self.texts.get(number, 0) + int(count)
         self.values, self.weights = np.zeros(0), np.zeros(0)

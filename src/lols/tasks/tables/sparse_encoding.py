@@ -16,12 +16,12 @@ __all__ = ["SparseEncoder"]
 
 
 class SparseEncoder:
-    """Makes features of the rows of a sparse matrix.
+    """Turns the rows of a sparse matrix into features.
 
     Parameters
     ----------
     scales
-        By what each column is divided.
+        The divisor of each column.
 
     """
 
@@ -31,10 +31,10 @@ class SparseEncoder:
 
     @classmethod
     def from_matrix(cls, matrix: Any) -> SparseEncoder:
-        """The encoder that suits a matrix."""
-        made = np.zeros(matrix.shape[1], np.float64)
-        np.maximum.at(made, matrix.indices, np.abs(matrix.data))
-        return cls(np.where(made > 0.0, made, 1.0))
+        """The encoder for a matrix: the scale of a column is its largest absolute value."""
+        largest = np.zeros(matrix.shape[1], np.float64)
+        np.maximum.at(largest, matrix.indices, np.abs(matrix.data))
+        return cls(np.where(largest > 0.0, largest, 1.0))
 
     def encode(self, matrix: Any) -> Rows:
         """The rows of a matrix in CSR form."""
@@ -43,7 +43,7 @@ class SparseEncoder:
             at = int(np.argmax(wrong))
             row = int(np.searchsorted(matrix.indptr, at, side="right")) - 1
             column = int(matrix.indices[at])
-            raise LolsError(f"row {row}, column {column} is {matrix.data[at]}: leave it out, zeros need not be there")
+            raise LolsError(f"row {row}, column {column} is {matrix.data[at]}: give a finite number")
         count = matrix.shape[0]
         values = (matrix.data / self.scales[matrix.indices]).astype(np.float32)
         bias = np.zeros(count, np.int32)

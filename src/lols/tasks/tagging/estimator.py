@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-from lols.io.model_file import read_task, write_tensors
 from lols.learners.learner import Learner
-from lols.tasks.search import SearchEstimator
-from lols.tasks.tagging.clusters import CLUSTER, with_clusters
-from lols.tasks.tagging.files import FileColumns, tag_pieces
+from lols.tasks.base import as_paths
+from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
+from lols.tasks.tagging.clusters import CLUSTER, read_clusters, with_clusters
+from lols.tasks.tagging.files import FileColumns, read_files, tagged
 from lols.tasks.tagging.held_out import TEMPERATURE, HeldOut, shares
 from lols.tasks.tagging.input import (
     check_lengths,
@@ -31,56 +30,25 @@ from lols.tasks.tagging.scores import TagScores, score_tags
 from lols.tasks.tagging.session import Session
 from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging.task import SCHEMES, TaggingTask
-from lols.tasks.tokens.corpus import Corpus, corpus_of
-from lols.training.algorithms import Algorithm
+from lols.tasks.tagging.verbs import TaggerVerbs
+from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
+from lols.tasks.verbs import Say, silent
+from lols.training.clock import Clock
 from lols.training.model import Model, make_model
 from lols.training.stream import Stream
 
 __all__ = ["Tagger"]
 
-SLACK = 0.0
 MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 
 
-class Tagger(SearchEstimator):
+@estimator
+class Tagger(TaggerVerbs):
     """A greedy tagger, trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries: their strings are columns that templates can name (`word` has
     all the attributes), their numbers and bools are features as they stand. Tags are strings.
-
-    Parameters
-    ----------
-    templates
-        Lines of the template language (see the documentation), by default a set that suits most languages with cases.
-    clusters
-        Clusters of words, if there are any: words to strings such as the bit paths of Brown clusters, which templates
-        see as the column `cluster`. They are kept in the model file.
-    scheme
-        How spans are written in the tags: `"bio"`, `"iob1"`, `"bilou"`, `"bioes"`, None for plain tags, or `"auto"`.
-        Only legal sequences are predicted.
-    inner_scheme
-        How the tagger itself writes spans; predictions are in `scheme`. `"auto"` is what measured best.
-    direction
-        `"forward"`, `"backward"` (from the last word to the first; places in templates count along it), or `"auto"`:
-        backward for spans, where it measured better, else forward.
-    loss
-        What is minimised: `"hamming"` (wrong tags), or for spans `"spans"` (false positives plus false negatives) or
-        `"f1"` (1 - F1 of each sentence, which takes real roll-outs and more time).
-    algorithm, roll_in, roll_out, beta, mix, prune
-        The algorithm, and choices that override its own (see `lols.Algorithm`). With the optimal teacher and the hinge,
-        `prune="auto"` has the learner roll out the two tags that it likes best and the teacher's; else all.
-    reference
-        The teacher: `"optimal"`, `"suboptimal"` (the truth half of the time, else the first tag) or `"bad"`.
-    learner, update, rate, slack
-        How costs become weights (see `lols.LearnerSettings`).
-    passes, batch_size, shuffle, seed, threads
-        Passes over the data; how many sentences see the same policy; whether each pass has its own order; one number
-        behind all randomness; threads, which do not change the result.
-    patience
-        With `dev` data: how many passes without improvement end the training; None for all passes.
-    progress
-        Whether to show a bar; None for terminals only.
 
     Examples
     --------
@@ -95,63 +63,48 @@ class Tagger(SearchEstimator):
 
     """
 
-    RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
-    _stream: Stream | None
-    _learner: Learner | None
-    _model: Model | None
+    HELP = """Train a tagger, and write a model file.
 
-    def __init__(
-        self,
-        *,
-        templates: Sequence[str] | str | None = None,
-        clusters: Mapping[str, str] | None = None,
-        scheme: str | None = "auto",
-        inner_scheme: str | None = "auto",
-        direction: str = "auto",
-        loss: str = "hamming",
-        algorithm: str | Algorithm = "lols",
-        roll_in: str | None = None,
-        roll_out: str | None = None,
-        beta: Any = None,
-        mix: str | None = None,
-        prune: int | str | None = "auto",
-        reference: str = "optimal",
-        learner: str = "hinge",
-        update: str | None = None,
-        rate: float | None = None,
-        slack: float | None = SLACK,
-        passes: int = 5,
-        batch_size: int = 32,
-        shuffle: bool = True,
-        seed: int = 0,
-        threads: int = 1,
-        patience: int | None = None,
-        progress: bool | None = None,
-    ):
-        self.templates = templates
-        self.clusters = clusters
-        self.scheme = scheme
-        self.inner_scheme = inner_scheme
-        self.direction = direction
-        self.loss = loss
-        self.algorithm = algorithm
-        self.roll_in = roll_in
-        self.roll_out = roll_out
-        self.beta = beta
-        self.mix = mix
-        self.prune = prune
-        self.reference = reference
-        self.learner = learner
-        self.update = update
-        self.rate = rate
-        self.slack = slack
-        self.passes = passes
-        self.batch_size = batch_size
-        self.shuffle = shuffle
-        self.seed = seed
-        self.threads = threads
-        self.patience = patience
-        self.progress = progress
+    `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
+    """
+    RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
+
+    clusters: Mapping[str, str] | None = option(
+        default=None,
+        help="Clusters of words: a mapping from words to strings such as the bit paths of Brown clusters, which "
+        "templates see as the column `cluster`. The model file keeps them.",
+        panel=INPUT,
+        typed="A file of word clusters: 'word TAB cluster' or Brown's 'path TAB word TAB count' in each line.",
+        kind=str | None,
+        parse=read_clusters,
+    )
+    scheme: str | None = option(
+        default="auto",
+        help="How spans are written in the tags: bio, iob1, bilou, bioes, None for plain tags, or auto. Only legal "
+        "sequences are predicted.",
+        panel=INPUT,
+        typed="How spans are written in the tags: auto, bio, iob1, bilou, bioes, or none for plain tags.",
+        kind=str,
+        parse=lambda name: None if name == "none" else name,
+    )
+    inner_scheme: str | None = option(
+        default="auto",
+        help="How the tagger itself writes spans; predictions are in `scheme`. auto is what measured best.",
+        panel=LEARNING,
+        kind=str,
+    )
+    direction: str = option(
+        default="auto",
+        help="forward; backward, from the last word to the first, where places in templates count along; or auto: "
+        "backward for spans, where it measured better, else forward.",
+        panel=SEARCH,
+    )
+    loss: str = option(
+        default="hamming",
+        help="What is minimised: hamming (wrong tags); for spans also spans (false positives plus false "
+        "negatives) or f1 (1 - F1 of each sentence, which takes real roll-outs and more time).",
+        panel=LEARNING,
+    )
 
     # --- training ---
 
@@ -185,6 +138,37 @@ class Tagger(SearchEstimator):
         self.temperature_ = TEMPERATURE if held is None else held.temperature(self.model_)
         self._begin(trainer.learner)
         self._finish(corpus, numbers)
+        return self
+
+    def fit_files(
+        self,
+        paths: Sequence[str] | str,
+        *,
+        dev: str | None = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+        say: Say = silent,
+        **columns: Any,
+    ) -> Tagger:
+        """Train on labelled files; `columns` says where things are in them (see `lols.tasks.tagging.files`)."""
+        clock = Clock()
+        files, places = read_files(as_paths(paths), FileColumns(**columns))
+        dev_files = read_files([dev], places)[0] if dev else None
+        reading = clock.working()
+        data = tagged(files, places)
+        data.check_labels()
+        held = tagged(dev_files, places) if dev_files else None
+        say(data.summary())
+        if held is not None:
+            held.check_labels()
+            unseen = sorted(set(held.names) - set(data.names))
+            if unseen:
+                say(f"labels of the dev file that training never sees, counted as wrong: {', '.join(unseen)}")
+        self.columns_ = places
+        dev_data = None if held is None else (held.corpus, held.labels)
+        self.fit_columns(data.corpus, data.labels, dev=dev_data, checkpoint=checkpoint, resume=resume)
+        facts = {"labels": len(self.task_.labels), "scheme": self.task_.scheme}
+        self.training_facts_ = sentence_counts(data.corpus) | facts | {"seconds_reading": reading}
         return self
 
     def partial_fit(
@@ -337,10 +321,6 @@ class Tagger(SearchEstimator):
             self.model_.about["tokens"] = self._tokens
         return self.model_
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file: weights, templates, tags, settings and vocabulary; nothing that is executed."""
-        write_tensors(path, "model", *self.contents())
-
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
@@ -355,11 +335,6 @@ class Tagger(SearchEstimator):
                 "clusters", list(self.clusters.values())
             )
         return self._fitted.contents(task, tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Tagger:
-        """Read a model file."""
-        return cls.from_file(path, *read_task(path, "tagger"), threads=threads)
 
     @classmethod
     def from_file(
@@ -393,15 +368,6 @@ class Tagger(SearchEstimator):
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
 
-    @property
-    def file_columns(self) -> FileColumns:
-        """Where things are in files like those of training."""
-        return getattr(self, "columns_", FileColumns(label="upos", use={}))
-
-    def predict_pieces(self, path: Any, columns: FileColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
-        """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return tag_pieces(self, path, columns, threads=threads)
-
     # --- helpers ---
 
     def _begin(self, learner: Learner | None) -> None:
@@ -423,12 +389,11 @@ class Tagger(SearchEstimator):
         inner = self.inner_scheme
         if inner == "auto":
             inner = None
-        templates = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
         direction = self.direction
         if direction == "auto":
             direction = "forward" if scheme is None else "backward"
         named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": self.loss}
-        return {"columns": columns, "templates": templates, **named}
+        return {"columns": columns, **self.template_lines(), **named}
 
     def _held_out(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
         if corpus.tokens == 0:

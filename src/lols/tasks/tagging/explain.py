@@ -8,36 +8,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
-from lols.engine.drivers.fused import FusedDriver
-from lols.engine.structures import COMPARE
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import LolsError
 from lols.io import conll
 from lols.io.strings import intern, texts_of
+from lols.tasks.explain import deviation_costs, explained_roll_out
 from lols.tasks.tagging.clusters import with_clusters
-from lols.tasks.tagging.files import NO_LABEL, FileColumns, settle, tagged
-from lols.tasks.tagging.inspect import stored_algorithm
+from lols.tasks.tagging.files import NO_LABEL, settle, tagged
+from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
-from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
-from lols.training.model import Model
-from lols.training.trainer import Trainer
+from lols.tasks.tokens.verbs import check_sentence
 
 __all__ = ["Explanation", "FileSentence", "LabelDeviation", "WordDecision", "explain_sentence", "read_sentence"]
-
-BETA = 0.5  # where training adapted β, and the file does not say to what
 
 
 @dataclass(frozen=True)
 class LabelDeviation:
     """One label that a word could have got.
 
-    `predicted` is the cost in the eyes of the model; `loss` that of the whole sentence when the roll-out has completed
+    `predicted` is its cost as the model predicts it; `loss` that of the whole sentence when the roll-out has completed
     it, and `cost` how much more that is than with the best label here. Both are None where they are not known.
     """
 
@@ -51,7 +44,7 @@ class LabelDeviation:
 
 @dataclass(frozen=True)
 class WordDecision:
-    """One word: its place from 1 on, what it was taken for, and all legal labels, the best-liked first."""
+    """One word: its place from 1 on, the label that was predicted, and all legal labels by predicted cost."""
 
     place: int
     word: str
@@ -70,7 +63,7 @@ class WordDecision:
         return next(d for d in self.deviations if d.taken)
 
     def shown(self, top: int) -> list[LabelDeviation]:
-        """The `top` best-liked labels, the one taken, and the true one."""
+        """The `top` labels of the least predicted cost, the one taken, and the true one."""
         return [d for k, d in enumerate(self.deviations) if k < top or d.taken or d.true]
 
 
@@ -150,11 +143,12 @@ def explain_sentence(
     if model.policy.chances.size > 1:
         note = " ".join([note, "Searn draws a policy at every decision, so that no deviation has a cost of its own."])
         return Explanation(_decisions(task, words, true, taken, predicted, None, None), *kind, note=note.strip())
-    chosen, chance = explained_roll_out(tagger._fitted, roll_out, beta)
-    costs, losses, final = _evaluate(tagger, examples, taken, chosen, chance, compiled)
-    decisions = _decisions(task, words, true, taken, predicted, costs, losses)
+    chosen, chance = explained_roll_out(model, roll_out, beta)
+    reference, seed = task.reference(tagger.reference), tagger.seed
+    found = deviation_costs(model, reference, examples, taken, chosen, chance, seed=seed, compiled=compiled)
+    decisions = _decisions(task, words, true, taken, predicted, found.costs, found.losses)
     mixed = chance if chosen.roll_out == "mixture" else None
-    return Explanation(decisions, *kind, final, chosen.roll_out, mixed, note)
+    return Explanation(decisions, *kind, found.loss, chosen.roll_out, mixed, note)
 
 
 def _written(task: Any) -> str:
@@ -165,87 +159,6 @@ def _written(task: Any) -> str:
         ", from the last word to the first: a span begins with its last word" if task.direction == "backward" else ""
     )
     return f"Labels are as the tagger itself writes them: in {task.inner_scheme}{turned}."
-
-
-# --- what the engine is asked -----------------------------------------------------------------------------------------
-
-
-def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[Algorithm, float]:
-    """The algorithm with another roll-in and nothing left to chance, and the reference's share in a mixture."""
-    stored = stored_algorithm(model.about) or LOLS
-    chosen = roll_out or ("learned" if stored.restart else stored.roll_out)  # searn ends with its own policies
-    if chosen not in ROLL_OUTS:
-        raise ConfigurationError(f"roll_out is '{chosen}': choose one of {', '.join(ROLL_OUTS)}")
-    if beta is not None and chosen != "mixture":
-        raise ConfigurationError(f"beta has no effect: roll_out is '{chosen}', not 'mixture'")
-    made = replace(
-        stored if beta is None else replace(stored, beta=beta),
-        roll_in="learned",
-        roll_out=chosen,
-        mix="expected",
-        ties="first",
-        imitate=stored.imitate and chosen == "none",
-        restart=False,
-        alpha=None,
-        horizon=None,
-        sample_steps=None,
-        sample_actions=None,
-        prune=None,
-    )
-    total = max(int(model.about.get("passes") or 1) * int(model.about.get("examples") or 1), 1)
-    timed = schedules(made)[0]
-    return made, BETA if timed is None else float(timed(np.array([total - 1]), total)[0])
-
-
-def _evaluate(
-    tagger: Any, examples: Examples, taken: np.ndarray, chosen: Algorithm, beta: float, compiled: bool
-) -> tuple[np.ndarray, np.ndarray | None, float]:
-    """Cost vectors `[word, action]`, the losses behind them, and the loss of the path, all as the engine finds them.
-
-    The engine keeps costs relative to the best action. It does measure the whole loss at one step of an example, to
-    compare teacher and learner; rounds are chosen such that each step is measured in one of them.
-    """
-    task, model = tagger.task_, tagger._fitted
-    reference = task.reference(tagger.reference)
-    trainer = Trainer(task.space, reference, algorithm=chosen, seed=tagger.seed, compiled=compiled)
-    plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf, bound=False)
-    steps = taken.size
-    rounds = _measuring_rounds(plan.seed, steps)
-    share = np.full(steps, beta)
-    with FusedDriver(task.space, examples, reference, compiled=compiled) as driver:
-        batch = driver.make_lessons(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
-    at = np.arange(steps)
-    costs = batch.lessons.slots.costs[batch.lessons.first + at].astype(np.float64)
-    final = float(batch.losses[0, 0])
-    if chosen.roll_out == "none":
-        return costs, None, final
-    by_teacher, by_learner = batch.losses[:, 1], batch.losses[:, 2]
-    weight = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_out, beta)
-    anchor = _spent(task.space, examples, taken) + weight * by_teacher + (1.0 - weight) * by_learner
-    return costs, (anchor - costs[at, taken])[:, np.newaxis] + costs, final
-
-
-def _measuring_rounds(seed: int, steps: int) -> np.ndarray:
-    """For each step a round in which the engine compares teacher and learner there."""
-    found: dict[int, int] = {}
-    number = 0
-    while len(found) < steps:
-        found.setdefault(int(unit(mix(mix(seed, number), COMPARE)) * steps), number)
-        number += 1
-    return np.array([found[k] for k in range(steps)], np.int64)
-
-
-def _spent(space: Any, examples: Examples, taken: np.ndarray) -> np.ndarray:
-    """What has been added to the loss before each step; nothing where the loss is known at the end only."""
-    spent = np.zeros(taken.size)
-    if space.cost is not None:
-        x, y = examples.example(0)
-        state = np.zeros(int(examples.states[0]), np.int64)
-        space.start(x, state)
-        for k, action in enumerate(taken[:-1]):
-            spent[k + 1] = spent[k] + space.cost(x, y, state, action)
-            space.step(x, state, action)
-    return spent
 
 
 def _decisions(
@@ -299,8 +212,7 @@ def read_sentence(tagger: Any, path: str | os.PathLike[str], number: int, column
     data = tagged([conll.read(path, wanted, format=columns.format, header=columns.header, optional=[label])], columns)
     ends = data.corpus.offsets
     count = ends.size - 1
-    if not 1 <= number <= count:
-        raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")
+    check_sentence(number, count, path)
     tokens = slice(int(ends[number - 1]), int(ends[number]))
     whole = {name: column.texts.strings() for name, column in data.corpus.columns.items()}
     strings = {name: [whole[name][k] for k in c.numbers[tokens]] for name, c in data.corpus.columns.items()}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,55 +15,14 @@ from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tagging.session import Session
 from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.training.clock import Clock
 
-__all__ = ["FileColumns", "TaggedFile", "read_tagged", "tag_pieces"]
+__all__ = ["FileColumns", "TaggedFile", "read_like_training", "read_tagged", "tag_pieces"]
 
 NO_LABEL = "_"
-
-
-@dataclass(frozen=True)
-class FileColumns:
-    """Where things are in a file: columns as `lols.io.conll` names them.
-
-    `label` is None for the default: `upos` in CoNLL-U and CoNLL-X, the last column elsewhere. `use` maps names for
-    templates to further columns; None means all between word and label in plain columns, and none in other formats.
-    """
-
-    word: str = "form"
-    label: str | None = None
-    use: Mapping[str, str] | None = None
-    format: str | None = None
-    header: bool | None = None
-    trained: str | None = None  # the format of the training file
-
-    def check(self, sentences: Sentences) -> None:
-        """Columns by number mean nothing in another format than that of training."""
-        named = ("conllu", "conllx")
-        numbers = [c for c in (self.word, str(self.label), *(self.use or {}).values()) if c.isdigit()]
-        if self.trained is not None and numbers and (self.trained in named) != (sentences.format in named):
-            raise LolsError(
-                f"{sentences.path}: read as {sentences.format}, but the tagger was trained on {self.trained} and knows "
-                "its columns by number; name them with --word, --column and --use"
-            )
-
-    @classmethod
-    def from_description(cls, files: Mapping[str, Any]) -> FileColumns:
-        """What `describe` described; anything else is an error."""
-        made = cls(**files)
-        use = made.use if isinstance(made.use, dict) else None
-        strings = [made.word, made.label, *(use or {}), *(use or {}).values()]
-        optional = [value for value in (made.format, made.trained) if value is not None]
-        if use is None or not all(isinstance(value, str) for value in (*strings, *optional)):
-            raise ValueError("the files' columns are not named by strings")
-        if made.header not in (None, True, False):
-            raise ValueError("the files' header is neither true nor false")
-        return made
-
-    def describe(self) -> dict[str, Any]:
-        """Plain values, for model files."""
-        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
 
 
 @dataclass
@@ -85,6 +44,16 @@ class TaggedFile:
         """File and line of a token."""
         return line_of(self.files, token)
 
+    def summary(self) -> str:
+        """The size of the data, in one line."""
+        columns, corpus = self.columns, self.corpus
+        names = ", ".join(f"{name} ({column})" for name, column in (columns.use or {}).items())
+        used = f", using {names}" if names else ""
+        return (
+            f"{corpus.offsets.size - 1:,} sentences, {corpus.tokens:,} tokens, {len(self.names)} labels in column "
+            f"{columns.label}{used}"
+        )
+
     def check_labels(self) -> None:
         """Labels must be there: a column without any is the wrong column, or a file without labels."""
         if set(self.names) <= {NO_LABEL, ""}:
@@ -95,6 +64,16 @@ class TaggedFile:
         if "" in self.names:
             token = int(np.argmax(self.numbers == self.names.index("")))
             raise LolsError(f"{self.place(token)}: the label in column '{self.columns.label}' is empty; fill it in")
+
+    def check_known(self, task: Any, otherwise: str) -> None:
+        """Labels must be ones that training showed."""
+        unseen = task.number(self.names) < 0
+        if unseen.any():
+            first = int(unseen[self.numbers].argmax())
+            raise LolsError(
+                f"{self.place(first)}: label '{self.names[int(self.numbers[first])]}' was never seen in training; name "
+                f"the right column with --column, or {otherwise}"
+            )
 
 
 def read_files(paths: Sequence[str | os.PathLike[str]], columns: FileColumns) -> tuple[list[Sentences], FileColumns]:
@@ -155,6 +134,17 @@ def read_tagged(paths: Sequence[str | os.PathLike[str]], columns: FileColumns | 
     made = tagged(*read_files(paths, columns or FileColumns()))
     made.check_labels()
     return made
+
+
+def read_like_training(path: str, columns: FileColumns) -> tuple[TaggedFile, float]:
+    """A labelled file for a trained tagger, and how many seconds reading it took."""
+    clock = Clock()
+    files, columns = read_files([path], columns)
+    seconds = clock.working()
+    columns.check(files[0])
+    data = tagged(files, columns)
+    data.check_labels()
+    return data, seconds
 
 
 def tag_pieces(

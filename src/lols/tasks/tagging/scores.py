@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from lols.tasks.tagging.span_scores import SpanScores, span_scores
 from lols.tasks.tagging.spans import PREFIXES
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import WORD, Corpus
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 __all__ = ["TagScores", "score_tags"]
 
@@ -59,6 +62,12 @@ class TagScores:
                 for name, s in self.spans.by_type.items()
             }
         return made | {"tags": self.tags, "confusions": [list(c) for c in self.confusions]}
+
+    def show(self, console: Console) -> None:
+        """Print them."""
+        from lols.tasks.tagging.show import show_tag_scores
+
+        show_tag_scores(self, console)
 
 
 def score_tags(

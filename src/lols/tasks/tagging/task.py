@@ -93,8 +93,8 @@ class TaggingTask:
         The labels as the user writes them, sorted.
     columns
         Names of the columns of strings that templates may name.
-    templates
-        Lines of the template language; by default those of `default_templates`.
+    templates, more_templates
+        Lines of the template language, by default those of `default_templates`; and further ones.
     scheme
         How spans are written in the labels: `"bio"`, `"iob1"`, `"bilou"`, `"bioes"`, or None for plain tags.
     inner_scheme
@@ -113,6 +113,7 @@ class TaggingTask:
         *,
         columns: Sequence[str] = (WORD,),
         templates: Sequence[str] | None = None,
+        more_templates: Sequence[str] = (),
         scheme: str | None = None,
         inner_scheme: str | None = None,
         direction: str = "forward",
@@ -125,7 +126,7 @@ class TaggingTask:
         if loss != "hamming" and scheme is None:
             raise ConfigurationError(f"loss '{loss}' needs span labels such as B-NP and I-NP; these are plain tags")
         self.columns, self.scheme, self.direction, self.loss = tuple(columns), scheme, direction, loss
-        self.templates = list(templates) if templates is not None else default_templates(self.columns)
+        self.templates = [*(default_templates(self.columns) if templates is None else templates), *more_templates]
         self.layout = TemplateLayout.of(parse_templates(self.templates, self.columns))
         self.inner_scheme = inner_scheme if scheme is not None else None
         if scheme is not None and self.inner_scheme is None:

@@ -142,3 +142,8 @@ def _from_dictionaries(tokens: Sequence[Any], offsets: np.ndarray) -> Corpus:
             offsets_of(numbers), np.array([i for i, _ in flat], np.int64), np.array([v for _, v in flat], np.float32)
         )
     return Corpus(columns, offsets, extra)
+
+
+def sentence_counts(corpus: Corpus) -> dict[str, int]:
+    """How large a corpus is."""
+    return {"tokens": corpus.tokens, "sentences": corpus.offsets.size - 1}

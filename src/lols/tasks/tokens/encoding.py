@@ -45,7 +45,7 @@ class TemplateLayout(NamedTuple):
         """Sort templates into groups.
 
         >>> from lols.tasks.tokens.templates import parse_templates
-        >>> layout = Layout.of(parse_templates(["word", "suffix2", "word[-1] & word", "tag[-1]", "bias"]))
+        >>> layout = TemplateLayout.of(parse_templates(["word", "suffix2", "word[-1] & word", "tag[-1]", "bias"]))
         >>> [t.text for t in layout.views[0, "word"]], [t.text for t in layout.joint], layout.bias
         (['word', 'suffix2'], ['word[-1] & word'], True)
         """

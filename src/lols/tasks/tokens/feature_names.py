@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,12 @@ from lols.engine.compile.kernel import kernel
 from lols.engine.structures import Table
 from lols.engine.table import fill, growing_table, lookup
 from lols.io.strings import texts_of
-from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, attribute_text, attribute_values, hash_text
 from lols.tasks.tokens.encoding import key
 from lols.tasks.tokens.templates import Atom, Template, parse_templates
+
+if TYPE_CHECKING:
+    from lols.tasks.tagging.task import TaggingTask
 
 __all__ = ["Names", "find_names"]
 
@@ -56,6 +58,7 @@ class Values(NamedTuple):
 def find_names(task: TaggingTask, strings: Mapping[str, Sequence[str]], wanted: np.ndarray) -> Names:
     """Name features of a tagging task, given the strings that each column is known to hold.
 
+    >>> from lols.tasks.tagging.task import TaggingTask
     >>> task = TaggingTask(["N", "V"], templates=["suffix3", "tag[-1] & lower[+1]", "length"])
     >>> suffix, length = parse_templates(["suffix3", "length"])
     >>> ids = [mix(key(suffix), hash_text("ing")), mix(key(length), hash_text("7"))]

@@ -1,0 +1,90 @@
+"""A certificate as text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["show_certificate"]
+
+ROWS = (
+    ("loss", "loss", ""),
+    ("teacher's loss", "teacher_loss", ""),
+    ("regret to the teacher", "regret_to_teacher", "below 0: it beats it"),
+    ("to deviations, hindsight", "deviation_regret_hindsight", "the truth known"),
+    ("to deviations, in class", "deviation_regret_in_class", "to others of its class"),
+)
+
+
+def show_certificate(console: Console, result: dict[str, Any], unit: str) -> None:
+    """Print the values of a certificate; `unit` says what its examples are."""
+    drawn = (
+        f", drawn from {result['examples_given']:,} by the seed"
+        if result["examples"] < result["examples_given"]
+        else ""
+    )
+    console.print(
+        f"{result['examples']:,} {unit}{drawn}, {result['decisions']:,} decisions; {result['model']} "
+        f"({result['algorithm']}, {result['roll_in']} in, {result['roll_out']} out) against the {result['reference']} "
+        "teacher",
+        markup=False,
+    )
+    for note in result["notes"]:
+        console.print(note, markup=False, style="dim")
+    console.print()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(f"per {unit.removesuffix('s')}")
+    table.add_column("", justify="right")
+    table.add_column("95 % interval", justify="right", no_wrap=True)
+    table.add_column("", style="dim")
+    for name, key, words in ROWS:
+        table.add_row(name, _number(result[key]["value"]), _interval(result[key]), words)
+    if result["theorem"] is not None:
+        both = result["theorem"]
+        left = f"at most {_number(both['right']['value'])} (β = {both['beta']:.2g})"
+        table.add_row("Theorem 3, left side", _number(both["left"]["value"]), _interval(both["left"]), left)
+    console.print(table, soft_wrap=False)
+    console.print(f"\n[bold]{escape(result['advice'])}[/]")
+    _show_places(console, result)
+    if "plot" in result:
+        console.print(f"\n{escape(result['plot'])} written")
+
+
+def _show_places(console: Console, result: dict[str, Any]) -> None:
+    if not result["by_decision"]:
+        return
+    steps = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    names = ("step" if "%" not in result["by_step"][0]["step"] else "of the way", "decisions", "hindsight", "in class")
+    for name in names:
+        steps.add_column(name, justify="right")
+    steps.add_column("")
+    most = max(row["hindsight"]["value"] for row in result["by_step"])
+    for row in result["by_step"]:
+        bar = "█" * round(20 * row["hindsight"]["value"] / most) if most > 0.0 else ""
+        regrets = (_number(row[key]["value"]) for key in ("hindsight", "in_class"))
+        steps.add_row(row["step"], f"{row['decisions']:,}", *regrets, f"[cyan]{bar}[/]")
+    console.print("\nwhere in the trajectory (regret per example):")
+    console.print(steps, soft_wrap=False)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("taken → better", overflow="fold")
+    for name in ("decisions", "hindsight", "share", "in class"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in result["by_decision"]:
+        cells = f"{row['decisions']:,}", _number(row["hindsight"]["value"]), f"{100 * row['share']:.1f} %"
+        name = escape(f"{row['taken']} → {row['better']}")
+        table.add_row(name, *cells, _number(row["in_class"]["value"]))
+    console.print("\non which decisions:")
+    console.print(table, soft_wrap=False)
+
+
+def _number(value: float) -> str:
+    return f"{value + 0.0:.4f}" if abs(value) < 100.0 else f"{value:,.1f}"
+
+
+def _interval(estimate: dict[str, float]) -> str:
+    return f"{_number(estimate['low'])} .. {_number(estimate['high'])}"

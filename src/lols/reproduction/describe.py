@@ -1,0 +1,399 @@
+"""A result of `lols reproduce` as sections of tables and charts: the paper's tables, claims, bandit, certificates."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from lols.plots.bandit import bandit_figure
+from lols.plots.certificates import regret_figure
+from lols.reproduction import charts
+from lols.reproduction.claims import by_id, case_count, overall, place_of, where_fails
+from lols.reproduction.describe_theory import theory_section
+from lols.reproduction.document import Chart, FigureText, Section, TextCell, TextTable, verdict
+from lols.reproduction.names import LEARNERS, METRICS, row_name, shown
+from lols.reproduction.paper import LOLS, PAPER
+
+__all__ = ["describe"]
+
+Values = Mapping[str, Any]
+RULES = (
+    "A difference below two standard errors counts as none. A case is a task, a teacher and a learner. A claim holds "
+    "in part if it holds in some cases and fails in none, and is mixed if it fails in others."
+)
+HELD_OUT = (
+    ("reference", "held_out_reference_loss"),
+    ("the bandit's last policy", "policy_loss"),
+    ("full information", "full_information_loss"),
+    ("optimum", "optimum_loss"),
+    ("random", "held_out_random_loss"),
+)
+CERTIFIED = (
+    ("loss", "loss"),
+    ("the teacher's loss", "teacher_loss"),
+    ("regret to the teacher", "regret_to_teacher"),
+    ("regret to one-step deviations, with hindsight", "deviation_regret_hindsight"),
+    ("the same within the class of policies", "deviation_regret_in_class"),
+)
+
+
+def describe(result: Values) -> list[Section]:
+    """Sections for all parts that a result has; the first one is the summary."""
+    tables = [(name, table) for name, table in (result.get("tables") or {}).items() if table.get("cells")]
+    sections = [_summary(result), *(_table(name, table) for name, table in tables), _claims(result)]
+    for part, section in (("theory", theory_section), ("bandit", _bandit), ("certificates", _certificates)):
+        if result.get(part):
+            sections.append(section(result[part], _command(result, part)))
+    return [section for section in sections if section.figures]
+
+
+def _command(result: Values, part: str) -> str:
+    """The command that computes one part."""
+    command = str(result.get("command") or "")
+    if part == "certificates" or (command and "reproduce all" not in command):
+        return command
+    return (command or "lols reproduce all").replace("reproduce all", f"reproduce {part}", 1)
+
+
+# --- in a few words ---------------------------------------------------------------------------------------------------
+
+
+def _summary(result: Values) -> Section:
+    """What holds and what does not, a row for each claim."""
+    claims = list(result.get("claims") or [])
+    figures, command = [], str(result.get("command") or "")
+    for ours_only, title in ((False, "What the paper says"), (True, "What this library adds")):
+        chosen = by_id(claim for claim in claims if bool(claim.get("ours_only")) is ours_only)
+        rows = [_summary_row(name, entries) for name, entries in chosen.items()]
+        figures += [_judgements(title, rows, command)] if rows else []
+    theory = (result.get("theory") or {}).get("claims") or []
+    rows = [[verdict("holds" if c["holds"] else "fails"), c["where"], c["paper"]] for c in theory]
+    figures += [_judgements("The theory, computed on small spaces", rows, _command(result, "theory"))] if rows else []
+    rows = _bandit_judgements(result.get("bandit") or {})
+    figures += [_judgements("The structured bandit", rows, _command(result, "bandit"))] if rows else []
+    lines = []
+    if claims:
+        words = [claim["ours"] for claim in claims]
+        level = f", {words.count('no difference')} show no difference" if "no difference" in words else ""
+        lines = [f"{words.count('holds')} of {len(words)} judgements hold here{level}.", RULES]
+    return Section("What holds and what does not", lines, figures)
+
+
+def _judgements(title: str, rows: Sequence[Sequence[TextCell | str]], command: str) -> FigureText:
+    return FigureText(title, [TextTable(("", "claim", "here"), rows, words=3)], command=command)
+
+
+def _summary_row(name: str, entries: Sequence[Values]) -> list[TextCell | str]:
+    words = [str(entry["ours"]) for entry in entries]
+    here = f"{case_count(words)}."
+    if 0 < words.count("fails") < len(words):
+        here += f" It fails in {where_fails(entries)}."
+    printed = {place_of(entry): str(entry["paper"]) for entry in entries}
+    counted = case_count(list(printed.values()))
+    if counted:
+        shows = "shows " if counted.startswith("no difference") else ""
+        here += f" In the paper's own tables it {shows}{counted}."
+    return [verdict(overall(words)), TextCell(str(entries[0]["claim"]), link=_claim_id(name)), here]
+
+
+def _claim_id(name: str) -> str:
+    return "claim-" + "".join(letter if letter.isalnum() else "-" for letter in name)
+
+
+def _bandit_judgements(bandit: Values) -> list[list[TextCell | str]]:
+    """Whether the reference is beaten, and whether regret falls as promised, up to the intervals."""
+    rows: list[list[TextCell | str]] = []
+    for name, world in (bandit.get("worlds") or {}).items():
+        reference, policy = world.get("held_out_reference_loss"), world.get("policy_loss")
+        if reference is None or policy is None:
+            continue
+        spreads, closed = world.get("intervals") or {}, world.get("gap_closed")
+        own, other = (spreads.get(key) or 0.0 for key in ("policy_loss", "held_out_reference_loss"))
+        level = abs(policy - reference) <= math.hypot(own, other)
+        word = "no difference" if level else "holds" if policy < reference else "fails"
+        here = f"a held-out loss of {policy:.3f}{f' ± {own:.3f}' if own else ''} after learning, {reference:.3f} before"
+        here += f"; {100 * closed:.0f} % of the way to full information" if closed is not None and closed > 0 else ""
+        rows.append([verdict(word), f"{name}: the bandit beats its reference", here])
+    regret = bandit.get("regret") or {}
+    slope, bound = regret.get("slope") or {}, regret.get("bound")
+    value = slope.get("value")
+    if value is not None and bound is not None and math.isfinite(value):
+        word = "holds" if value <= bound else "no difference" if slope["low"] <= bound else "fails"
+        here = f"{value:.2f} (95 %: {slope['low']:.2f} to {slope['high']:.2f})"
+        rows.append([verdict(word), f"Corollary 2: regret falls at least as N to the power of {bound:.2f}", here])
+    return rows
+
+
+# --- the paper's tables -----------------------------------------------------------------------------------------------
+
+
+def _table(name: str, table: Values) -> Section:
+    title, number, command = str(table.get("title", name)), table.get("paper_table"), str(table.get("command") or "")
+    figures = [_strategies(name, table), _curves(name, table), _betas(name, table), _coins(table)]
+    return Section(
+        f"Table {number}: {title}" if number else title,
+        _about(table),
+        [figure._replace(command=command) for figure in figures if figure is not None],
+    )
+
+
+def _about(table: Values) -> list[str]:
+    better = "higher is better" if table.get("higher_is_better", True) else "lower is better"
+    metric = METRICS.get(table.get("metric", ""), str(table.get("metric", "")))
+    passes = table.get("passes")
+    lines = [f"{metric[:1].upper()}{metric[1:]}; {better}{f'; {passes} passes' if passes else ''}."]
+    if table.get("data"):
+        lines.append(f"Ours: {table['data']}.")
+    of_paper = PAPER.get(table.get("paper_name", ""))
+    if of_paper is not None and any(cell.get("paper") is not None for cell in table["cells"]):
+        lines.append(f"The paper's figures beside ours: {of_paper.train}; tested on {of_paper.test}.")
+    return lines
+
+
+def _strategies(name: str, table: Values) -> FigureText:
+    """All strategies under all teachers, a table for each learner."""
+    seeds = max((len(cell.get("values") or ()) for cell in table["cells"]), default=0)
+    spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
+    learners = [learner for learner in table["learners"] if any(c["learner"] == learner for c in table["cells"])]
+    shades = {id(cell): shade for cell, shade in zip(table["cells"], closeness(table))}
+    tables = [_strategy_table(table, learner, shades) for learner in learners]
+    legend = (
+        "The darker, the closer to the best of the table, by the logarithm of the distance. Bold: best of its column, "
+        "or level with it. Framed: LOLS, the paper's algorithm."
+    )
+    chart = Chart(name, f"{table.get('title', name)}: heat map", partial(charts.heat_map, table, tables), True)
+    return FigureText(f"Every strategy under every teacher: {spread}", tables, [chart], legend=legend)
+
+
+def _strategy_table(table: Values, learner: str, shades: Mapping[int, float]) -> TextTable:
+    cells = {(c["row"], c["teacher"]): c for c in table["cells"] if c["learner"] == learner}
+    teachers = [t for t in table["teachers"] if any(of == t for _, of in cells)]
+    strategies = [r for r in table["rows"] if any(of == r for of, _ in cells)]
+    best: set[int] = set()
+    for teacher in teachers:
+        column = [cells[row, teacher] for row in strategies if (row, teacher) in cells]
+        level = level_with_best(column, bool(table.get("higher_is_better", True)))
+        best |= {id(cell) for cell, is_level in zip(column, level) if is_level}
+    digits = _paper_digits(table)
+    rows: list[list[TextCell | str]] = []
+    for row in strategies:
+        rows.append([row_name(row)])
+        for teacher in teachers:
+            cell = cells.get((row, teacher))
+            if cell is None:
+                rows[-1].append("")
+                continue
+            paper = "" if cell.get("paper") is None else f"{cell['paper']:.{digits}f}"
+            text = _with_spread(table, cell)
+            rows[-1].append(TextCell(text, paper=paper, best=id(cell) in best, shade=shades[id(cell)]))
+    marked = strategies.index(LOLS) if LOLS in strategies else None
+    columns = ("roll-in / roll-out", *(f"{teacher} teacher" for teacher in teachers))
+    return TextTable(columns, rows, LEARNERS.get(learner, learner), marked=marked)
+
+
+def closeness(table: Values) -> list[float]:
+    """How close each cell is to the best of the table: 1 is best, 0 worst.
+
+    The scale is the logarithm of the distance, in units of the median distance, so that the best cells differ visibly
+    even where others are far behind.
+
+    >>> cells = [{"mean": 90.0}, {"mean": 88.0}, {"mean": 86.0}, {"mean": 50.0}]
+    >>> [round(value, 2) for value in closeness({"cells": cells, "higher_is_better": True})]
+    [1.0, 0.81, 0.68, 0.0]
+    """
+    means = [cell["mean"] for cell in table["cells"]]
+    best = max(means) if table.get("higher_is_better", True) else min(means)
+    far = [abs(mean - best) for mean in means]
+    typical = statistics.median(far) or max(far)
+    if not typical:
+        return [1.0] * len(far)
+    return [1.0 - math.log1p(distance / typical) / math.log1p(max(far) / typical) for distance in far]
+
+
+def level_with_best(cells: Sequence[Values], higher: bool) -> list[bool]:
+    """Which cells are the best, or less than two standard errors behind it.
+
+    >>> level_with_best([{"mean": 1.0, "se": 0.1}, {"mean": 1.2, "se": 0.1}, {"mean": 3.0, "se": 0.1}], False)
+    [True, True, False]
+    """
+    best = (max if higher else min)(cells, key=lambda cell: cell["mean"])
+    return [abs(c["mean"] - best["mean"]) <= 2.0 * math.hypot(c["se"], best["se"]) for c in cells]
+
+
+def _paper_digits(table: Values) -> int:
+    """The number of decimals that the paper's figures have."""
+    printed = [c["paper"] for c in table["cells"] if c.get("paper") is not None]
+    return max((len(f"{value:.6g}".partition(".")[2]) for value in printed), default=0)
+
+
+def _with_spread(table: Values, cell: Values) -> str:
+    several = len(cell.get("values") or ()) > 1
+    return shown(table, cell["mean"]) + (f"±{shown(table, cell['sd'])}" if several else "")
+
+
+def _by_learner_and_teacher(table: Values, cells: Iterable[Values]) -> dict[tuple[str, str], list[Values]]:
+    groups: dict[tuple[str, str], list[Values]] = {
+        (teacher, learner): [] for teacher in table["teachers"] for learner in table["learners"]
+    }
+    for cell in cells:
+        groups[cell["teacher"], cell["learner"]].append(cell)
+    return {place: group for place, group in groups.items() if group}
+
+
+def _curves(name: str, table: Values) -> FigureText | None:
+    curves = [curve for curve in table.get("curves") or [] if len(curve["passes"]) > 1]
+    if not curves:
+        return None
+    passes = max((curve["passes"] for curve in curves), key=len)
+    rows = [
+        [teacher, learner, row_name(curve["row"]), *(shown(table, value) for value in curve["values"])]
+        for (teacher, learner), group in _by_learner_and_teacher(table, curves).items()
+        for curve in group
+    ]
+    columns = ("teacher", "learner", "roll-in / roll-out", *(f"pass {number}" for number in passes))
+    return FigureText(
+        "Learning curves: after each pass, on the test part",
+        [TextTable(columns, rows, words=3, folded="The figures behind it")],
+        [Chart(f"{name}-curves", "Learning curves", partial(charts.learning_curves, table))],
+    )
+
+
+def _betas(name: str, table: Values) -> FigureText | None:
+    cells = (table.get("beta") or {}).get("cells") or []
+    if not cells:
+        return None
+    betas = sorted({cell["beta"] for cell in cells})
+    rows = []
+    for (teacher, learner), group in _by_learner_and_teacher(table, cells).items():
+        means = {cell["beta"]: shown(table, cell["mean"]) for cell in group}
+        rows.append([teacher, learner, *(means.get(beta, "") for beta in betas)])
+    note = "β = 0 rolls out with the learned policy only, β = 1 with the reference only."
+    note += " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
+    legend = "Whiskers: standard deviation over seeds." if any(cell.get("sd") for cell in cells) else ""
+    columns = ("teacher", "learner", *(f"β = {beta:g}" for beta in betas))
+    chart = Chart(f"{name}-beta", "LOLS by β", partial(charts.beta_sweep, table))
+    return FigureText("LOLS by β, the probability of the reference in roll-outs", [TextTable(columns, rows, words=2)],
+                  [chart], note, legend=legend)  # fmt: skip
+
+
+def _alike(cells: Sequence[Values]) -> bool:
+    """Whether several teachers give the same figures for every learner and β."""
+    means: dict[tuple[str, float], set[float]] = {}
+    for cell in cells:
+        means.setdefault((cell["learner"], cell["beta"]), set()).add(cell["mean"])
+    return len({cell["teacher"] for cell in cells}) > 1 and all(len(values) == 1 for values in means.values())
+
+
+def _coins(table: Values) -> FigureText | None:
+    """LOLS with one coin for all deviations of a state, and with one for each roll-out."""
+    if not table.get("coins"):
+        return None
+    words = {"state": "one coin for all deviations of a state (ours)", "rollout": "one coin for each roll-out"}
+    rows = [[words.get(c["coin"], c["coin"]), c["learner"], _with_spread(table, c)] for c in table["coins"]]
+    coins = TextTable(("LOLS with", "learner", "mean"), rows, words=2)
+    return FigureText(
+        "The coin that chooses who rolls out (optimal teacher)", [coins], note="Algorithm 1 as printed has the second."
+    )
+
+
+# --- claim by claim ---------------------------------------------------------------------------------------------------
+
+
+def _claims(result: Values) -> Section:
+    """Every claim by the paper's text, by its own table, and by ours for each learner."""
+    command, claims = str(result.get("command") or ""), by_id(result.get("claims") or [])
+    return Section("Claim by claim", (), [_claim(name, entries, command) for name, entries in claims.items()])
+
+
+def _claim(name: str, entries: Sequence[Values], command: str) -> FigureText:
+    learners = list(dict.fromkeys(str(entry["learner"]) for entry in entries))
+    places: dict[str, dict[str, Values]] = {}
+    for entry in entries:
+        places.setdefault(place_of(entry), {})[str(entry["learner"])] = entry
+    rows: list[list[TextCell | str]] = []
+    details: list[list[TextCell | str]] = []
+    for place, here in places.items():
+        first = next(iter(here.values()))
+        ours = [verdict(here[learner]["ours"]) if learner in here else "" for learner in learners]
+        rows.append([place, verdict(first["text"]), verdict(first["paper"]), *ours])
+        whose = [("the paper's table", first["paper"], first.get("paper_detail"))]
+        whose += [(f"ours, {learner}", entry["ours"], entry.get("detail")) for learner, entry in here.items()]
+        details += [[place, who, verdict(word), str(detail)] for who, word, detail in whose if detail]
+    columns = ("where", "paper's text", "paper's table", *(f"ours, {learner}" for learner in learners))
+    tables = [TextTable(columns, rows, words=len(columns))]
+    if details:
+        tables.append(TextTable(("where", "whose", "", "figures"), details, words=4, folded="The figures behind it"))
+    title = str(entries[0]["claim"])
+    title = title[:1].upper() + title[1:] if title.partition(" ")[0].isalpha() else title
+    title += " (our claim)" if entries[0].get("ours_only") else ""
+    return FigureText(title, tables, command=command, id=_claim_id(name))
+
+
+# --- the bandit, and certificates -------------------------------------------------------------------------------------
+
+
+def _bandit(bandit: Values, command: str) -> Section:
+    worlds = [
+        _world(name, world, command) for name, world in (bandit.get("worlds") or {}).items() if world.get("curve")
+    ]
+    regret = [_regret(bandit["regret"], command)] if bandit.get("regret") else []
+    return Section("The structured bandit", ("Only the loss of what was shown is seen.",), [*worlds, *regret])
+
+
+def _world(name: str, world: Values, command: str) -> FigureText:
+    spreads, seeds = world.get("intervals") or {}, len(world.get("seeds") or [0])
+    rows = []
+    for words, key in HELD_OUT:
+        if world.get(key) is not None:
+            spread = f" ± {spreads[key]:.4f}" if spreads.get(key) is not None else ""
+            rows.append([words, f"{world[key]:.4f}{spread}"])
+    note = f"The loss of what was shown over {world['rounds']:,} rounds, mean of a window. "
+    note += f"Band and ±: 95 % intervals of the mean over {seeds} seeds." if seeds > 1 else "One seed."
+    if world.get("gap_closed") is not None:
+        share = f"{100 * world['gap_closed']:.0f} %"
+        note += f" The last policy is {share} of the way from the reference to a learner with full information."
+    chart = Chart(f"bandit-{name}", f"Loss by round: {name}", partial(bandit_figure, world))
+    held_out = [TextTable(("loss on held-out objects", "mean"), rows)] if rows else []
+    return FigureText(
+        f"Learning from one loss a round: {name}", held_out, [chart], note, world.get("command") or command
+    )
+
+
+def _regret(regret: Values, command: str) -> FigureText:
+    means = [statistics.fmean(runs) for runs in regret["values"]]
+    rows = [[f"{n:,}", f"{mean:.5f}"] for n, mean in zip(regret["rounds"], means)]
+    note = (
+        "The left side of Theorem 3 at the averaged policy of Algorithm 2, computed exactly; only the runs are random."
+    )
+    slope, bound = regret.get("slope") or {}, regret.get("bound")
+    if math.isfinite(slope.get("value", math.nan)):
+        note += f" Slope {slope['value']:.2f} (95 %: {slope['low']:.2f} to {slope['high']:.2f})"
+        note += f"; Corollary 2 promises slope {bound:.2f}." if bound is not None else "."
+    chart = Chart("bandit-regret", "Regret by rounds, on logarithmic scales", partial(charts.regret_slope, regret))
+    table = TextTable(("rounds N", "mean regret"), rows, words=0)
+    return FigureText("How the bandit's regret falls", [table], [chart], note, regret.get("command") or command)
+
+
+def _certificates(certificates: Mapping[str, Values], command: str) -> Section:
+    """What `lols certify` says of policies, a figure for each."""
+    made = [_certificate(k, name, of, command) for k, (name, of) in enumerate(certificates.items(), 1)]
+    return Section("Certificates", ("Losses and regrets per example, with 95 % intervals (lols certify).",), made)
+
+
+def _certificate(number: int, name: str, certificate: Values, command: str) -> FigureText:
+    rows = []
+    for words, key in CERTIFIED:
+        if certificate.get(key) is not None:
+            value = certificate[key]
+            rows.append([words, f"{value['value']:.4f}", f"{value['low']:.4f} to {value['high']:.4f}"])
+    tables = [TextTable(("per example", "mean", "95 % interval"), rows)] if rows else []
+    chart = Chart(f"certificate-{number}", "Regret by step and by decision", partial(regret_figure, certificate))
+    drawn = [chart] if certificate.get("by_step") else []
+    if certificate.get("model") and certificate.get("file"):
+        command = f"lols certify {certificate['model']} {certificate['file']}"
+    command = str(certificate.get("command") or command)
+    advice = str(certificate.get("advice", ""))
+    return FigureText(f"{name}: {certificate['verdict']}", tables, drawn, advice, command)

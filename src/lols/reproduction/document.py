@@ -1,0 +1,75 @@
+"""What is said about a result, once for the console, the page and the picture files: sections of tables and charts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+__all__ = ["Chart", "FigureText", "Section", "TextCell", "TextTable", "verdict"]
+
+SIGNS = {
+    "holds": ("✓", "good"), "fails": ("✗", "bad"), "no difference": ("≈", "level"),
+    "holds in part": ("◐", "good"), "mixed": ("◑", "bad"), "fails in part": ("◔", "bad"),
+}  # fmt: skip
+
+
+class TextCell(NamedTuple):
+    """A cell of a table that is more than text."""
+
+    text: str
+    note: str = ""  # said in small print
+    paper: str = ""  # the paper's figure
+    mark: str = ""  # good, bad or level: its colour
+    best: bool = False
+    shade: float | None = None  # of a heat map, from 0 to 1
+    link: str = ""  # the id of a figure
+
+
+class TextTable(NamedTuple):
+    """A table; the first columns are words, the others are numbers."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[TextCell | str]]
+    title: str = ""
+    words: int = 1
+    marked: int | None = None  # the row of LOLS
+    folded: str = ""  # if not empty: on the page behind this heading, and not on the console
+
+
+class Chart(NamedTuple):
+    """A picture: the name of its file, its content in words, and a function that returns a matplotlib figure."""
+
+    name: str
+    title: str
+    draw: Callable[[], Any]
+    file_only: bool = False  # left out of the page, where a table shows the same
+
+
+class FigureText(NamedTuple):
+    """Tables and charts with a title, a note, and the command that computes them."""
+
+    title: str
+    tables: Sequence[TextTable] = ()
+    charts: Sequence[Chart] = ()
+    note: str = ""
+    command: str = ""
+    id: str = ""
+    legend: str = ""  # how to read it on the page
+
+
+class Section(NamedTuple):
+    """A heading, a few lines, and figures."""
+
+    title: str
+    lines: Sequence[str] = ()
+    figures: Sequence[FigureText] = ()
+
+
+def verdict(word: str) -> TextCell:
+    """A judgement with its sign.
+
+    >>> verdict("fails").text, verdict("not said").text
+    ('✗ fails', '– not said')
+    """
+    sign, mark = SIGNS.get(word, ("–", ""))
+    return TextCell(f"{sign} {word}", mark=mark)

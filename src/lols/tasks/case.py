@@ -1,0 +1,62 @@
+"""What a certificate is made of: a policy, examples to judge it by, its teacher, and what its actions are called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.space import Reference
+from lols.errors import ConfigurationError
+from lols.tasks.choosing import drawn, some
+from lols.training.model import Model
+
+__all__ = ["Case", "Naming", "draw_examples", "pair_of", "teacher_of"]
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What actions are called.
+
+    `name` gives the name of an action at a place. `places` numbers the places of decisions whose actions have names of
+    their own, such as nodes of a tree, given the deviations and the actions taken; by default there is one.
+    """
+
+    name: Callable[[int, int], str]
+    places: Callable[[Any, np.ndarray], np.ndarray] | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A policy, the examples that it is judged by, its teacher, and what actions are called."""
+
+    model: Model
+    examples: Examples
+    reference: Reference
+    naming: Naming
+    of: int  # how many examples there were to draw from
+    teacher: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def draw_examples(examples: Examples, limit: int | None, seed: int) -> tuple[Examples, int]:
+    """At most `limit` of the examples, drawn by the seed, and how many there were."""
+    count = len(examples)
+    chosen = drawn(count, limit, seed)
+    return (some(examples, chosen) if chosen.size < count else examples), count
+
+
+def teacher_of(estimator: Any, name: str | None) -> tuple[Reference, str]:
+    """A teacher of an estimator's task and its name; that of training unless named."""
+    chosen = name or estimator.reference
+    return estimator.task_.reference(chosen), chosen
+
+
+def pair_of(data: Any) -> tuple[Any, ...]:
+    """Inputs and truths, as they are given to `fit`."""
+    if not isinstance(data, tuple) or len(data) < 2:
+        raise ConfigurationError("an estimator is certified on a pair, inputs and truths, as for `fit`")
+    return data

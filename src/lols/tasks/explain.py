@@ -1,0 +1,182 @@
+"""How one example of a file is decided: what the reports of all tasks share, and what the engine is asked for them.
+
+The costs are those of the engine that trains: roll-in by the model, one-step deviations, roll-outs, losses, as in
+Figure 2 of the paper.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.hashing import mix, unit
+from lols.contract.space import Reference
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.structures import COMPARE
+from lols.errors import ConfigurationError, LolsError
+from lols.tasks.inspect import stored_algorithm
+from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
+from lols.training.model import Model
+from lols.training.trainer import Trainer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["DeviationCosts", "ExampleReport", "deviation_costs", "explained_roll_out", "roll_out_text"]
+
+BETA = 0.5  # where training adapted β, and the file does not say to what
+
+
+# --- reports ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ExampleReport:
+    """An explanation of one example of a file; subclasses say what is in it."""
+
+    model: str
+    file: str
+    one: str  # what an example is called
+    number: int
+    count: int | None  # of examples in the file, if that is known
+
+    @property
+    def heading(self) -> str:
+        """Which example it is."""
+        of = "" if self.count is None else f" of {self.count:,}"
+        return f"{self.one.capitalize()} {self.number:,}{of} in {self.file}"
+
+    def values(self) -> dict[str, Any]:
+        """The explanation as plain values."""
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        counts = {self.one: self.number} | ({} if self.count is None else {f"{self.one}s": self.count})
+        return {"file": self.file, **counts, **self.values()}
+
+    def show(self, console: Console) -> None:
+        """Print it."""
+        raise NotImplementedError
+
+
+def write_page(path: str | None, text: str) -> None:
+    """Write a page to a file."""
+    if path is None:
+        return
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def roll_out_text(roll_out: str | None, beta: float | None, what: str) -> list[str]:
+    """Who completes deviations, as a line, if anybody does."""
+    who = {
+        None: "",
+        "learned": "by the learned policy",
+        "reference": "by the reference",
+        "none": f"not at all: a cost is what {what} adds to the loss by itself",
+        "mixture": f"by the reference and by the learned policy, costs averaged (β = {beta or 0:g})",
+    }
+    return [f"Deviations are completed {who[roll_out]}."] if roll_out is not None else []
+
+
+# --- costs ------------------------------------------------------------------------------------------------------------
+
+
+def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[Algorithm, float]:
+    """The algorithm with another roll-in and nothing left to chance, and the reference's share in a mixture."""
+    stored = stored_algorithm(model.about) or LOLS
+    chosen = roll_out or ("learned" if stored.restart else stored.roll_out)  # searn ends with its own policies
+    if chosen not in ROLL_OUTS:
+        raise ConfigurationError(f"roll_out is '{chosen}': choose one of {', '.join(ROLL_OUTS)}")
+    if beta is not None and chosen != "mixture":
+        raise ConfigurationError(f"beta has no effect: roll_out is '{chosen}', not 'mixture'")
+    made = replace(
+        stored if beta is None else replace(stored, beta=beta),
+        roll_in="learned",
+        roll_out=chosen,
+        mix="expected",
+        ties="first",
+        imitate=stored.imitate and chosen == "none",
+        restart=False,
+        alpha=None,
+        horizon=None,
+        sample_steps=None,
+        sample_actions=None,
+        prune=None,
+    )
+    total = max(int(model.about.get("passes") or 1) * int(model.about.get("examples") or 1), 1)
+    timed = schedules(made)[0]
+    return made, BETA if timed is None else float(timed(np.array([total - 1]), total)[0])
+
+
+class DeviationCosts(NamedTuple):
+    """What deviations from a path cost, and the loss of the path itself."""
+
+    costs: np.ndarray  # [step, action], relative to the best action of the step; infinite where illegal
+    losses: np.ndarray | None  # of the whole example; None if nothing was rolled out
+    loss: float
+
+
+def deviation_costs(
+    model: Model,
+    reference: Reference,
+    examples: Examples,
+    taken: np.ndarray,
+    chosen: Algorithm,
+    beta: float,
+    *,
+    seed: int = 0,
+    compiled: bool = True,
+) -> DeviationCosts:
+    """Evaluate all deviations from the path that the model takes through one example.
+
+    The engine keeps costs relative to the best action. It does measure the whole loss at one step of an example, to
+    compare teacher and learner; rounds are chosen such that each step is measured in one of them.
+    """
+    space, tricks = model.space, {"closed_form": False}  # so that every deviation is rolled out
+    trainer = Trainer(space, reference, algorithm=chosen, seed=seed, compiled=compiled, tricks=tricks)
+    plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf, bound=False)
+    steps = taken.size
+    share = np.full(steps, beta)
+    with FusedDriver(space, examples, reference, compiled=compiled) as driver:
+        rounds = _measuring_rounds(plan.seed, steps)
+        batch = driver.make_lessons(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
+    at = np.arange(steps)
+    costs = batch.lessons.slots.costs[batch.lessons.first + at].astype(np.float64)
+    final = float(batch.losses[0, 0])
+    if chosen.roll_out == "none":
+        return DeviationCosts(costs, None, final)
+    by_teacher, by_learner = batch.losses[:, 1], batch.losses[:, 2]
+    weight = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_out, beta)
+    anchor = _spent(space, examples, taken) + weight * by_teacher + (1.0 - weight) * by_learner
+    return DeviationCosts(costs, (anchor - costs[at, taken])[:, np.newaxis] + costs, final)
+
+
+def _measuring_rounds(seed: int, steps: int) -> np.ndarray:
+    """For each step a round in which the engine compares teacher and learner there."""
+    found: dict[int, int] = {}
+    number = 0
+    while len(found) < steps:
+        found.setdefault(int(unit(mix(mix(seed, number), COMPARE)) * steps), number)
+        number += 1
+    return np.array([found[k] for k in range(steps)], np.int64)
+
+
+def _spent(space: Any, examples: Examples, taken: np.ndarray) -> np.ndarray:
+    """What has been added to the loss before each step; nothing where the loss is known at the end only."""
+    spent = np.zeros(taken.size)
+    if space.cost is not None:
+        x, y = examples.example(0)
+        state = np.zeros(int(examples.states[0]), np.int64)
+        space.start(x, state)
+        for k, action in enumerate(taken[:-1]):
+            spent[k + 1] = spent[k] + space.cost(x, y, state, action)
+            space.step(x, state, action)
+    return spent

@@ -1,0 +1,293 @@
+"""What is in a model file: how it was made and what it holds, for every kind of model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lols.engine.table import features_by_row, is_fixed
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.tasks.verbs import Verbs, some_of
+from lols.training.algorithms import Algorithm
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["Inspection", "describe_file", "inspect_own", "speaking", "speaking_columns", "stored_algorithm"]
+
+UNITS = ("bytes", "kB", "MB", "GB")
+MOST_TEMPLATES = 24  # that are written out
+Sides = dict[str, list[dict[str, Any]]]  # features for and against
+
+
+# --- plain values -----------------------------------------------------------------------------------------------------
+
+
+def describe_file(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    own: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What is written in a file, without its weights; `own` names facts of the task that are given as they are."""
+    try:
+        about, task = header["about"], header["task"] or {}
+        algorithm = stored_algorithm(about)
+        names = ("reference", "passes", "batch_size", "seed", "examples", "tokens", "best_pass")
+        return {
+            "file": os.fspath(path),
+            "kind": task.get("name", "model"),
+            "version": header["version"],
+            "bytes": os.path.getsize(path),
+            "space": header["space"]["name"],
+            "actions": header["space"]["actions"],
+            **_sizes(header, tensors),
+            "algorithm": about.get("algorithm"),
+            "algorithm_in_words": algorithm.explain() if algorithm is not None else None,
+            "learner": about.get("learner"),
+            **{name: about.get(name) for name in names},
+            **{name: task[name] for name in own},
+        }
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
+
+
+def _sizes(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """How much the policy holds; one of the user's own has arrays of any kind."""
+    if header.get("policy") is not None:
+        numbers = sum(array.size for name, array in tensors.items() if name.startswith("policy."))
+        return {"features": None, "weights": int(numbers), "policies": 1}
+    return {
+        "features": int(tensors["shared.features"].size + tensors["single.features"].size),
+        "weights": int(tensors["shared.values"].size + tensors["single.values"].size),
+        "policies": int(tensors["chances"].size),
+    }
+
+
+def stored_algorithm(about: Mapping[str, Any]) -> Algorithm | None:
+    """The algorithm that a model was trained with, from the plain values in its file; None if it is none of ours.
+
+    >>> from lols import algorithm; from lols.training.run import plain
+    >>> made = algorithm("lols", beta="linear:1:0")
+    >>> stored_algorithm({"algorithm": plain(made)}) == made
+    True
+    """
+    stored = about.get("algorithm")
+    try:
+        return Algorithm(**stored) if isinstance(stored, dict) else None
+    except (TypeError, ValueError, LolsError):
+        return None
+
+
+def speaking(
+    ids: np.ndarray,
+    weights: Mapping[str, np.ndarray],
+    top: int,
+    against: bool,
+    find_names: Callable[[np.ndarray], Callable[[int], str]],
+) -> dict[str, Sides]:
+    """The strongest features of each label: those that lower its predicted cost most, and those that raise it most.
+
+    `ids` are those of the features, and `weights` what they add to the cost of each label; `find_names` is given the
+    ids of the features that are listed, and returns what names them.
+    """
+    picked: dict[str, dict[str, list[tuple[int, float]]]] = {}
+    for label, own in weights.items():
+        picked[label] = {"for": strongest(ids, own, top)}
+        if against:
+            picked[label]["against"] = [(i, -w) for i, w in strongest(ids, -own, top)]
+    listed = {i for sides in picked.values() for pairs in sides.values() for i, _ in pairs}
+    name_of = find_names(np.array(sorted(listed), np.int64))
+    return {
+        label: {
+            side: [{"feature": name_of(i), "weight": w, "id": str(i)} for i, w in pairs]
+            for side, pairs in sides.items()
+        }
+        for label, sides in picked.items()
+    }
+
+
+def speaking_columns(
+    policy: Any, columns: Mapping[str, int], top: int, against: bool, find_names: Callable[[np.ndarray], Any]
+) -> tuple[dict[str, Sides], list[str]]:
+    """The strongest features of some columns of a policy's weights, and the templates whose features have no names.
+
+    `find_names` is given ids of features, and returns their `lols.tasks.tokens.feature_names.Names`.
+    """
+    if is_fixed(policy.shared):
+        return {}, []  # features share rows there
+    ids = features_by_row(policy.shared, policy.stack.shape[1])
+    shares = np.diff(policy.chances, prepend=0.0).astype(np.float32)
+    weights = {name: shares @ policy.stack[:, :, column] for name, column in columns.items()}
+    unnamed: list[str] = []
+
+    def find(wanted: np.ndarray) -> Callable[[int], str]:
+        names = find_names(wanted)
+        unnamed.extend(names.unnamed)
+        name_of: Callable[[int], str] = names.of
+        return name_of
+
+    return speaking(ids, weights, top, against, find), unnamed
+
+
+def strongest(ids: np.ndarray, weights: np.ndarray, top: int) -> list[tuple[int, float]]:
+    """The most negative weights and their features, the strongest first; the lower id where they are equal."""
+    below = np.flatnonzero(weights < 0)
+    if below.size > top:
+        least = np.partition(weights[below], top - 1)[top - 1]
+        below = below[weights[below] <= least]
+    order = np.lexsort((ids[below], weights[below]))[:top]
+    return [(int(ids[k]), float(weights[k])) for k in below[order]]
+
+
+# --- text -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What is in a model file; each kind of model adds to what is shown of a search space of the user's own."""
+
+    values: dict[str, Any]
+    verbs: Verbs | None = None  # of the estimator, if one wrote the file
+    top: int = 0  # features that were asked for
+
+    WHAT, SEVERAL = "action", "actions"  # what features speak for
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plain values."""
+        return self.values
+
+    def described(self) -> str:
+        """What kind of model it is."""
+        if self.verbs is not None:
+            return self.verbs.described
+        own = "program" if self.values["kind"] == "program" else "search space"
+        return f"a model of a {own} of your own"
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """What is special to the kind of model."""
+        yield "space", f"{self.values['space']}: {self.values['actions']} actions"
+
+    def show_more(self, console: Console) -> None:
+        """What comes between the facts and the features."""
+
+    def show(self, console: Console) -> None:
+        """Print facts, algorithm and features."""
+        from rich.markup import escape
+
+        from lols.tasks.show import plain_table
+
+        kind = self.described()
+        if "parts" in self.values:
+            kind = f"a pipeline of {', '.join(self.values['parts'])}; here its part {self.values['part']}, {kind}"
+        console.print(f"{escape(self.values['file'])}: {kind}")
+        table = plain_table(show_header=False, padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for name, value in self._all_facts():
+            table.add_row(f"  {name}", escape(value))
+        console.print(table, soft_wrap=False)
+        if self.values["algorithm_in_words"]:
+            console.print("\nalgorithm: " + escape(self.values["algorithm_in_words"]))
+        self.show_more(console)
+        if "features_of" in self.values:
+            self._show_features(console)
+        elif self.top:
+            console.print(f"\nsecoc's weights are of sets of {self.SEVERAL}: no feature speaks for one of them alone.")
+
+    def _all_facts(self) -> Iterator[tuple[str, str]]:
+        found = self.values
+        yield "written by", f"lols {found['version']}"
+        if found["features"] is None:
+            yield "size", f"{size_text(found['bytes'])}: {found['weights']:,} numbers"
+        else:
+            yield "size", f"{size_text(found['bytes'])}: {found['features']:,} features, {found['weights']:,} weights"
+        if found["policies"] > 1:
+            yield "policies", f"{found['policies']}, one drawn at each decision"
+        yield from self.facts()
+        if found["examples"] is not None:
+            tokens = f", {found['tokens']:,} tokens" if found["tokens"] is not None else ""
+            units = "examples" if self.verbs is None else self.verbs.unit
+            yield "trained on", f"{found['examples']:,} {units}{tokens}"
+        if found.get("fingerprint"):
+            yield "fingerprint", f"{found['fingerprint']} (of the training data)"
+        if found["passes"] is not None:
+            best = f" (the best on the dev data: pass {found['best_pass']})" if found.get("best_pass") else ""
+            yield "training", f"{found['passes']} passes{best}, batches of {found['batch_size']}, seed {found['seed']}"
+        if found["reference"]:
+            yield "teacher", found["reference"]
+        learner = found["learner"]
+        if learner and "policy" in learner:
+            yield "policy", f"of class {learner['policy']}"
+        elif learner:
+            rate = "default rate" if learner.get("rate") is None else f"rate {learner['rate']:g}"
+            slack = "" if learner.get("slack") is None else f", slack {learner['slack']:g}"
+            yield "learner", f"{learner['reduction']}, {learner['update']}, {rate}, {learner['margin']} margin{slack}"
+
+    def feature_heading(self) -> str:
+        """What the lists of features are of."""
+        article = "an" if self.WHAT[0] in "aeiou" else "a"
+        return f"features that speak most for {article} {self.WHAT}: what each adds to its predicted cost"
+
+    def _show_features(self, console: Console) -> None:
+        from rich.markup import escape
+
+        from lols.tasks.show import plain_table
+
+        features: dict[str, Sides] = self.values["features_of"]
+        console.print(f"\n{self.feature_heading()}")
+        left = len(self.values.get("action_names", ())) - len(features)
+        if left > 0:
+            console.print(f"({left} actions are left out: --label names others, by action or relation)")
+        for label, sides in features.items():
+            table = plain_table(padding=(0, 2))
+            for side in sides:
+                table.add_column(justify="right", no_wrap=True)
+                table.add_column(f"{side} {escape(label)}", overflow="fold")
+            for k in range(max(map(len, sides.values()), default=0)):
+                row = []
+                for entries in sides.values():
+                    entry = entries[k] if k < len(entries) else None
+                    row += [f"{entry['weight']:+.3f}", escape(entry["feature"])] if entry else ["", ""]
+                table.add_row(*row)
+            console.print()
+            console.print(table, soft_wrap=False)
+        unnamed = self.values.get("unnamed_templates")
+        listed = (entry for sides in features.values() for entries in sides.values() for entry in entries)
+        if unnamed is not None and any(entry["feature"].endswith("?") for entry in listed):
+            console.print("\n? is a feature whose value is not among the words of the file, such as one of a column")
+            if unnamed:
+                more = escape(some_of(unnamed, MOST_TEMPLATES))
+                console.print(f"or of a template with too many values: {more}")
+
+
+def inspect_own(
+    path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
+) -> Inspection:
+    """What is in the model file of a search space or a program of the user's own."""
+    for name in options:
+        raise ConfigurationError(f"--{name} has no effect: {path} is a model of a space of your own")
+    return Inspection(describe_file(path, header, tensors))
+
+
+def size_text(count: float) -> str:
+    """A number of bytes for people.
+
+    >>> size_text(900), size_text(2_716_824)
+    ('900 bytes', '2.7 MB')
+    """
+    unit = 0
+    while count >= 1000 and unit < len(UNITS) - 1:
+        count, unit = count / 1000, unit + 1
+    return f"{count:.1f} {UNITS[unit]}" if unit else f"{count} bytes"
+
+
+def column_text(values: Mapping[str, Any]) -> str:
+    """The columns that templates can name, and where they are in files."""
+    files = values["files"]
+    places = {} if files is None else {"word": files["word"], **(files["use"] or {})}
+    return ", ".join(f"{name} ({places[name]})" if name in places else name for name in values["columns"])

@@ -1,0 +1,238 @@
+"""Estimators of your own: a `lols.Task` on plain Python objects, with all verbs on files.
+
+A subclass names the task, and says how the text of a file becomes objects and how objects with their predictions become
+text. With a line in `lols.tasks.registry.ESTIMATORS` it can be trained, predicted with, evaluated, explained, inspected
+and certified on the command line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import Task
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.io.opening import opened
+from lols.tasks.base import as_paths
+from lols.tasks.case import Case, Naming, draw_examples
+from lols.tasks.search import SearchEstimator
+from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
+from lols.training.clock import Clock
+from lols.training.model import make_model
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["ObjectEstimator", "ObjectScores"]
+
+
+class ObjectTask(NamedTuple):
+    """A task as `SearchEstimator` trains it; its own teacher is the only one, and called optimal."""
+
+    task: type[Task]
+
+    @property
+    def space(self) -> SearchSpace:
+        """The search space."""
+        return self.task.space
+
+    def reference(self, name: str) -> Reference:
+        """The teacher."""
+        if name != "optimal":
+            raise ConfigurationError(f"unknown reference '{name}': the task has one, which is called optimal")
+        return self.task.teacher
+
+
+@dataclass(frozen=True)
+class ObjectScores:
+    """The average loss."""
+
+    examples: int
+    loss: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        return asdict(self)
+
+    def show(self, console: Console) -> None:
+        """Print it."""
+        console.print(f"loss {self.loss:.4f} per example on {self.examples:,} examples")
+
+
+class ObjectEstimator(SearchEstimator):
+    """The base of estimators whose examples are plain Python objects.
+
+    A subclass defines `VERBS` and the following.
+    """
+
+    TASK: ClassVar[type[Task]]  # the search problem, with a teacher of its own
+    SAMPLE: ClassVar[str]  # the text of a tiny labelled file, by which `lols warmup` has things compiled
+    ACTIONS: ClassVar[Sequence[str] | None] = None  # what the actions are called; by default by their numbers
+    HELP = "Train a model, and write a model file."
+
+    def read(self, text: str, layout: Any) -> list[Any]:
+        """The objects in the text of a file, as the task encodes them."""
+        raise NotImplementedError
+
+    def text(self, objects: Sequence[Any], outputs: Sequence[Any]) -> str:
+        """The text of a file of objects with the outputs that were predicted for them."""
+        raise NotImplementedError
+
+    # --- Python objects ---
+
+    def fit(self, X: Sequence[Any], y: None = None, *, dev: Sequence[Any] | None = None, **fitting: Any) -> Self:
+        """Train on labelled objects; with `dev` objects, the pass with the least loss on them is kept."""
+        if not len(X):
+            raise LolsError(f"there are no {self.VERBS.unit} to learn from: give at least one")
+        task = ObjectTask(self.TASK)
+        held = None if dev is None else Examples(task.space, list(dev), truth=True)
+        score = None if held is None else (lambda model: {"cost": model.evaluate(held)})
+        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, **fitting)
+        return self
+
+    def predict(self, X: Sequence[Any]) -> list[Any]:
+        """The task's output for each object."""
+        self._check_fitted()
+        return self.model_.predict(X)
+
+    def score(self, X: Sequence[Any], y: None = None) -> float:
+        """Minus the average loss."""
+        self._check_fitted()
+        return -self.model_.evaluate(X)
+
+    # --- files ---
+
+    @property
+    def file_columns(self) -> Any:
+        """Where things are in files like those of training."""
+        return getattr(self, "columns_", self.VERBS.files())
+
+    def objects_of(self, path: str, layout: Any) -> list[Any]:
+        """The objects in a file."""
+        with opened(path) as stream:
+            data = stream.read()
+        try:
+            return self.read(data.decode("utf-8"), layout)
+        except UnicodeDecodeError as error:
+            raise LolsError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
+
+    def fit_files(
+        self,
+        paths: Sequence[str] | str,
+        *,
+        dev: str | None = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+        say: Say = silent,
+        **layout: Any,
+    ) -> Self:
+        """Train on labelled files."""
+        clock, where = Clock(), self.VERBS.files(**layout)
+        objects = [each for path in as_paths(paths) for each in self.objects_of(path, where)]
+        held = None if dev is None else self.objects_of(dev, where)
+        reading = clock.working()
+        if objects:
+            say(f"{len(objects):,} {self.VERBS.unit}")
+        self.columns_ = where
+        self.fit(objects, dev=held, checkpoint=checkpoint, resume=resume)
+        self.training_facts_ = {"examples": len(objects), "seconds_reading": reading}
+        return self
+
+    def predict_file(
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+    ) -> dict[str, Any]:
+        """Write a file with its predictions."""
+        layout, _ = self.asked("predict", options)
+        self.model_.threads = threads
+        clock, objects = Clock(), self.objects_of(path, layout)
+        out.write(self.text(objects, self.predict(objects)).encode())
+        return {"examples": len(objects), "examples_per_second": len(objects) / clock.working()}
+
+    def labelled_examples(self, path: str, layout: Any) -> Examples:
+        """The examples of a labelled file."""
+        objects = self.objects_of(path, layout)
+        if not objects:
+            raise LolsError(f"{path}: there are no {self.VERBS.unit} in it; give a file with some")
+        return Examples(self.model_.space, objects, truth=True)
+
+    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+        """The average loss on a labelled file."""
+        layout, _ = self.asked("evaluate", options)
+        clock, examples = Clock(), self.labelled_examples(path, layout)
+        reading, self.model_.threads = clock.working(), threads
+        return Evaluation(ObjectScores(len(examples), self.model_.evaluate(examples)), len(examples), reading)
+
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
+        """Show the steps of one example: the actions with their predicted costs, and what deviations would cost."""
+        from lols.tasks.objects_explain import explain_object
+
+        layout, _ = self.asked("explain", options)
+        objects = self.objects_of(path, layout)
+        if not 1 <= number <= len(objects):
+            what = f"there is no {self.VERBS.one} {number}; it has {len(objects):,}, and they are counted from 1"
+            raise LolsError(f"{path}: {what}")
+        return explain_object(self, path, objects, number)
+
+    # --- certificates ---
+
+    def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
+        """A case for a certificate from labelled objects."""
+        self._check_fitted()
+        return self._case(Examples(self.model_.space, list(data), truth=True), reference, limit, seed)
+
+    def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
+        """A case for a certificate from a labelled file."""
+        layout, asked = self.asked("certify", options)
+        return self._case(self.labelled_examples(path, layout), getattr(asked, "reference", None), limit, seed)
+
+    def _case(self, examples: Examples, reference: str | None, limit: int | None, seed: int) -> Case:
+        chosen, count = draw_examples(examples, limit, seed)
+        name = reference or self.reference
+        teacher = ObjectTask(self.TASK).reference(name)
+        return Case(self.model_, chosen, teacher, Naming(lambda _, action: self.action_name(action)), count, name)
+
+    def action_name(self, action: int) -> str:
+        """What an action is called."""
+        return str(action) if self.ACTIONS is None else self.ACTIONS[action]
+
+    # --- compilation ---
+
+    def prepare(self) -> None:
+        """Predict the sample."""
+        self.predict(self.read(self.SAMPLE, self.VERBS.files()))
+
+    @classmethod
+    def warm_up(cls, everything: bool) -> Iterator[str]:
+        """Train on the sample, and predict it."""
+        yield f"{cls.VERBS.name}, training and prediction"
+        tiny = cls(passes=1, progress=False)
+        tiny.fit(tiny.read(cls.SAMPLE, cls.VERBS.files())).prepare()
+
+    # --- model files ---
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file; the functions of the task are not in it."""
+        self._check_fitted()
+        described = {"name": self.VERBS.name, "options": self._options(), "files": asdict(self.file_columns)}
+        contents: tuple[dict[str, Any], dict[str, np.ndarray]] = self.model_.contents(described)
+        return contents
+
+    @classmethod
+    def from_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+    ) -> Self:
+        """The estimator that a file's header and arrays describe."""
+        try:
+            task, known = header["task"], cls().get_params()
+            loaded = cls(**{k: v for k, v in dict(task["options"]).items() if k in known} | {"threads": threads})
+            loaded.columns_ = cls.VERBS.files(**task["files"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        loaded.task_ = ObjectTask(cls.TASK)
+        loaded.model_ = make_model(path, header, tensors, cls.TASK.space, threads=threads)
+        return loaded

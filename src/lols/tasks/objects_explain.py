@@ -1,0 +1,100 @@
+"""How an `ObjectEstimator` decides about one object: its steps, and what deviations from them cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.tasks.explain import ExampleReport, deviation_costs, explained_roll_out, roll_out_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+__all__ = ["ObjectReport", "explain_object"]
+
+
+@dataclass(frozen=True)
+class ActionCosts:
+    """An action that was legal at a step; `loss` and `cost` are None where they are not known."""
+
+    action: str
+    predicted: float
+    loss: float | None
+    cost: float | None
+    taken: bool
+
+
+@dataclass(frozen=True)
+class ObjectReport(ExampleReport):
+    """The steps of one example, each with its actions by predicted cost."""
+
+    output: str
+    loss: float | None
+    roll_out: str | None
+    beta: float | None
+    steps: tuple[tuple[ActionCosts, ...], ...]
+
+    def values(self) -> dict[str, Any]:
+        """The explanation as plain values."""
+        steps = [[asdict(action) for action in step] for step in self.steps]
+        found = {"output": self.output, "loss": self.loss, "roll_out": self.roll_out, "beta": self.beta}
+        return found | {"steps": steps}
+
+    def show(self, console: Console) -> None:
+        """Print a line for each action of each step."""
+        from rich.markup import escape
+
+        from lols.tasks.show import step_table
+
+        loss = "" if self.loss is None else f", loss {self.loss:g}"
+        about = [f"predicted {self.output} by {self.model}{loss}"]
+        for line in [self.heading, *about, *roll_out_text(self.roll_out, self.beta, "an action")]:
+            console.print(escape(line))
+        losses = self.steps and self.steps[0][0].loss is not None
+        table = step_table(["#", "", "action"], self.roll_out is not None, bool(losses))
+        for k, step in enumerate(self.steps, 1):
+            for n, each in enumerate(step):
+                costly = each.taken and each.cost is not None and each.cost > 1e-6
+                style = "bold red" if costly else "bold" if each.taken else "dim"
+                row = [str(k) if n == 0 else "", f"[{style}]{'→' if each.taken else ''}[/]"]
+                row += [f"[{style}]{escape(each.action)}[/]", f"{each.predicted:.2f}"]
+                row += [] if each.loss is None else [f"{each.loss:.3g}"]
+                row += [] if each.cost is None else [f"{each.cost:+.3g}"]
+                table.add_row(*row)
+        console.print()
+        console.print(table, soft_wrap=False)
+        console.print("\n→ the action taken; predicted: its cost as the model predicts it")
+        if losses:
+            console.print("loss: of the whole example, with that action here and the rest as said above")
+        if self.roll_out is not None:
+            console.print("cost: how much more than with the best action here")
+
+
+def explain_object(estimator: Any, path: str, objects: Sequence[Any], number: int) -> ObjectReport:
+    """Follow the model through one labelled object, and evaluate its deviations."""
+    model = estimator.model_
+    examples = Examples(model.space, [objects[number - 1]], truth=True)
+    predictions = model.run(examples, scores=True)
+    taken, predicted = predictions.actions(0).astype(np.int64), predictions.costs(0)
+    costs = losses = loss = chosen = beta = None
+    if model.policy.chances.size == 1 and taken.size:  # where policies are drawn, deviations have no cost of their own
+        algorithm, share = explained_roll_out(model, None, None)
+        chosen, beta = algorithm.roll_out, share if algorithm.roll_out == "mixture" else None
+        teacher = estimator.task_.reference(estimator.reference)
+        costs, losses, loss = deviation_costs(model, teacher, examples, taken, algorithm, share, seed=estimator.seed)
+
+    def action(step: int, a: int) -> ActionCosts:
+        loss, cost = (None if values is None else float(values[step, a]) for values in (losses, costs))
+        return ActionCosts(estimator.action_name(a), float(predicted[step, a]), loss, cost, bool(a == taken[step]))
+
+    steps = []
+    for step in range(taken.size):
+        order = np.argsort(predicted[step], kind="stable").tolist()
+        steps.append(tuple(action(step, a) for a in order if np.isfinite(predicted[step, a])))
+    output = str(predictions.output(0))
+    head = (estimator.named, path, estimator.VERBS.one, number, len(objects))
+    return ObjectReport(*head, output, loss, chosen, beta, tuple(steps))

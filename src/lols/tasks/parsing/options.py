@@ -1,0 +1,121 @@
+"""What a parser's verbs take; nothing here takes time to import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from lols.errors import ConfigurationError
+from lols.tasks.options import option
+from lols.tasks.tokens.columns import file_format, file_header, use_of
+from lols.tasks.tokens.options import FILE, ExplainOptions
+from lols.tasks.verbs import TOKENS, CertifyOptions, FileLayout, InspectOptions, Verbs
+
+__all__ = [
+    "VERBS",
+    "ParserColumns",
+    "ParserEvaluateOptions",
+    "ParserExplainOptions",
+    "ParserInspectOptions",
+    "ParserPredictOptions",
+]
+
+
+@dataclass(frozen=True)
+class ParserColumns(FileLayout):
+    """Where things are in a file: columns as `lols.io.conll` names them.
+
+    `use` maps names for templates to columns; None means those of upos, xpos and feats that are filled in.
+    """
+
+    word: str = option(default="form", help="The column of the words.")
+    head: str = option(default="head", help="The column of the heads.")
+    relation: str = option(default="deprel", help="The column of the relations.")
+    use: Mapping[str, str] | None = option(
+        default=None,
+        help="A column that templates can name, such as xpos or pos=2; may be repeated. In training by default upos, "
+        "xpos and feats, if they are filled in; none for none.",
+        kind=list[str] | None,
+        parse=use_of,
+    )
+    format: str | None = file_format()
+    header: bool | None = file_header()
+
+    def changed(self, **given: Any) -> ParserColumns:
+        """The same columns in another file, whose format is detected anew, but for those that are given."""
+        return replace(self, **{"format": None, "header": None} | given)
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
+        """What `describe` described; anything else is an error."""
+        made = cls(**files)
+        if not isinstance(made.use, dict | None):
+            raise ValueError("the files' further columns are no mapping")
+        use = made.use or {}
+        strings = [made.word, made.head, made.relation, *use, *use.values()]
+        if not all(isinstance(s, str) for s in [*strings, *([] if made.format is None else [made.format])]):
+            raise ValueError("the files' columns are not named by strings")
+        if made.header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return made
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserPredictOptions:
+    """How a parser searches."""
+
+    beam: int | None = option(
+        default=None, help="The width of a beam search; 1 is greedy. As in training unless given."
+    )
+
+    def __post_init__(self) -> None:
+        if self.beam is not None and self.beam < 1:
+            raise ConfigurationError(f"--beam is {self.beam}; it must be at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserEvaluateOptions(ParserPredictOptions):
+    """How a parser is evaluated."""
+
+    punctuation: bool = option(
+        default=True, help="Whether words that are all punctuation count.", flag="--punctuation/--no-punctuation"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserExplainOptions(ExplainOptions):
+    """How the search of a parser is shown."""
+
+    top: int = option(default=3, help="How many actions to show, those of the least predicted cost and the teacher's.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserInspectOptions(InspectOptions):
+    """What is shown of a parser."""
+
+    label: Sequence[str] | None = option(
+        default=None,
+        help="Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated.",
+        kind=list[str] | None,
+    )
+
+
+VERBS = Verbs(
+    name="parser",
+    unit="sentences",
+    input=FILE,
+    files=ParserColumns,
+    options={
+        "predict": ParserPredictOptions,
+        "evaluate": ParserEvaluateOptions,
+        "explain": ParserExplainOptions,
+        "inspect": ParserInspectOptions,
+        "certify": CertifyOptions,
+    },
+    counted=TOKENS,
+)

@@ -1,0 +1,190 @@
+"""A parser's reports as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from lols.tasks.explain import ExampleReport, roll_out_text, write_page
+from lols.tasks.parsing.explain import Move, Parse, Step
+from lols.tasks.parsing.options import ParserExplainOptions
+from lols.tasks.parsing.tree_svg import parse_page
+from lols.tasks.show import plain_table, show_scores, step_table
+from lols.tasks.tokens.pages import number
+
+if TYPE_CHECKING:
+    from lols.tasks.parsing.scores import TreeScores
+
+__all__ = ["ParserReport", "ParserScores"]
+
+STACK, BUFFER = 26, 18  # how many characters of them are shown
+WIDE = 100
+SHARES = ("uas", "las", "clas", "las_full", "exact_heads", "exact")
+
+
+@dataclass(frozen=True)
+class ParserScores:
+    """Attachment scores, and every relation; of a pipeline also the share of right tags in each column."""
+
+    scores: TreeScores
+    labelled: bool
+    punctuation: bool
+    tags: Mapping[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        relations = {
+            name: {
+                "precision": row.precision,
+                "recall": row.recall,
+                "f1": row.f1,
+                "attached": row.attached / row.gold if row.gold else 0.0,
+                "count": row.gold,
+            }
+            for name, row in self.scores.by_relation.items()
+        }
+        plain = {name: getattr(self.scores, name) for name in SHARES}
+        counts = {"tokens": self.scores.words, "sentences": self.scores.sentences}
+        return ({"tags": dict(self.tags)} if self.tags else {}) | counts | plain | {"relations": relations}
+
+    def show(self, console: Console) -> None:
+        """Print them."""
+        found = self.as_dict()
+        for name, share in self.tags.items():
+            console.print(f"{name} {100 * share:.2f}")
+        without = "" if self.punctuation else ", punctuation not counted"
+        console.print(f"UAS {100 * found['uas']:.2f} on {found['tokens']:,} tokens{without}")
+        if self.labelled:
+            console.print(f"LAS {100 * found['las']:.2f}, with subtypes {100 * found['las_full']:.2f}")
+            console.print(f"CLAS {100 * found['clas']:.2f}")
+        whole = f"sentences without a mistake: {100 * found['exact_heads']:.2f} % by heads"
+        console.print(whole + (f", {100 * found['exact']:.2f} % with relations" if self.labelled else ""))
+        if self.labelled:
+            console.print()
+            rows = dict(sorted(found["relations"].items(), key=lambda item: -item[1]["count"]))
+            show_scores(console, "relation", rows, {"attached": "head right"})
+
+
+@dataclass(frozen=True)
+class ParserReport(ExampleReport):
+    """How a sentence of a file is parsed."""
+
+    parse: Parse
+    asked: ParserExplainOptions
+
+    def values(self) -> dict[str, Any]:
+        """The explanation as plain values."""
+        return self.parse.as_dict(self.asked.top)
+
+    def about(self) -> list[str]:
+        """What the reader must know of the numbers."""
+        parse = self.parse
+        words, wrong = len(parse.words), sum(w.wrong for w in parse.words)
+        count = "1 word" if words == 1 else f"{words} words"
+        if not parse.known:
+            return [f"{count}, parsed by {self.model}; no true tree, and costs need one: predictions only"]
+        heads = sum(w.head != w.true_head for w in parse.words)
+        counted = "all right" if wrong == 0 else f"{wrong} wrong ({heads} in the head)"
+        loss = "" if parse.loss is None else f", loss {parse.loss:g}"
+        completed = roll_out_text(parse.roll_out, parse.beta, "an action")
+        if completed and parse.reference != "optimal":
+            completed[-1] += f" The reference is {parse.reference}."
+        return [f"{count}, {counted}; parsed by {self.model}{loss}", *completed]
+
+    def written(self) -> Self:
+        """The same, with its page written if one was asked for."""
+        if self.asked.html is not None:
+            drawn = parse_page(self.parse, heading=self.heading, about=self.about(), top=self.asked.top)
+            write_page(self.asked.html, drawn)
+        return self
+
+    def show(self, console: Console) -> None:
+        """Print the tree, and a line for each action that is shown of each step."""
+        parse, top = self.parse, self.asked.top
+        for line in [self.heading, *self.about(), *parse.notes]:
+            console.print(escape(line))
+        console.print()
+        console.print(_tree_table(parse), soft_wrap=False)
+        console.print()
+        known = parse.roll_out is not None
+        losses = known and parse.roll_out != "none"
+        table = step_table(["#", "stack", "buffer", "", "action"], known, losses)
+        for step in parse.steps:
+            for k, move in enumerate(step.shown(top)):
+                state = _state(parse, step) if k == 0 else _new_arc(parse, step) if k == 1 else ["", "", ""]
+                table.add_row(*state, *_move(step, move))
+            rest = step.rest(top)
+            if rest is not None:
+                lead = _new_arc(parse, step) if len(step.shown(top)) == 1 else ["", "", ""]
+                table.add_row(*lead, "", f"[dim]{rest.action}[/]", *(f"[dim]≥ {v}[/]" for v in _numbers(rest)))
+        # A file or a pipe is as wide as need be.
+        narrow = console.is_terminal or console.width >= WIDE
+        wide = console if narrow else Console(width=WIDE, highlight=False, file=console.file)
+        wide.print(table, soft_wrap=False)
+        true = f", ✓ as good as any to the teacher ({parse.reference})" if parse.known else ""
+        console.print(f"\n→ the action taken{true}; predicted: its cost as the model predicts it")
+        console.print("Shift: the next word onto the stack; Left: it becomes the head of the stack's top;")
+        console.print("Right: the word below the top becomes its head")
+        if losses:
+            console.print("loss: words with a wrong head or relation, with that action here and the rest as said above")
+        if known:
+            console.print("cost: how much more than with the best action here")
+        if self.asked.html is not None:
+            console.print(f"\n{escape(self.asked.html)} written")
+
+
+def _tree_table(parse: Parse) -> Table:
+    table = plain_table(padding=(0, 2, 0, 0))
+    tagged = any(w.tag for w in parse.words)
+    table.add_column("#", justify="right", no_wrap=True)
+    table.add_column("word", overflow="fold", max_width=24)
+    if tagged:
+        table.add_column("tag", no_wrap=True)
+    table.add_column("head", justify="right", no_wrap=True)
+    for name in ("", "relation", "true" if any(w.wrong for w in parse.words) else ""):
+        table.add_column(name, overflow="fold", max_width=24)
+    for w in parse.words:
+        style = "bold red" if w.wrong else "default"
+        head = [f"[{style}]{w.head}[/]", f"[{style}]{escape(_word_at(parse, w.head))}[/]"]
+        true = f"✗ {w.true_head} {_word_at(parse, w.true_head or 0)} {w.true_relation}" if w.wrong else ""
+        row = [str(w.place), escape(w.word), *([escape(w.tag)] if tagged else []), *head]
+        table.add_row(*row, f"[{style}]{escape(w.relation)}[/]", f"[green]{escape(true)}[/]")
+    return table
+
+
+def _word_at(parse: Parse, place: int) -> str:
+    return parse.words[place - 1].word if place else ""
+
+
+def _state(parse: Parse, step: Step) -> list[str]:
+    """Number, stack and buffer, as much of them as fits."""
+    stack = " ".join(_word_at(parse, k) for k in step.stack)
+    buffer = " ".join(w.word for w in parse.words[step.front - 1 :])
+    stack = stack if len(stack) <= STACK else "…" + stack[len(stack) - STACK + 1 :]
+    buffer = buffer if len(buffer) <= BUFFER else buffer[: BUFFER - 1] + "…"
+    return [str(step.number), escape(stack), f"[dim]│[/] {escape(buffer)}"]
+
+
+def _new_arc(parse: Parse, step: Step) -> list[str]:
+    """The arc that was added, in place of the state."""
+    if step.arc is None:
+        return ["", "", ""]
+    text = f"{_word_at(parse, step.arc.head) or 'root'} → {_word_at(parse, step.arc.dependent)}"
+    text = text if len(text) <= STACK else text[: STACK - 1] + "…"
+    return ["", f"[dim]{escape(text)}[/]", ""]
+
+
+def _move(step: Step, move: Move) -> list[str]:
+    style = ("bold red" if step.costly else "bold") if move.taken else "green" if move.liked else "dim"
+    mark, liked = "→" if move.taken else "", " ✓" if move.liked else ""
+    return [f"[{style}]{mark}[/]", f"[{style}]{escape(move.action)}{liked}[/]", *_numbers(move)]
+
+
+def _numbers(move: Move) -> list[str]:
+    known = [number(v, signed=signed) for v, signed in ((move.loss, False), (move.cost, True)) if v is not None]
+    return [f"{move.predicted:.2f}", *known]

@@ -1,0 +1,116 @@
+"""What a parser does with files."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, Self
+
+from lols.io import conll
+from lols.io.strings import Texts, intern
+from lols.tasks.case import Case, pair_of
+from lols.tasks.parsing.files import parse_pieces, read_treebanks, write_trees
+from lols.tasks.parsing.input import checked_trees
+from lols.tasks.parsing.options import VERBS, ParserColumns, ParserInspectOptions, ParserPredictOptions
+from lols.tasks.tagging.input import check_lengths
+from lols.tasks.tokens.corpus import Corpus
+from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.tokens.verbs import SentenceVerbs
+from lols.tasks.verbs import Evaluation, VerbReport
+
+__all__ = ["ParserVerbs"]
+
+THREE_WORDS = b"1\ta\t_\tX\t_\t_\t2\tx\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n3\tc\t_\tX\t_\t_\t2\ty\t_\t_\n\n"
+
+
+class ParserVerbs(SentenceVerbs, TokenEstimator):
+    """The verbs of `Parser`."""
+
+    VERBS = VERBS
+    STORED = ("labelling", "roots", "templates", "columns", "files", "fingerprint", "treebank")
+    beam: int
+    _corpus: Any
+
+    @property
+    def file_columns(self) -> ParserColumns:
+        """Where things are in files like those of training."""
+        use = {name: name for name in self.task_.columns if name != "word"}
+        return getattr(self, "columns_", ParserColumns(use=use))
+
+    def searching(self, options: ParserPredictOptions) -> Self:
+        """The parser with a beam of another width."""
+        if options.beam is None:
+            return self
+        other = copy.copy(self)
+        other.beam = options.beam
+        return other
+
+    def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+        """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
+        return parse_pieces(self, path, columns, threads=threads)
+
+    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+        """Compare predictions with a treebank."""
+        from lols.tasks.parsing.show import ParserScores
+
+        columns, asked = self.asked("evaluate", options)
+        data, _, seconds = read_treebanks([path], None, columns)
+        self.model_.threads = threads
+        scores = self.searching(asked).evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)
+        report = ParserScores(scores, self.task_.labelling != "none", asked.punctuation)
+        return Evaluation(report, data.corpus.tokens, seconds)
+
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
+        """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
+        from lols.tasks.parsing.explain import explain_parse, read_tree
+        from lols.tasks.parsing.show import ParserReport
+
+        columns, asked = self.asked("explain", options)
+        parser = self.taught_by(asked.reference)
+        found = read_tree(parser, path, number, columns)
+        parse = explain_parse(parser, found.corpus, found.tree, roll_out=asked.roll_out, beta=asked.beta)
+        return ParserReport(self.named, path, VERBS.one, number, found.count, parse, asked).written()
+
+    def inspected(self, values: dict[str, Any], asked: ParserInspectOptions) -> VerbReport:
+        """A report on a model file, with the features that speak for each action."""
+        from lols.tasks.parsing.inspect import inspect_parser
+
+        return inspect_parser(self, values, asked)
+
+    def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
+        """A case for a certificate from sentences and trees."""
+        from lols.tasks.parsing.case import treebank_case
+
+        self._check_fitted()
+        X, y = pair_of(data)[:2]
+        corpus = self._corpus(X)
+        check_lengths(corpus.offsets)
+        return treebank_case(self, corpus, checked_trees(X, y), reference, limit, seed)
+
+    def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
+        """A case for a certificate from a treebank."""
+        from lols.tasks.parsing.case import treebank_case
+
+        columns, asked = self.asked("certify", options)
+        data, _, _ = read_treebanks([path], None, columns)
+        return treebank_case(self, data.corpus, data.trees, asked.reference, limit, seed)
+
+    def prepare(self) -> None:
+        """Parse three words, and write them."""
+        sentences = conll.parse(THREE_WORDS, ["form", "head", "deprel"], format="conllu")
+        words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
+        trees = self.predict_columns(Corpus(dict.fromkeys(self.task_.columns, words), sentences.offsets))
+        write_trees(sentences, ParserColumns(), trees, self.task_.plain)
+
+    @classmethod
+    def warm_up(cls, everything: bool) -> Iterator[str]:
+        """Train on a few sentences, and predict."""
+        words = [[f"w{k * n % 5}" for k in range(2 + n)] for n in range(8)]
+        trees = [[(n, "next" if n else "root") for n in range(len(sentence))] for sentence in words]
+        yield "parser, training"
+        parser = cls(passes=1, progress=False).fit(words, trees, dev=(words, trees))
+        yield "parser, prediction"
+        parser.prepare()
+        if everything:
+            yield "parser, beam search"
+            parser.searching(ParserPredictOptions(beam=2)).prepare()

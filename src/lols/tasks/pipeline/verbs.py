@@ -1,0 +1,108 @@
+"""What a pipeline does with files."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from lols.errors import LolsError
+from lols.io import conll
+from lols.io.conll import Sentences
+from lols.tasks.base import Estimator
+from lols.tasks.inspect import Inspection
+from lols.tasks.parsing.estimator import Parser
+from lols.tasks.parsing.files import check_ids, cut_columns, read_treebanks, tree_changes
+from lols.tasks.parsing.options import ParserColumns, ParserPredictOptions
+from lols.tasks.pieces import PIECE, in_order
+from lols.tasks.pipeline.options import VERBS, PipelineInspectOptions
+from lols.tasks.tagging.estimator import Tagger
+from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.verbs import SentenceVerbs
+from lols.tasks.verbs import Evaluation, VerbReport
+
+__all__ = ["PipelineVerbs", "part_of"]
+
+
+class PipelineVerbs(SentenceVerbs, Estimator):
+    """The verbs of `Pipeline`."""
+
+    VERBS = VERBS
+    taggers_: dict[str, Tagger]
+    parser_: Parser
+
+    @property
+    def file_columns(self) -> ParserColumns:
+        """Where things are in files like those of training."""
+        return getattr(self, "columns_", ParserColumns(use={name: name for name in self.taggers_}))
+
+    def searching(self, options: ParserPredictOptions) -> Self:
+        """The pipeline with a beam of another width."""
+        other = copy.copy(self)
+        other.parser_ = self.parser_.searching(options)
+        return other
+
+    def predict_pieces(
+        self, path: Any, columns: ParserColumns, *, threads: int = 1, size: int = PIECE
+    ) -> Iterator[tuple[bytes, int]]:
+        """The file with tags and trees replaced by predictions, piece by piece, and how many tokens each piece has."""
+        tags = {name: dict(columns.use or {}).get(name, name) for name in self.taggers_}
+        wanted = [columns.word, columns.head, columns.relation, "id", *tags.values()]
+        pieces = conll.chunks(
+            path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size
+        )
+
+        def work(piece: Sentences) -> tuple[bytes, int]:
+            if piece.lines.size == 0:
+                return piece.buffer.tobytes(), 0
+            check_ids(piece, 3)
+            tagged, trees = self.predict_columns(Corpus(cut_columns(piece, [WORD]), piece.offsets))
+            changes = tree_changes(columns, trees, self.parser_.task_.plain)
+            for name, column in tags.items():
+                changes[column] = (self.taggers_[name].task_.labels, tagged.columns[name].numbers)
+            return conll.replace_columns(piece, changes), piece.lines.size
+
+        yield from in_order(work, pieces, threads)
+
+    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+        """Compare tags and trees, predicted from words alone, with a treebank."""
+        from lols.tasks.parsing.show import ParserScores
+
+        columns, asked = self.asked("evaluate", options)
+        data, _, seconds = read_treebanks([path], None, columns)
+        for part in (*self.taggers_.values(), self.parser_):
+            part._fitted.threads = threads
+        scores = self.searching(asked).evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)
+        labelled = self.parser_.task_.labelling != "none"
+        report = ParserScores(scores.trees, labelled, asked.punctuation, scores.tags)
+        return Evaluation(report, data.corpus.tokens, seconds)
+
+    @classmethod
+    def inspect_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], **options: Any
+    ) -> VerbReport:
+        """Say what is in one part of a pipeline."""
+        asked = PipelineInspectOptions(**options)
+        parts = dict(header.get("parts") or {})
+        if asked.part not in parts:
+            raise LolsError(f"{path}: there is no part '{asked.part}' in it; choose from {', '.join(parts)}")
+        kind: Any = Parser if asked.part == "parser" else Tagger
+        own = {name: value for name, value in options.items() if name != "part"}
+        report: Inspection = kind.inspect_file(path, *part_of(asked.part, header, tensors), **own)
+        report.values.update(parts=list(parts), part=asked.part)
+        return report
+
+    def prepare(self) -> None:
+        """Tag and parse a few words."""
+        for part in (*self.taggers_.values(), self.parser_):
+            part.prepare()
+
+
+def part_of(
+    name: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of one part of a pipeline's file."""
+    own = {k.partition("/")[2]: array for k, array in tensors.items() if k.startswith(f"{name}/")}
+    return header["parts"][name], own

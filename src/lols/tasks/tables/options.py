@@ -1,0 +1,105 @@
+"""What a classifier's verbs take; nothing here takes time to import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lols.errors import ConfigurationError
+from lols.tasks.options import option
+from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, Verbs
+
+__all__ = [
+    "VERBS",
+    "ClassifierEvaluateOptions",
+    "ClassifierExplainOptions",
+    "ClassifierInspectOptions",
+    "ClassifierPredictOptions",
+    "TableFiles",
+]
+
+
+@dataclass(frozen=True)
+class TableFiles(FileLayout):
+    """How tables are laid out: goes into the model file, so that others like them are read the same way."""
+
+    label: str | None = option(default=None, help="The column of the labels; in training by default the last one.")
+    header: bool | None = option(
+        default=None,
+        help="Whether a CSV file begins with the names of the columns; detected by default. Without names the "
+        "columns are column1, column2, ...",
+        flag="--header/--no-header",
+    )
+    separator: str | None = option(
+        default=None,
+        help="The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar).",
+    )
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self)
+
+    @classmethod
+    def from_description(cls, facts: Mapping[str, Any]) -> TableFiles:
+        """The layout that a model file describes."""
+        label, header, separator = facts["label"], facts["header"], facts["separator"]
+        for value, kind in ((label, str), (header, bool), (separator, str)):
+            if value is not None and not isinstance(value, kind):
+                raise ValueError("the layout of the files is damaged")
+        return cls(label, header, separator)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierPredictOptions:
+    """What is written for each row."""
+
+    labels_only: bool = option(default=False, help="Write only the classes, one per line.", flag="--labels-only")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierEvaluateOptions:
+    """What is drawn of an evaluation."""
+
+    plot: str | None = option(
+        default=None, help="Draw how often each class was taken for each other one, as .png, .svg or .pdf."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierExplainOptions:
+    """What is shown of a decision."""
+
+    top: int = option(default=5, help="How many features of each decision to show.")
+
+    def __post_init__(self) -> None:
+        if self.top < 0:
+            raise ConfigurationError(f"--top is {self.top}: give at least 0")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierInspectOptions(InspectOptions):
+    """What is shown of a classifier."""
+
+    label: Sequence[str] | None = option(
+        default=None,
+        help="Show only the features of the child of the node that leads to this class; may be repeated.",
+        kind=list[str] | None,
+    )
+    node: int = option(default=0, help="The node of the tree of classes whose features are shown; 0 is the root.")
+
+
+VERBS = Verbs(
+    name="classifier",
+    unit="rows",
+    input="Tables: CSV (also compressed by gzip), Parquet, Arrow or Feather.",
+    files=TableFiles,
+    options={
+        "predict": ClassifierPredictOptions,
+        "evaluate": ClassifierEvaluateOptions,
+        "explain": ClassifierExplainOptions,
+        "inspect": ClassifierInspectOptions,
+        "certify": CertifyOptions,
+    },
+    counted=ROWS,
+)

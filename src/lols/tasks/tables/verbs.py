@@ -1,0 +1,172 @@
+"""What a classifier does with files."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from lols.errors import ConfigurationError, LolsError
+from lols.io.tables import TableSource, open_table
+from lols.tasks.case import Case, pair_of
+from lols.tasks.search import SearchEstimator
+from lols.tasks.tables.encoding import TableEncoder
+from lols.tasks.tables.files import check_columns, evaluate_files, open_files, predict_batches, table_encoder
+from lols.tasks.tables.options import VERBS, ClassifierInspectOptions, TableFiles
+from lols.tasks.tables.task import ClassificationTask
+from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
+from lols.training.clock import Clock
+
+__all__ = ["ClassifierVerbs"]
+
+PREDICTION = "prediction"  # the name of a new column, where training had no name for it
+THREE_ROWS = "a,b,c\n1,x,no\n2,y,yes\n3,x,yes\n"
+
+
+class ClassifierVerbs(SearchEstimator):
+    """The verbs of `CostSensitiveClassifier`."""
+
+    VERBS = VERBS
+    STORED = ("files", "options", "label_map")
+    task_: ClassificationTask
+    classes_: np.ndarray
+    files_: Any
+    save: Any
+
+    @property
+    def file_columns(self) -> TableFiles:
+        """How files like those of training are laid out."""
+        known = getattr(self, "files_", None)
+        return TableFiles() if known is None else TableFiles.from_description(known)
+
+    def open_file(self, path: str, layout: TableFiles) -> TableSource:
+        """Look at a table."""
+        if path == "-":
+            raise ConfigurationError("a classifier reads tables from files, not from standard input: name a file")
+        return open_files([str(path)], layout)
+
+    def predict_file(
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+    ) -> dict[str, Any]:
+        """Write a table with the predicted classes; its format and all other cells stay as they are."""
+        from lols.tasks.tables.show import unknown_text
+        from lols.tasks.tables.write import check_format, table_writer
+
+        layout, asked = self.asked("predict", options)
+        self.prepare()
+        source = self.open_file(path, layout)
+        check_columns(source, [column.name for column in table_encoder(self).columns], None)
+        if not asked.labels_only:
+            check_format(output, source.format)
+        writer = table_writer(source, layout.label or PREDICTION, self.classes_, labels_only=asked.labels_only)
+        clock, seconds, rows = Clock(), {"reading": 0.0}, 0
+
+        def counted() -> Iterator[Any]:
+            nonlocal rows
+            for batch, numbers in predict_batches(self, source, threads=threads, seconds=seconds):
+                rows += numbers.size
+                yield batch, numbers
+
+        writer.write(counted(), out, threads)
+        speed = rows / clock.working()
+        for line in [f"{rows:,} rows, {speed:,.0f} rows/s", *unknown_text(self.unknown_)]:
+            say(line)
+        reading = seconds["reading"]
+        return {"rows": rows, "unknown": self.unknown_, "seconds_reading": reading, "examples_per_second": speed}
+
+    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+        """Compare predictions with a labelled table, in constant memory; threads share its pieces."""
+        from lols.tasks.tables.show import ClassifierScores
+
+        layout, asked = self.asked("evaluate", options)
+        if asked.plot is not None:
+            from lols.plots import check_plot
+
+            check_plot(asked.plot)
+        self._fitted.threads = 1
+        self.prepare()
+        source, seconds = self.open_file(path, layout), {"reading": 0.0}
+        label = layout.label or source.names[-1]
+        scores = evaluate_files(self, source, label, threads=threads, seconds=seconds)
+        if asked.plot is not None:
+            from lols.plots import confusion
+
+            confusion(scores, asked.plot)
+        return Evaluation(ClassifierScores(scores, self.unknown_, asked.plot), scores.rows, seconds["reading"])
+
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
+        """Show how a row is led down the tree of classes, and which of its values mattered."""
+        from lols.tasks.tables.explain import explain_row, read_row
+        from lols.tasks.tables.show import ClassifierReport
+
+        if number < 1:
+            raise ConfigurationError(f"--row is {number}: rows are counted from 1")
+        layout, asked = self.asked("explain", options)
+        source = self.open_file(path, layout)
+        label = layout.label if layout.label in source.names or options.get("label") is not None else None
+        rows, true, cells = read_row(self, source, number - 1, label)
+        walk = explain_row(self, rows, true, top=asked.top)
+        place = source.place(number - 1).removeprefix(f"{path}, ")
+        return ClassifierReport(self.named, path, VERBS.one, number, None, walk, cells, place)
+
+    def inspected(self, values: dict[str, Any], asked: ClassifierInspectOptions) -> VerbReport:
+        """A report on a model file, with the features that speak for each child of a node."""
+        from lols.tasks.tables.inspect import inspect_classifier
+
+        return inspect_classifier(self, values, asked)
+
+    def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
+        """A case for a certificate from a table and labels or costs."""
+        from lols.tasks.tables.case import rows_case
+
+        self._check_fitted()
+        X, y, *costs = pair_of(data)
+        return rows_case(self, X, y, costs[0] if costs else None, reference, limit, seed)
+
+    def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
+        """A case for a certificate from a labelled table, of which only the rows that may be drawn are held."""
+        from lols.tasks.tables.case import table_case
+
+        layout, asked = self.asked("certify", options)
+        source = self.open_file(path, layout)
+        return table_case(self, source, layout.label or source.names[-1], asked.reference, limit, seed)
+
+    @property
+    def unknown_(self) -> dict[str, int]:
+        """For each column the cells so far whose category training never showed: they were predicted without it."""
+        self._check_fitted()
+        encoder = self.task_.encoder
+        if not isinstance(encoder, TableEncoder):
+            return {}
+        pairs = zip(encoder.columns, encoder.unknown.tolist(), strict=True)
+        return {column.name: count for column, count in pairs if count}
+
+    def prepare(self) -> None:
+        """Classify a row of a CSV file."""
+        encoder = self.task_.encoder
+        if not isinstance(encoder, TableEncoder):
+            return
+        names = [column.name for column in encoder.columns]
+        with tempfile.TemporaryDirectory() as folder, contextlib.suppress(LolsError):
+            path = Path(folder) / "tiny.csv"
+            path.write_text(",".join("0" for _ in names) + "\n")
+            before = encoder.unknown.copy()
+            list(predict_batches(self, open_table(str(path), header=False, names=names)))
+            encoder.unknown[:] = before
+
+    @classmethod
+    def warm_up(cls, everything: bool) -> Iterator[str]:
+        """Train on three rows, and predict."""
+        steps = {"hinge": "training and prediction"} | ({"csoaa": "the paper's learner (csoaa)"} if everything else {})
+        for learner, step in steps.items():
+            yield f"classifier, {step}"
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "tiny.csv"
+                path.write_text(THREE_ROWS)
+                tiny = cls(passes=1, progress=False, learner=learner).fit_files(str(path))
+                tiny.prepare()
+                tiny.save(f"{folder}/tiny.lols")

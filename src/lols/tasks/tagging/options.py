@@ -1,0 +1,121 @@
+"""What a tagger's verbs take; nothing here takes time to import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from lols.errors import LolsError
+from lols.tasks.options import option
+from lols.tasks.tokens.columns import file_format, file_header, use_of
+from lols.tasks.tokens.options import FILE, ExplainOptions
+from lols.tasks.verbs import TOKENS, CertifyOptions, FileLayout, InspectOptions, Verbs
+
+if TYPE_CHECKING:
+    from lols.io.conll import Sentences
+
+__all__ = ["VERBS", "FileColumns", "TaggerEvaluateOptions", "TaggerExplainOptions", "TaggerInspectOptions"]
+
+
+@dataclass(frozen=True)
+class FileColumns(FileLayout):
+    """Where things are in a file: columns as `lols.io.conll` names them.
+
+    `label` is None for the default: `upos` in CoNLL-U and CoNLL-X, the last column elsewhere. `use` maps names for
+    templates to further columns; None means all between word and label in plain columns, and none in other formats.
+    """
+
+    word: str = option(default="form", help="The column of the words.")
+    label: str | None = option(
+        default=None,
+        help="The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. In training "
+        "upos by default, and the last of plain columns; in prediction a number one beyond the last appends a column.",
+        flag="--column",
+    )
+    use: Mapping[str, str] | None = option(
+        default=None,
+        help="A further column that templates can name, such as xpos or pos=2; may be repeated. In training on plain "
+        "columns all before the labels are used by default; none for none.",
+        kind=list[str] | None,
+        parse=use_of,
+    )
+    format: str | None = file_format()
+    header: bool | None = file_header()
+    trained: str | None = None  # the format of the training file
+
+    def changed(self, **given: Any) -> FileColumns:
+        """The same columns in another file, whose format is detected anew, but for those that are given."""
+        trained = None if {"word", "label", "use"} & set(given) else self.trained
+        return replace(self, **{"format": None, "header": None, "trained": trained} | given)
+
+    def check(self, sentences: Sentences) -> None:
+        """Columns by number mean nothing in another format than that of training."""
+        named = ("conllu", "conllx")
+        numbers = [c for c in (self.word, str(self.label), *(self.use or {}).values()) if c.isdigit()]
+        if self.trained is not None and numbers and (self.trained in named) != (sentences.format in named):
+            raise LolsError(
+                f"{sentences.path}: read as {sentences.format}, but the tagger was trained on {self.trained} and knows "
+                "its columns by number; name them with --word, --column and --use"
+            )
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> FileColumns:
+        """What `describe` described; anything else is an error."""
+        made = cls(**files)
+        use = made.use if isinstance(made.use, dict) else None
+        strings = [made.word, made.label, *(use or {}), *(use or {}).values()]
+        optional = [value for value in (made.format, made.trained) if value is not None]
+        if use is None or not all(isinstance(value, str) for value in (*strings, *optional)):
+            raise ValueError("the files' columns are not named by strings")
+        if made.header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return made
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerEvaluateOptions:
+    """How a tagger is evaluated."""
+
+    unseen: str = option(
+        default="error", help="What a label that did not occur in training is: an error, or counted as wrong (wrong)."
+    )
+
+    def __post_init__(self) -> None:
+        if self.unseen not in ("error", "wrong"):
+            raise LolsError(f"--unseen is '{self.unseen}': choose error or wrong")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerExplainOptions(ExplainOptions):
+    """How the search of a tagger is shown."""
+
+    top: int = option(default=5, help="How many labels to show, those of the least predicted cost and the true one.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerInspectOptions(InspectOptions):
+    """What is shown of a tagger."""
+
+    label: Sequence[str] | None = option(
+        default=None, help="Show the features of this label only; may be repeated.", kind=list[str] | None
+    )
+
+
+VERBS = Verbs(
+    name="tagger",
+    unit="sentences",
+    input=FILE,
+    files=FileColumns,
+    options={
+        "evaluate": TaggerEvaluateOptions,
+        "explain": TaggerExplainOptions,
+        "inspect": TaggerInspectOptions,
+        "certify": CertifyOptions,
+    },
+    counted=TOKENS,
+)

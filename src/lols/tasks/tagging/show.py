@@ -1,0 +1,113 @@
+"""A tagger's reports as text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from rich.markup import escape
+
+from lols.tasks.explain import ExampleReport, roll_out_text, write_page
+from lols.tasks.show import show_scores, step_table
+from lols.tasks.tagging.explain import Explanation, WordDecision
+from lols.tasks.tagging.explain_html import page
+from lols.tasks.tagging.options import TaggerExplainOptions
+from lols.tasks.tokens.pages import number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lols.tasks.tagging.scores import TagScores
+
+__all__ = ["TaggerReport", "show_tag_scores"]
+
+
+def show_tag_scores(scores: TagScores, console: Console) -> None:
+    """Accuracy, spans, each label, and which labels are confused."""
+    console.print(f"accuracy {100 * scores.accuracy:.2f} on {scores.tokens:,} tokens")
+    console.print(f"sentences all right {100 * scores.sentence_accuracy:.2f} of {scores.sentences:,}")
+    if scores.unknown_accuracy is not None:
+        share = 100 * scores.unknown_tokens / scores.tokens
+        console.print(
+            f"unknown words {100 * scores.unknown_accuracy:.2f} on {scores.unknown_tokens:,} tokens ({share:.1f} %)"
+        )
+    if scores.unseen_labels:
+        console.print(f"labels never seen in training, counted as wrong: {', '.join(scores.unseen_labels)}")
+    values, spans = scores.as_dict(), scores.spans
+    if spans is not None:
+        precision, recall, f1 = (100 * value for value in (spans.precision, spans.recall, spans.f1))
+        console.print(f"spans: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
+    console.print()
+    rows = values.get("types", values["tags"])
+    by_count = dict(sorted(rows.items(), key=lambda item: -item[1]["count"]))
+    show_scores(console, "label" if spans is None else "span type", by_count)
+    if scores.confusions:
+        console.print("\nmost frequent mistakes (true → predicted):")
+        console.print(", ".join(f"{a} → {b} {n}" for a, b, n in scores.confusions))
+
+
+@dataclass(frozen=True)
+class TaggerReport(ExampleReport):
+    """How a sentence of a file is tagged."""
+
+    explanation: Explanation
+    asked: TaggerExplainOptions
+
+    def values(self) -> dict[str, Any]:
+        """The explanation as plain values."""
+        return self.explanation.as_dict(self.asked.top)
+
+    def about(self) -> list[str]:
+        """What the reader must know of the numbers."""
+        found = self.explanation
+        count, wrong = len(found.decisions), sum(d.wrong for d in found.decisions)
+        if found.decisions[0].true is None:
+            return [f"{count} words, tagged by {self.model}; no labels, so nothing is known of losses"]
+        counted = "all right" if wrong == 0 else f"{wrong} wrong"
+        loss = "" if found.loss is None else f", loss {found.loss:g} ({found.loss_name})"
+        return [
+            f"{count} words, {counted}; tagged by {self.model}{loss}",
+            *roll_out_text(found.roll_out, found.beta, "a label"),
+        ]
+
+    def written(self) -> Self:
+        """The same, with its page written if one was asked for."""
+        if self.asked.html is not None:
+            drawn = page(self.explanation, heading=self.heading, about=self.about(), top=self.asked.top)
+            write_page(self.asked.html, drawn)
+        return self
+
+    def show(self, console: Console) -> None:
+        """Print a line for each label that is shown of each word."""
+        found = self.explanation
+        for line in [self.heading, *self.about(), found.note]:
+            if line:
+                console.print(escape(line))
+        known = found.roll_out is not None
+        losses = known and found.roll_out != "none"
+        table = step_table(["#", "word", "", "label"], known, losses, wide="word")
+        for decision in found.decisions:
+            for k, d in enumerate(decision.shown(self.asked.top)):
+                style = ("bold red" if decision.wrong else "bold") if d.taken else "green" if d.true else "dim"
+                row = [str(decision.place), escape(_word(decision))] if k == 0 else ["", ""]
+                label = escape(d.label) + (" ✓" if d.true else "")
+                row += [f"[{style}]{'→' if d.taken else ''}[/]", f"[{style}]{label}[/]", f"{d.predicted:.2f}"]
+                row += [number(d.loss)] if d.loss is not None else []
+                row += [number(d.cost, signed=True)] if d.cost is not None else []
+                table.add_row(*row)
+        console.print()
+        console.print(table, soft_wrap=False)
+        true = ", ✓ the true one" if found.decisions[0].true is not None else ""
+        console.print(f"\n→ the label taken{true}; predicted: its cost as the model predicts it")
+        if losses:
+            console.print("loss: of the whole sentence, with that label here and the rest as said above")
+        if known:
+            console.print("cost: how much more than with the best label here")
+        if self.asked.html is not None:
+            console.print(f"\n{escape(self.asked.html)} written")
+
+
+def _word(decision: WordDecision) -> str:
+    legal = decision.true is None or any(d.true for d in decision.deviations)
+    wrong = " ✗" if decision.wrong else ""
+    return decision.word + wrong + ("" if legal else f" (true: {decision.true}, not legal here)")

@@ -1,0 +1,108 @@
+"""What a tagger does with files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lols.io import conll
+from lols.io.strings import Texts, intern
+from lols.tasks.case import Case, pair_of
+from lols.tasks.tagging.files import read_like_training, tag_pieces
+from lols.tasks.tagging.options import VERBS, FileColumns, TaggerInspectOptions
+from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.tokens.verbs import SentenceVerbs
+from lols.tasks.verbs import Evaluation, VerbReport
+
+__all__ = ["TaggerVerbs"]
+
+TWO_WORDS = b"1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\tb\t_\tX\t_\t_\t0\t_\t_\t_\n\n"
+
+
+class TaggerVerbs(SentenceVerbs, TokenEstimator):
+    """The verbs of `Tagger`."""
+
+    VERBS = VERBS
+    STORED = (
+        *("labels", "scheme", "inner_scheme", "direction", "loss", "templates", "columns", "files", "fingerprint"),
+        "temperature",
+    )
+
+    @property
+    def file_columns(self) -> FileColumns:
+        """Where things are in files like those of training."""
+        return getattr(self, "columns_", FileColumns(label="upos", use={}))
+
+    def predict_pieces(self, path: Any, columns: FileColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+        """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
+        return tag_pieces(self, path, columns, threads=threads)
+
+    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+        """Compare predictions with a labelled file."""
+        columns, asked = self.asked("evaluate", options)
+        data, seconds = read_like_training(path, columns)
+        if asked.unseen == "error":
+            data.check_known(self.task_, "count such labels as wrong with --unseen wrong")
+        self._fitted.threads = threads
+        return Evaluation(self.evaluate_columns(data.corpus, data.labels), data.corpus.tokens, seconds)
+
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
+        """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""
+        from lols.tasks.tagging.explain import explain_sentence, read_sentence
+        from lols.tasks.tagging.show import TaggerReport
+
+        columns, asked = self.asked("explain", options)
+        tagger = self.taught_by(asked.reference)
+        found = read_sentence(tagger, path, number, columns)
+        explanation = explain_sentence(tagger, found.corpus, found.labels, roll_out=asked.roll_out, beta=asked.beta)
+        return TaggerReport(self.named, path, VERBS.one, number, found.count, explanation, asked).written()
+
+    def inspected(self, values: dict[str, Any], asked: TaggerInspectOptions) -> VerbReport:
+        """A report on a model file, with the features that speak for each label."""
+        from lols.tasks.tagging.inspect import inspect_tagger
+
+        return inspect_tagger(self, values, asked)
+
+    def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
+        """A case for a certificate from sentences and tags."""
+        from lols.tasks.tagging.case import tagger_case
+
+        self._check_fitted()
+        X, y = pair_of(data)[:2]
+        return tagger_case(self, X, y, reference, limit, seed)
+
+    def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
+        """A case for a certificate from a labelled file."""
+        from lols.tasks.tagging.case import tagged_file_case
+
+        columns, asked = self.asked("certify", options)
+        return tagged_file_case(self, path, columns, asked.reference, limit, seed)
+
+    def prepare(self) -> None:
+        """Tag two words, and write them."""
+        sentences = conll.parse(TWO_WORDS, ["form", "upos"], format="conllu")
+        words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
+        columns = {name: words for name in self.task_.layout.columns} | {WORD: words}
+        numbers = self.predict_columns(Corpus(columns, sentences.offsets))
+        conll.replace(sentences, "upos", self.task_.labels, numbers)
+
+    @classmethod
+    def warm_up(cls, everything: bool) -> Iterator[str]:
+        """Train on a few sentences, and predict."""
+        from lols.datasets.worlds import tagging_data
+
+        kind: Any = cls
+        data = tagging_data(8)  # kernels are compiled for types, so a few sentences do
+        words = [[f"w{n}" for n in sentence["words"]] for sentence in data]
+        tags = [[f"T{n:02}" for n in sentence["tags"]] for sentence in data]
+        yield "tagger, training"
+        tagger = kind(passes=1, progress=False).fit(words, tags, dev=(words, tags))
+        yield "tagger, prediction"
+        tagger.prepare()
+        yield "tagger, the paper's learner (csoaa)"
+        kind(passes=1, progress=False, learner="csoaa").fit(words, tags)
+        spans = [[f"B-{n % 2}" for n in sentence["tags"]] for sentence in data]
+        for loss in ("spans", "f1") if everything else ():
+            yield f"tagger, loss {loss}"
+            kind(passes=1, progress=False, loss=loss).fit(words, spans).predict(words)

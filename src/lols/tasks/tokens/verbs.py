@@ -1,0 +1,54 @@
+"""The verbs of all estimators on sentences."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Self
+
+from lols.errors import LolsError
+from lols.tasks.verbs import FileVerbs, Say, silent
+from lols.training.clock import Clock
+
+__all__ = ["SentenceVerbs", "check_sentence"]
+
+
+class SentenceVerbs(FileVerbs):
+    """Files of sentences are predicted piece by piece."""
+
+    task_: Any
+    reference: Any
+
+    def predict_pieces(self, path: Any, columns: Any, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+        """The file with predictions, piece by piece, and how many tokens each piece has."""
+        raise NotImplementedError
+
+    def taught_by(self, reference: str | None) -> Self:
+        """The estimator with another teacher, which must be one of its task's; the same if none is named."""
+        if reference is None:
+            return self
+        self.task_.reference(reference)
+        other = copy.copy(self)
+        other.reference = reference
+        return other
+
+    def searching(self, options: Any) -> Self:
+        """The estimator as the options of a verb want it to search."""
+        return self
+
+    def predict_file(
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+    ) -> dict[str, Any]:
+        """Write a file of sentences with the predicted columns replaced; all else stays as it is, byte for byte."""
+        columns, asked = self.asked("predict", options)
+        clock, tokens = Clock(), 0
+        for data, count in self.searching(asked).predict_pieces(path, columns, threads=threads):
+            out.write(data)
+            tokens += count
+        return {"tokens": tokens, "tokens_per_second": tokens / clock.working()}
+
+
+def check_sentence(number: int, count: int, path: Any) -> None:
+    """Whether a file has a sentence of this number."""
+    if not 1 <= number <= count:
+        raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")

@@ -1,0 +1,47 @@
+"""A small bandit that tags words, for tests: requests, losses, runs, and a comparison bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import lols
+from lols.bandit import StructuredBandit
+from lols.datasets.worlds import tagging_space
+from lols.engine.compile.layout import Struct
+
+LABELS = 3
+SPACE = tagging_space(labels=LABELS)
+RULES = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
+
+
+def request(k: int) -> dict[str, Any]:
+    return {"words": [(k + j * j) % 6 for j in range(1 + k % 4)]}
+
+
+def loss(k: int, tags: list[int]) -> float:
+    return sum(tag != word % LABELS for tag, word in zip(tags, request(k)["words"], strict=True)) / len(tags)
+
+
+def bandit(**options: Any) -> StructuredBandit:
+    return StructuredBandit(SPACE, RULES, **{"epsilon": 0.6, "seed": 4, **options})
+
+
+def run(made: StructuredBandit, rounds: int, first: int = 0) -> list[float]:
+    losses = []
+    for k in range(first, first + rounds):
+        shown = made.decide(request(k))
+        losses.append(loss(k, shown.output))
+        made.learn(shown.id, losses[-1])
+    return losses
+
+
+def arrays(parts: Any) -> list[np.ndarray]:
+    return [a for part in parts for a in (arrays(part) if isinstance(part, tuple | Struct) else [np.asarray(part)])]
+
+
+def same(one: StructuredBandit, other: StructuredBandit) -> None:
+    for mine, theirs in zip(arrays(one.policy()), arrays(other.policy()), strict=True):
+        assert mine.tobytes() == theirs.tobytes()
+    assert one.report() == other.report()

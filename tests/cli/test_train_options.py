@@ -1,0 +1,157 @@
+"""Every option of `lols train` changes something, or is refused with a reason."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lols.errors import LolsError
+from lols.io.model_file import read_tensors
+from lols.tasks.options import options_of
+from lols.tasks.registry import ESTIMATORS, estimator
+from tests.cli.command_line import run
+
+SENTENCES = [
+    [("the", "DET", "DT", 2, "det"), ("dog", "NOUN", "NN", 3, "nsubj"), ("barks", "VERB", "VBZ", 0, "root")],
+    [("a", "DET", "DT", 2, "det"), ("cat", "NOUN", "NN", 3, "nsubj"), ("sees", "VERB", "VBZ", 0, "root"),
+     ("dogs", "NOUN", "NNS", 3, "obj"), (".", "PUNCT", ".", 3, "punct")],
+    [("dogs", "NOUN", "NNS", 2, "nsubj"), ("bark", "VERB", "VBP", 0, "root"), (".", "PUNCT", ".", 2, "punct")],
+    [("barks", "NOUN", "NNS", 2, "nsubj"), ("dog", "VERB", "VBP", 0, "root"), ("the", "DET", "DT", 4, "det"),
+     ("cat", "NOUN", "NN", 2, "obj")],
+]  # fmt: skip
+COLOURS = ("red", "blue")
+ROWS = [(age, colour) for age in range(20, 60) for colour in COLOURS]
+ANSWERS = [(age, colour, "no" if age < 40 else "yes" if colour == "red" else "ask") for age, colour in ROWS]
+# For each option another value than the default, and the options that must come with it.
+CHANGED: dict[str, Any] = {
+    "algorithm": "dagger",
+    "roll_in": "reference",
+    "roll_out": ("learned", "--algorithm", "lols"),
+    "beta": ("0.9", "--algorithm", "lols"),
+    "mix": ("rollout", "--algorithm", "lols"),
+    "prune": ("1", "--algorithm", "lols", "--roll-out", "learned"),
+    "reference": "bad",
+    "learner": "csoaa",
+    "update": "gd",
+    "rate": "0.9",
+    "passes": "1",
+    "batch_size": "7",
+    "shuffle": "--no-shuffle",
+    "seed": "7",
+    "threads": "2",
+    "patience": ("1", "--dev", "DATA", "--passes", "9"),
+    "templates": "TEMPLATES",
+    "more_templates": "TEMPLATE",
+    "clusters": "CLUSTERS",
+    "scheme": "bio",
+    "inner_scheme": ("bilou", "--column", "misc:NER"),
+    "direction": "backward",
+    "loss": ("spans", "--column", "misc:NER"),
+    "labelling": "none",
+    "roots": "many",
+    "punctuation": "--no-punctuation",
+    "word": "lemma",
+    "label": "xpos",
+    "use": "xpos",
+    "head": "4",
+    "relation": "upos",
+    "format": "columns",
+    "header": "--header",  # which CoNLL-U files do not have
+    "tags": "upos",
+    "folds": "2",
+    "tree": "flat",
+    "cost_matrix": "COSTS",
+    "label_map": "MAP",
+    "categorical": "number",
+    "numerical": "colour",
+    "ignore": "colour",
+    "numeric": "scaled",
+    "bins": "2",
+    "interactions": "age*colour",
+    "missing": "red",
+    "skill": ("0.9", "--reference", "suboptimal"),
+    "margin": ("unit", "--cost-matrix", "COSTS"),
+    "separator": ";",
+    "memory": "1kB",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("options")
+    lines = []
+    for sentence in SENTENCES * 4:
+        for k, (word, upos, xpos, head, relation) in enumerate(sentence, 1):
+            entity = "B-X" if upos == "NOUN" else "I-X" if upos == "VERB" else "O"
+            cells = (k, word, word[:2], upos, xpos, "_", head, relation, "_", f"NER={entity}")
+            lines.append("\t".join(map(str, cells)))
+        lines.append("")
+    (made / "data.conllu").write_text("\n".join(lines) + "\n")
+    (made / "templates").write_text("word\n")
+    (made / "parser-templates").write_text("S0.word\n")
+    (made / "clusters").write_text("dog\t01\ncat\t01\nthe\t10\n")
+    rows = ["age,colour,number,answer", *(f"{age},{colour},{7 * age % 5},{answer}" for age, colour, answer in ANSWERS)]
+    (made / "data.csv").write_text("\n".join(rows) + "\n")
+    (made / "costs.csv").write_text("ask,no,yes\n0,9,9\n1,0,1\n1,1,0\n")
+    (made / "map.csv").write_text("ask,no\nno,no\nyes,yes\n")
+    return made
+
+
+def trained(folder: Path, name: str, *options: str) -> tuple[Any, Any]:
+    """What training prints and writes, without times and without the options themselves; or the error."""
+    data, model = folder / ("data.csv" if name == "classifier" else "data.conllu"), folder / f"{name}.lols"
+    replaced = {
+        "DATA": str(data),
+        "TEMPLATES": str(folder / ("templates" if name == "tagger" else "parser-templates")),
+        "TEMPLATE": "word[-2] & word" if name == "tagger" else "S0.word & N1.word",
+        "CLUSTERS": str(folder / "clusters"),
+        "COSTS": str(folder / "costs.csv"),
+        "MAP": str(folder / "map.csv"),
+    }
+    made = run("train", name, data, "-o", model, "--json", *(replaced.get(each, each) for each in options))
+    if made.exit_code != 0:
+        assert isinstance(made.exception, LolsError), made.exception
+        return "refused", str(made.exception)
+    facts = {key: value for key, value in json.loads(made.stdout).items() if "second" not in key}
+    header, tensors = read_tensors(model, "model")
+    task = {key: value for key, value in header["task"].items() if key not in ("options", "files", "parts")}
+    return facts, (task, {key: array.tobytes() for key, array in tensors.items()})
+
+
+def parts_of(name: str) -> list[type]:
+    """The dataclasses whose fields are the options of `lols train NAME`."""
+    kind = estimator(name)
+    return [kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])]
+
+
+OPTIONS = [
+    (name, option)
+    for name in ESTIMATORS
+    for part in parts_of(name)
+    for option, _, found in options_of(part)
+    if found.cli and option not in estimator(name).WITHOUT
+]
+
+
+@pytest.fixture(scope="module")
+def without() -> dict[tuple[str, ...], Any]:
+    """What came out without the option."""
+    return {}
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_every_option_has_an_effect_or_is_refused(
+    folder: Path, without: dict[tuple[str, ...], Any], name: str, option: str
+) -> None:
+    value, *more = [CHANGED[option]] if isinstance(CHANGED[option], str) else CHANGED[option]
+    flag = next(found.flag for part in parts_of(name) for each, _, found in options_of(part) if each == option)
+    flag = (flag or f"--{option.replace('_', '-')}").partition("/")[0]
+    if (name, *more) not in without:
+        without[name, *more] = trained(folder, name, *more)
+    assert without[name, *more][0] != "refused"
+    value = "--no-header" if (name, option) == ("classifier", "header") else value
+    changed = trained(folder, name, *([value] if value.startswith("--") else [flag, value]), *more)
+    assert changed != without[name, *more], f"{flag} changes nothing"
