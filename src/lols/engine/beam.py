@@ -14,8 +14,8 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.memory import state_type
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to
-from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TOO_MANY_STEPS, FrozenPolicy, Plan, Scratch
-from lols.errors import ConfigurationError, LolsError
+from lols.engine.structures import AT_STEP, CODE, TOO_MANY_STEPS, FrozenPolicy, Plan
+from lols.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from lols.training.model import Model
@@ -276,12 +276,10 @@ class BeamDriver(FusedDriver):
             for k, scratch in enumerate(self._scratches(policy))
         ]
 
-        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = int(scratch.report[AT_EXAMPLE])
-            tail = (self._fresh(policy), self._paths(width), np.array([at, at + 1]), beams.found)
-            return self.explain(error, scratch, at, lambda: search_beam(*head, *tail))
+        def again(at: int) -> None:
+            search_beam(*head, self._fresh(policy), self._paths(width), np.array([at, at + 1]), beams.found)
 
-        self._run(beam_kernel, work, failed)
+        self._run(beam_kernel, work, again)
         return beams
 
     def _paths(self, width: int) -> BeamPaths:

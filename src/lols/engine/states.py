@@ -56,7 +56,7 @@ class States:
         draws: np.ndarray,
         *,
         find_states: Callable[[], tuple[np.ndarray, np.ndarray]],
-        find_features: Callable[[States], StateFeatures],
+        find_features: Callable[[States], GatheredFeatures],
     ):
         self.examples, self.example, self.draws = examples, example, draws
         self._find_states, self._find_features = find_states, find_features
@@ -84,7 +84,7 @@ class States:
         return self._vectors_and_legal[1]
 
     @cached_property
-    def _features(self) -> StateFeatures:
+    def _features(self) -> GatheredFeatures:
         return self._find_features(self)
 
     @property
@@ -130,7 +130,7 @@ class States:
         return hashed_matrix(self.action_start, self.action_ids, self.action_values, columns)
 
 
-class StateFeatures:
+class GatheredFeatures:
     """The features of states, one after the other without gaps."""
 
     def __init__(self, slots: Slots, kept: np.ndarray | slice, ends: tuple[int, int]):

@@ -13,19 +13,19 @@ from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
 from lols.engine.compile.dual import bind
-from lols.engine.compile.kernel import CompilerError, Kernel
-from lols.engine.drivers.mistakes import explain, explain_compiler
+from lols.engine.compile.kernel import Kernel
+from lols.engine.drivers.mistakes import explain, is_compiler_error
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import new_policy
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
 from lols.engine.structures import AT_EXAMPLE, CODE, Batch, Data, FrozenPolicy, Lessons, Plan, Scratch, Slots
-from lols.errors import LolsError, SpaceError
+from lols.errors import SpaceError
 
 __all__ = ["FusedDriver", "KernelCall", "KernelCalls"]
 
 KernelCall = tuple[Kernel, tuple[Any, ...]]
-Failed = Callable[[Exception | None, Scratch], LolsError]  # the error to raise, from an exception or a report
+Again = Callable[[int], Any]  # runs one example of a batch as plain Python, to find the function that failed
 
 
 class KernelCalls(NamedTuple):
@@ -114,16 +114,12 @@ class FusedDriver:
         arguments = (self.bound, self.bound_reference, self.data, policy, plan)
         work = [(scratch, batch, counter) for scratch in self._scratches(policy)]
 
-        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = slice(int(scratch.report[AT_EXAMPLE]), int(scratch.report[AT_EXAMPLE]) + 1)
+        def again(b: int) -> None:
+            at = slice(b, b + 1)
+            alone = make_batch(None, self.examples, indices[at], rounds[at], beta[at], beta_in[at])
+            algorithm1(*arguments, self._fresh(policy), alone, np.zeros(1, np.int64))
 
-            def again() -> None:
-                alone = make_batch(None, self.examples, indices[at], rounds[at], beta[at], beta_in[at])
-                algorithm1(*arguments, self._fresh(policy), alone, np.zeros(1, np.int64))
-
-            return self.explain(error, scratch, int(indices[at][0]), again)
-
-        self._run(algorithm1_kernel, [(*arguments, *w) for w in work], failed)
+        self._run(algorithm1_kernel, [(*arguments, *w) for w in work], again, indices)
         return batch
 
     def predict(self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
@@ -134,50 +130,28 @@ class FusedDriver:
         for scratch in scratches:
             if not same:
                 new_policy(scratch.seen)
-        work = [
-            (self.bound, self._unlabelled, policy, plan, scratch, parts[k], parts[k + 1], predictions.ends)
-            for k, scratch in enumerate(scratches)
-        ]
-
-        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = int(scratch.report[AT_EXAMPLE])
-            again = (self.bound, self._unlabelled, policy, plan, self._fresh(policy), at, at + 1, predictions.ends)
-            return self.explain(error, scratch, at, lambda: predict(*again))
-
-        self._run(predict_kernel, work, failed)
+        head, ends = (self.bound, self._unlabelled, policy, plan), predictions.ends
+        work = [(*head, scratch, parts[k], parts[k + 1], ends) for k, scratch in enumerate(scratches)]
+        self._run(predict_kernel, work, lambda at: predict(*head, self._fresh(policy), at, at + 1, ends))
         return predictions
 
     def follow_teacher(self, plan: Plan, policy: FrozenPolicy) -> Predictions:
         """Follow the teacher on all examples."""
         predictions = Predictions(self.examples, self.compiled)
-        scratch = self._scratches(policy)[0]
-        head = (self.bound, self.bound_reference, self.data, plan)
-
-        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = int(scratch.report[AT_EXAMPLE])
-            tail = (self._fresh(policy), at, at + 1, predictions.ends)
-            return self.explain(error, scratch, at, lambda: follow_teacher(*head, *tail))
-
-        self._run(follow_teacher_kernel, [(*head, scratch, 0, len(self.examples), predictions.ends)], failed)
+        head, ends = (self.bound, self.bound_reference, self.data, plan), predictions.ends
+        work = (*head, self._scratches(policy)[0], 0, len(self.examples), ends)
+        self._run(
+            follow_teacher_kernel, [work], lambda at: follow_teacher(*head, self._fresh(policy), at, at + 1, ends)
+        )
         return predictions
 
     def losses(self, predictions: Predictions, policy: FrozenPolicy) -> np.ndarray:
         """The loss of every prediction; the examples must have their truth."""
         if not self.examples.has_truth:
             raise SpaceError("these examples have no truth `y`, so their loss is unknown: give labelled examples")
-        scratch = self._scratches(policy)[0]
         out = np.zeros(len(self.examples))
-
-        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = int(scratch.report[AT_EXAMPLE])
-
-            def again() -> None:
-                state = predictions.state(at)
-                self.space.loss(*self.examples.example(at), state)
-
-            return self.explain(error, scratch, at, again)
-
-        self._run(losses_kernel, [(self.bound, self.data, scratch, predictions.ends, out)], failed)
+        work = (self.bound, self.data, self._scratches(policy)[0], predictions.ends, out)
+        self._run(losses_kernel, [work], lambda at: self.space.loss(*self.examples.example(at), predictions.state(at)))
         return out
 
     def calls(self, policy: FrozenPolicy, plan: Plan) -> KernelCalls:
@@ -191,8 +165,13 @@ class FusedDriver:
 
     # --- helpers ---
 
-    def _run(self, kernel: Kernel, work: Sequence[tuple[Any, ...]], failed: Failed) -> None:
-        """Run one kernel call per thread; of several errors, the one of the first example is raised."""
+    def _run(
+        self, kernel: Kernel, work: Sequence[tuple[Any, ...]], again: Again, indices: np.ndarray | None = None
+    ) -> None:
+        """Run one kernel call per thread; of several errors, the one of the first example is raised.
+
+        `again` runs one example as plain Python; `indices` are the examples of a batch by their numbers in it.
+        """
 
         def call(arguments: tuple[Any, ...]) -> tuple[Exception | None, Scratch]:
             scratch = next(a for a in arguments if isinstance(a, Scratch))
@@ -208,9 +187,11 @@ class FusedDriver:
         errors = [(error, scratch) for error, scratch in results if error is not None or scratch.report[CODE]]
         if errors:
             error, scratch = min(errors, key=lambda pair: int(pair[1].report[AT_EXAMPLE]))
-            if error is not None and (isinstance(error, CompilerError) or type(error).__module__.startswith("numba")):
-                raise explain_compiler(self, error) from error.__cause__
-            raise failed(error, scratch) from error
+            at = int(scratch.report[AT_EXAMPLE])
+            example = at if indices is None else int(indices[at])
+            explained = self.explain(error, scratch, example, lambda: again(at))
+            # the error of a compiler is pages long, and its message is in the explanation
+            raise explained from (error.__cause__ if error is not None and is_compiler_error(error) else error)
 
     def _scratches(self, policy: FrozenPolicy) -> list[Scratch]:
         components, columns = policy.stack.shape[0], policy.stack.shape[2]
@@ -226,7 +207,7 @@ class FusedDriver:
         components, columns = old.seen.item_scores.shape[::3]
         return make_scratch(self.examples, components, columns, self.compiled, old.seen)
 
-    def explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
+    def explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> Exception:
         """An error that names the function, the example and the step; `again` runs that example as plain Python."""
         return explain(self, error, scratch, example, again)
 

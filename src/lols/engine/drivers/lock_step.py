@@ -24,13 +24,13 @@ from lols.engine.drivers.frontier import (
     make_trails,
     make_walks,
 )
-from lols.engine.drivers.fused import Failed, FusedDriver
+from lols.engine.drivers.fused import Again, FusedDriver
 from lols.engine.drivers.levels import follow_kernel, roll_in_kernel, roll_out_kernel, search_kernel, settle_kernel
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.lessons import make_slots
 from lols.engine.memory import make_batch, make_scratch, state_type
-from lols.engine.states import Replayed, StateFeatures, States, look_at_kernel, replay_kernel
-from lols.engine.structures import AT_EXAMPLE, EXPECTED, NONE, Batch, PendingRollouts, Plan, Scratch, Slots, Trail
+from lols.engine.states import GatheredFeatures, Replayed, States, look_at_kernel, replay_kernel
+from lols.engine.structures import EXPECTED, NONE, Batch, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
 
 __all__ = ["LockStepDriver"]
@@ -100,14 +100,9 @@ class LockStepDriver(FusedDriver):
         self._slots = batch.lessons.slots
         plan = plan._replace(bound=False)
 
-        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = slice(int(scratch.report[AT_EXAMPLE]), int(scratch.report[AT_EXAMPLE]) + 1)
-
-            def again() -> None:
-                plain = LockStepDriver(self.space, self.examples, self.reference, compiled=False, bare=True)
-                plain.make_lessons(indices[at], rounds[at], policy, plan, beta[at], beta_in[at])
-
-            return self.explain(error, scratch, int(indices[at][0]), again)
+        def again(b: int) -> None:
+            at, plain = slice(b, b + 1), self._plain()
+            plain.make_lessons(indices[at], rounds[at], policy, plan, beta[at], beta_in[at])
 
         keeps_costs = plan.prune > 0 or bool(np.isfinite(plan.slack))
         states = int(self.examples.steps[indices].sum()) + indices.size if keeps_costs else 0
@@ -118,7 +113,7 @@ class LockStepDriver(FusedDriver):
         walks = self._room(indices.size)
         walks.number[: indices.size] = np.arange(indices.size)
         before = (*head, plan._replace(merge=False), scratch, rollins)
-        self._advance(roll_in_kernel, before, (), walks, indices.size, policy, failed)
+        self._advance(roll_in_kernel, before, (), walks, indices.size, policy, again, indices)
         lessons.first[:] = np.cumsum(lessons.filled) - lessons.filled
         ends, drawn = np.zeros(2, np.int64), bool(getattr(policy, "random", False))
         for low, high, pending in self._groups(lessons.filled, plan, 2 if drawn else 1):
@@ -126,10 +121,10 @@ class LockStepDriver(FusedDriver):
             arguments = (*head, plan, scratch, rollins, pending, Group(low, high, ends, cache))
             if plan.roll_out != NONE:
                 pending.asking[0] = True
-                self._run(search_kernel, [arguments], failed)
-                self._complete((*head, plan, scratch, rollins), pending, cache, policy, failed)
+                self._run(search_kernel, [arguments], again, indices)
+                self._complete((*head, plan, scratch, rollins), pending, cache, policy, again, indices)
             pending.asking[0], pending.filled[0] = False, 0
-            self._run(search_kernel, [arguments], failed)
+            self._run(search_kernel, [arguments], again, indices)
         self._ends = int(ends[0]), int(ends[1])
         return batch
 
@@ -144,13 +139,13 @@ class LockStepDriver(FusedDriver):
             number = number[kept]
         time = (np.arange(count) - np.repeat(lessons.first, lessons.filled))[kept]
         trails: Any = self._trails
-        features, example = StateFeatures(slots, kept, self._ends), lessons.example[number]
+        features, example = GatheredFeatures(slots, kept, self._ends), lessons.example[number]
 
         def find_states() -> tuple[np.ndarray, np.ndarray]:
             vectors, legal = self._states(example.size)
             first = trails.action.offsets[number]
             replayed = Replayed(example, first, time, trails.action.values, vectors, legal)
-            self._run(replay_kernel, [(self.bound, self.data, self._scratches(None)[0], replayed)], self._failed)
+            self._run(replay_kernel, [(self.bound, self.data, self._scratches(None)[0], replayed)], _not_again)
             return vectors, legal
 
         draws = np.zeros(example.size, np.int64)
@@ -167,30 +162,33 @@ class LockStepDriver(FusedDriver):
     def _follow(self, policy: Any, plan: Plan, predictions: Predictions, low: int, high: int) -> None:
         """Follow the learned policy on examples `low` to `high`."""
 
-        def failed(error: Exception | None, scratch: Scratch) -> LolsError:
-            at = int(scratch.report[AT_EXAMPLE])
-
-            def again() -> None:
-                plain = LockStepDriver(self.space, self.examples, compiled=False, bare=True)
-                plain._follow(policy, plan, Predictions(self.examples, False), at, at + 1)
-
-            return self.explain(error, scratch, at, again)
+        def again(at: int) -> None:
+            self._plain()._follow(policy, plan, Predictions(self.examples, False), at, at + 1)
 
         rows, walks = high - low, self._room(high - low)
         walks.number[:rows], walks.example[:rows] = np.arange(rows), np.arange(low, high)
         drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
         before = (self.bound, self.data, plan, drawn, scratch)
-        self._advance(follow_kernel, before, (predictions.ends,), walks, rows, policy, failed)
+        self._advance(follow_kernel, before, (predictions.ends,), walks, rows, policy, again)
 
     # --- levels ---
 
     def _advance(
-        self, kernel: Kernel, before: Any, after: Any, walks: Walks, rows: int, policy: Any, failed: Any
+        self,
+        kernel: Kernel,
+        before: Any,
+        after: Any,
+        walks: Walks,
+        rows: int,
+        policy: Any,
+        again: Again,
+        indices: np.ndarray | None = None,
     ) -> None:
         """Continue the walks of the first rows to their ends, level by level."""
         costs = NO_COSTS
         while True:
-            self._run(kernel, [(*before, Level(walks, rows, costs, costs.view(np.int32)), *after)], failed)
+            level = Level(walks, rows, costs, costs.view(np.int32))
+            self._run(kernel, [(*before, level, *after)], again, indices)
             rows = int(walks.waiting[0])
             if rows == 0:
                 return
@@ -226,17 +224,25 @@ class LockStepDriver(FusedDriver):
             )
         return costs
 
-    def _gather(self, states: States) -> StateFeatures:
+    def _gather(self, states: States) -> GatheredFeatures:
         """Gather the features of states."""
         rows = len(states)
         if self._features is None or self._features.start.size < rows:
             self._features = make_slots(self.space.sizes, rows + rows // 4, self._widest)
         ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
         arguments = (self.bound, self.data, scratch, states.example, states.vectors, states.legal, self._features, ends)
-        self._run(look_at_kernel, [arguments], self._failed)
-        return StateFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
+        self._run(look_at_kernel, [arguments], _not_again)
+        return GatheredFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
 
-    def _complete(self, head: Any, pending: PendingRollouts, cache: RolloutCache, policy: Any, failed: Any) -> None:
+    def _complete(
+        self,
+        head: Any,
+        pending: PendingRollouts,
+        cache: RolloutCache,
+        policy: Any,
+        again: Again,
+        indices: np.ndarray,
+    ) -> None:
         """Roll out the pending deviations, as many at a time as the memory allows."""
         for first in range(0, int(pending.filled[0]), self._most):
             count = min(self._most, int(pending.filled[0]) - first)
@@ -245,8 +251,8 @@ class LockStepDriver(FusedDriver):
                 self._paths = make_paths(count, self._steps)
             walks.number[:count] = np.arange(count)
             rollouts = RollOuts(pending, first, self._paths, cache)
-            self._advance(roll_out_kernel, (*head, rollouts), (), walks, count, policy, failed)
-            self._run(settle_kernel, [(rollouts, count, walks, self._scratches(policy)[0])], failed)
+            self._advance(roll_out_kernel, (*head, rollouts), (), walks, count, policy, again, indices)
+            self._run(settle_kernel, [(rollouts, count, walks, self._scratches(policy)[0])], again, indices)
 
     # --- memory ---
 
@@ -297,14 +303,16 @@ class LockStepDriver(FusedDriver):
 
     # --- errors ---
 
-    def _run(self, kernel: Kernel, work: Any, failed: Failed) -> None:
+    def _plain(self) -> LockStepDriver:
+        """A driver that runs the same as plain Python and raises errors unchanged."""
+        return LockStepDriver(self.space, self.examples, self.reference, compiled=False, bare=True)
+
+    def _run(self, kernel: Kernel, work: Any, again: Again, indices: np.ndarray | None = None) -> None:
         if self._bare:
             kernel(False, *work[0])
         else:
-            super()._run(kernel, work, failed)
+            super()._run(kernel, work, again, indices)
 
-    def _failed(self, error: Exception | None, scratch: Scratch) -> LolsError:
-        def again() -> None:
-            raise error or LolsError("the error did not occur again")
 
-        return self.explain(error, scratch, int(scratch.report[AT_EXAMPLE]), again)
+def _not_again(_example: int) -> None:
+    """For kernels whose errors need no second run."""

@@ -30,13 +30,15 @@ from lols.engine.structures import (
     TOO_MANY_STEPS,
     Scratch,
 )
-from lols.errors import LolsError, SpaceError
+from lols.errors import SpaceError
 
-__all__ = ["explain", "explain_compiler"]
+__all__ = ["explain", "is_compiler_error"]
 
 
-def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
+def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int, again: Any) -> Exception:
     """An error that names the function, the example and the step; `again` runs that example as plain Python."""
+    if error is not None and is_compiler_error(error):
+        return _explain_compiler(driver, error)
     code, step, action = (int(scratch.report[k]) for k in (CODE, AT_STEP, AT_ACTION))
     place = f"example {example}" + (f", step {step}" if step >= 0 else "")
     if code == 0 and error is not None:
@@ -85,7 +87,12 @@ def _failed_function(driver: Any, error: Exception, place: str, again: Any) -> s
     return f"{place}: a function of the space failed, or returned what it must not: {one_line(error)}; {fix}"
 
 
-def explain_compiler(driver: Any, error: Exception) -> Exception:
+def is_compiler_error(error: Exception) -> bool:
+    """Whether an error comes from compiling or loading a kernel, rather than from running it."""
+    return isinstance(error, CompilerError) or type(error).__module__.startswith("numba")
+
+
+def _explain_compiler(driver: Any, error: Exception) -> Exception:
     """An error that names the function that cannot be compiled, and why; the error itself if none is at fault."""
     if isinstance(error.__cause__, OSError | MemoryError | ImportError):
         return error
