@@ -1,4 +1,4 @@
-"""The front door: training and loading, however a search problem is written."""
+"""`lols.train` and `lols.load`, for search spaces, tasks and programs."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def train(
 ) -> Any:
     """Train a policy in one call: `Trainer(space, reference, **options).fit(data)`.
 
-    A `Task` may have a teacher of its own, which is used unless another `reference` is given. A `Program` names its
-    reference itself, and gives a model that runs it.
+    A `Task` may have its own teacher, which is used unless another `reference` is given. A `Program` names its
+    reference itself; the resulting model runs the program.
 
     See `Trainer` for the options; `checkpoint`, `resume`, `progress` and `after_pass` are those of `Trainer.fit`.
     """
@@ -48,12 +48,12 @@ def load(
     threads: int = 1,
     compiled: bool = True,
 ) -> Any:
-    """Read a model file; the file itself is data only.
+    """Read a model file, which contains data only.
 
-    With a space (or a `Task` or `Program`), a model for it: it must have as many actions as the one that was trained,
-    and the same settings. If its functions changed since, the model's `about` says so under `"space_changed"`. Without
-    one, whatever estimator wrote the file. A model of a policy of one's own needs such a policy, whose `load` is given
-    its arrays.
+    With a space (or a `Task` or `Program`), returns a model for it. The space must have the number of actions and the
+    settings of the one in training; if its functions have changed since, `model.about["space_changed"]` is True.
+    Without a space, returns the estimator that wrote the file. If the model was trained with `policy`, an object of the
+    same class must be given; its `load` receives the arrays.
     """
     if space is None:
         from lols.tasks.registry import read_model

@@ -1,11 +1,11 @@
-"""The whole algorithm, slow and obvious: learning to search written from the paper, with nothing fast in it.
+"""The whole algorithm, slow and obvious: learning to search as in the paper, without any optimisation.
 
-Roll-outs are recursive, states are copied whole, weights live in dictionaries; nothing is merged, reused, cached or
-known in closed form. The compiled engine must make the very same lessons of an example, which is what the tests
-compare. To read it, begin with `learn_to_search` (Algorithm 1) and `SlowSearch.lessons` (its lines 3 to 13).
+Roll-outs are recursive, states are copied, weights are in dictionaries; nothing is merged, reused, cached or computed
+in closed form. Tests check that the compiled engine makes exactly the same lessons. Begin reading with
+`learn_to_search` (Algorithm 1) and `SlowSearch.lessons` (its lines 3 to 13).
 
-Random numbers are hashes of where they are used, so that the engine's coins can be tossed again here. With `mix` and
-`unit` of `lols.contract.hashing`, and purposes (in capitals) numbered in `lols.engine.structures`:
+Random numbers are hashes of where they are used, so that this module tosses the same coins as the engine. With `mix`
+and `unit` of `lols.contract.hashing`, and purposes (in capitals) numbered in `lols.engine.structures`:
 
     round       mix(mix(seed, 0x1015), round)
     roll-in     stream = mix(mix(round, ROLL_IN), t); its coin: COIN, teacher: TEACHER, component: COMPONENT, ties: TIE
@@ -14,8 +14,8 @@ Random numbers are hashes of where they are used, so that the engine's coins can
     their coin  mix(stream, -1); with mix="example", of the stream mix(round, COIN)
     roll-out    draw = mix(stream, n) at its n-th step; coin: COMPONENT, component and teacher: TEACHER, ties: TIE
     sampling    mix(mix(round, SAMPLE_STEP), t); mix(mix(round, SAMPLE_ACTION), t), and of it TEACHER or the action;
-                pruning asks the same TEACHER
-    no roll-out mix(mix(round, TEACHER), t): the teacher's
+                pruning uses the same TEACHER
+    no roll-out mix(mix(round, TEACHER), t): of the teacher
     comparison  mix(round, COMPARE): which of the sampled states
 """
 
@@ -49,7 +49,7 @@ Features = list[tuple[int, float]]
 
 @dataclass
 class Lesson:
-    """What is learned from one state."""
+    """What is learned from one state: ⟨cost vector, Φ(x, s)⟩ and a weight."""
 
     features: Features
     costs: dict[int, float]
@@ -62,7 +62,7 @@ NOT_LEARNED = Lesson([], {}, 0.0)
 
 @dataclass(kw_only=True)
 class Choices:
-    """The schematic, in the words of `lols.Algorithm`."""
+    """The choices of an algorithm, with the names of `lols.Algorithm`."""
 
     roll_in: str = "learned"
     roll_out: str = "mixture"
@@ -76,24 +76,24 @@ class Choices:
     prune: int | None = None
 
     def shares(self) -> dict[str, float]:
-        """β in roll-outs and roll-ins, where they are numbers; else one half."""
+        """β of roll-outs and roll-ins; one half if it is not a number."""
         beta = self.beta if isinstance(self.beta, float) else 0.5
         return {"beta": beta, "beta_in": beta if self.beta_in is None else self.beta_in}
 
     def options(self) -> dict[str, Any]:
-        """The same as options of `lols.Trainer`; those that have no effect are left out."""
-        made = dict(vars(self))
+        """The same as options of `lols.Trainer`, without those that have no effect."""
+        options = dict(vars(self))
         if self.roll_out != "mixture":
-            del made["mix"]
+            del options["mix"]
             if self.roll_in != "mixture" or self.beta_in is not None:
-                del made["beta"]
+                del options["beta"]
         if self.roll_out == "none":
-            del made["horizon"]
+            del options["horizon"]
         if self.roll_out in ("none", "reference"):
-            del made["prune"]
+            del options["prune"]
         if self.roll_in != "mixture":
-            del made["beta_in"]
-        return made
+            del options["beta_in"]
+        return options
 
 
 # --- Algorithm 1 ------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def learn_to_search(
 ) -> SlowPolicy:
     """Algorithm 1 of the paper: one pass over the data.
 
-    The learner has `policy()`, what it knows now; `learn_round(lessons)`, one update; and `policy(averaged=True)`.
+    The learner has `policy()`, its current policy, `learn_round(lessons)`, one update, and `policy(averaged=True)`.
     """
     for i, example in enumerate(data):  # line 2
         how: dict[str, Any] = {"seed": seed, "number": i, "learner": learner, **choices.shares()}
@@ -120,7 +120,7 @@ def learn_to_search(
 
 @dataclass
 class SlowPolicy:
-    """Weights by feature, for each component one dictionary; a component is drawn at each state by its chance."""
+    """Weights by feature, one dictionary for each component; a component is drawn at each state."""
 
     shared: list[dict[int, np.ndarray]]
     single: list[dict[int, float]]
@@ -134,24 +134,24 @@ class SlowPolicy:
         columns = np.zeros(width)
         for identity, value in features:
             columns = columns + value * self.shared[component].get(identity, np.zeros(width))
-        made = votes(self.code, self.thresholds, columns) if self.thresholds else columns.tolist()
-        for a, shown in by_action.items():
-            made[a] += sum(value * float(self.single[component].get(identity, 0.0)) for identity, value in shown)
-        return made
+        costs = votes(self.code, self.thresholds, columns) if self.thresholds else columns.tolist()
+        for a, own in by_action.items():
+            costs[a] += sum(value * float(self.single[component].get(identity, 0.0)) for identity, value in own)
+        return costs
 
 
 def votes(code: np.ndarray, thresholds: int, columns: np.ndarray) -> list[float]:
-    """SECOC: a subset of the actions saves the share of its thresholds that are passed, its complement the rest."""
-    made = [0.0] * code.shape[1]
+    """SECOC: a subset of the actions saves the share of its thresholds that are exceeded, its complement the rest."""
+    costs = [0.0] * code.shape[1]
     for subset in range(code.shape[0]):
         passed = sum(columns[subset * thresholds + h] > 0 for h in range(thresholds)) / thresholds
         for a in range(code.shape[1]):
-            made[a] += 1 - passed if code[subset, a] else passed
-    return made
+            costs[a] += 1 - passed if code[subset, a] else passed
+    return costs
 
 
 def cheapest(costs: Sequence[float], among: Iterable[int], ties: str, stream: int) -> int:
-    """The action of least cost; among equals the first, or one kept at random as they come by."""
+    """The action of least cost; of several, the first or a random one."""
     among = sorted(among)
     least = min(costs[a] for a in among)
     equal = [a for a in among if costs[a] == least]
@@ -163,7 +163,7 @@ def cheapest(costs: Sequence[float], among: Iterable[int], ties: str, stream: in
     return chosen
 
 
-# --- the schematic ----------------------------------------------------------------------------------------------------
+# --- the search -------------------------------------------------------------------------------------------------------
 
 
 class SlowSearch:
@@ -193,7 +193,7 @@ class SlowSearch:
         self.actions = space.sizes.actions
         self.state = SimpleNamespace(x=self.x, size=_size(space.sizes.state, self.x))
 
-    # the space, with copies
+    # the space, on copies of states
 
     def begin(self) -> np.ndarray:
         s = np.zeros(self.state.size, np.int32)
@@ -217,29 +217,29 @@ class SlowSearch:
         return float(self.space.loss(self.x, self.y, s.copy()))
 
     def features(self, s: np.ndarray) -> Features:
-        made: Features = []
+        of_items: Features = []
         if self.space.items:
             looked = item_buffer(self.space.sizes.items)
             self.space.items(self.x, s.copy(), looked)
             for k in range(looked.size[0]):
                 item, role = int(looked.items[k]), int(looked.roles[k])
                 for identity, value in zip(*self.items[item], strict=True):
-                    made.append((mix(identity, role) if role else identity, float(np.float32(value))))
+                    of_items.append((mix(identity, role) if role else identity, float(np.float32(value))))
         out = feature_buffer(self.space.sizes.features)
         self.space.features(self.x, s.copy(), out)
-        return made + _emitted(out)
+        return of_items + _emitted(out)
 
     def by_action(self, s: np.ndarray) -> dict[int, Features]:
-        made: dict[int, Features] = {}
+        features: dict[int, Features] = {}
         if self.space.action_features:
             for a in self.legal(s):
                 out = feature_buffer(self.space.sizes.action_features)
                 self.space.action_features(self.x, s.copy(), a, out)
                 if out.size[0]:
-                    made[a] = _emitted(out)
-        return made
+                    features[a] = _emitted(out)
+        return features
 
-    # who acts
+    # the policies
 
     def predicted(self, s: np.ndarray, component: int) -> list[float]:
         return self.policy.costs(component, self.features(s), self.by_action(s), self.actions)
@@ -248,7 +248,7 @@ class SlowSearch:
         return cheapest(self.predicted(s, component), among, self.choices.ties, stream)
 
     def component(self, stream: int) -> int:
-        """A component, drawn by its chance."""
+        """A component of the policy, drawn by its probability."""
         passed = 0.0
         for c, chance in enumerate(self.policy.chances):
             passed += chance
@@ -257,7 +257,7 @@ class SlowSearch:
         return len(self.policy.chances) - 1
 
     def equally_good(self, s: np.ndarray, stream: int) -> list[int]:
-        """The actions that the teacher finds equally good."""
+        """The equally good actions of the teacher."""
         if self.reference.free:
             marked = np.zeros(self.actions, bool)
             self.reference.free(self.x, self.y, s.copy(), marked)
@@ -270,7 +270,7 @@ class SlowSearch:
         return [a for a in self.legal(s) if costs[a] == least]
 
     def teacher(self, s: np.ndarray, stream: int) -> int:
-        """The teacher in a roll-out: its action, or the first of its equally good ones."""
+        """The teacher's action in a roll-out: the one it names, or the first of its equally good ones."""
         if not self.reference.action:
             return self.equally_good(s, stream)[0]
         rng = np.array([stream], np.int64)
@@ -280,16 +280,16 @@ class SlowSearch:
     # rolling in, deviating, rolling out
 
     def teacher_rolls_in(self, t: int) -> bool:
-        """Whether the teacher is at the wheel at step t of the roll-in."""
+        """Whether the teacher acts at step t of the roll-in."""
         coin = mix(mix(mix(self.round, ROLL_IN), t), COIN)
         return self.choices.roll_in == "reference" or (self.choices.roll_in == "mixture" and unit(coin) < self.beta_in)
 
-    def opinion(self, s: np.ndarray, t: int) -> list[float]:
-        """What the policy that rolls in thinks of the state of step t."""
+    def predicted_at(self, s: np.ndarray, t: int) -> list[float]:
+        """The costs that the policy predicts at step t of the roll-in."""
         return self.predicted(s, self.component(mix(mix(mix(self.round, ROLL_IN), t), COMPONENT)))
 
-    def opinion_asked(self, t: int) -> bool:
-        """Whether the policy that rolls in looks at step t: not where a teacher that names its action acts instead."""
+    def predicts_at(self, t: int) -> bool:
+        """Whether the policy predicts costs at step t of the roll-in: not if a teacher acts that names its action."""
         named = self.reference.action is not None and self.reference.free is None
         return self.prune is not None or not (named and self.teacher_rolls_in(t))
 
@@ -310,7 +310,7 @@ class SlowSearch:
         return states, taken, self.loss(s)
 
     def roll_out(self, s: np.ndarray, who: str, stream: int, n: int = 0) -> float:
-        """What is still to come when `who` goes on: the "teacher", the "learner", or either at each "step"."""
+        """The cost to go if `who` continues: the "teacher", the "learner", or a draw at each "step"."""
         if not self.legal(s):
             return 0.0 if self.space.cost else self.loss(s)
         if self.choices.horizon is not None and n >= self.choices.horizon:
@@ -329,7 +329,7 @@ class SlowSearch:
         return self.price(s, a) + self.roll_out(self.after(s, a), who, stream)
 
     def value(self, s: np.ndarray, t: int, a: int) -> float:
-        """What the schematic says that action `a` costs at the state of step t."""
+        """The cost of action `a` at the state of step t, with the chosen roll-out."""
         chosen = self.choices
         stream = self.stream(t, a)
         if chosen.roll_out == "reference":
@@ -344,7 +344,7 @@ class SlowSearch:
         return self.deviation(s, a, "teacher" if self.heads(stream) else "learner", stream)
 
     def heads(self, stream: int) -> bool:
-        """Whether the coin says that the teacher rolls out."""
+        """Whether the coin chooses the teacher for the roll-out."""
         coin = mix(self.round, COIN) if self.choices.mix == "example" else stream
         return unit(mix(coin, -1)) < self.beta
 
@@ -353,13 +353,13 @@ class SlowSearch:
         return mix(shared, a) if self.choices.roll_out == "mixture" and self.choices.mix == "rollout" else shared
 
     def immediate(self, s: np.ndarray, t: int, a: int) -> float:
-        """Without roll-outs: what the action adds to the loss, or whether the teacher would not take it."""
+        """The cost without roll-outs: what the action adds to the loss, or 1 unless the teacher would take it."""
         if self.space.cost:
             return self.price(s, a)
         return 0.0 if a in self.equally_good(s, mix(mix(self.round, TEACHER), t)) else 1.0
 
     def kept_actions(self, s: np.ndarray, t: int, taken: int) -> list[int]:
-        """The actions that are deviated to: all, or the one taken, the teacher's, and others at random."""
+        """The actions that are tried: all, or the one taken, the teacher's, and random others."""
         legal, most = self.legal(s), self.choices.sample_actions
         if most is None or len(legal) <= most:
             return legal
@@ -374,20 +374,20 @@ class SlowSearch:
         return sorted(kept)
 
     def unpruned(self, s: np.ndarray, t: int, taken: int, kept: list[int]) -> list[int]:
-        """Of the actions deviated to those that are rolled out: all, unless the learner has to do with it.
+        """The actions that are rolled out: all that are tried, if the teacher alone rolls out.
 
-        Then those that the learner likes best, the one taken and the teacher's.
+        Otherwise those of least predicted cost, the one taken and the teacher's.
         """
         one_coin = self.choices.roll_out == "mixture" and self.choices.mix in ("state", "example")
         if self.prune is None or (one_coin and self.heads(self.stream(t, taken))):
             return kept
-        liking = self.opinion(s, t)
-        best = sorted(kept, key=lambda a: (liking[a], a))[: self.prune]
+        predicted = self.predicted_at(s, t)
+        best = sorted(kept, key=lambda a: (predicted[a], a))[: self.prune]
         teacher = self.teacher(s, mix(mix(mix(self.round, SAMPLE_ACTION), t), TEACHER))
         return sorted({*best, taken, teacher})
 
     def kept_steps(self, steps: int) -> list[int]:
-        """The steps whose states are deviated at: all, or some at random."""
+        """The steps at which deviations are tried: all, or a random sample."""
         need = min(self.choices.sample_steps or steps, steps)
         kept: list[int] = []
         for t in range(steps):
@@ -396,29 +396,29 @@ class SlowSearch:
         return kept
 
     def lessons(self) -> tuple[list[Lesson], list[float]]:
-        """Γ, one lesson for each state; and the losses of the roll-in and of two completions.
+        """Γ, one lesson for each state; and the losses of the roll-in and of completions by teacher and learner.
 
-        A state that was not sampled, or that is passed over, has nothing to be learned from.
+        A state that was not sampled, or that is passed over, has an empty lesson.
         """
         states, taken, loss = self.roll_in()
         kept = self.kept_steps(len(states))
         compared = kept[int(unit(mix(self.round, COMPARE)) * len(kept))]
-        made, losses = [], [loss, 0.0, 0.0]
+        lessons, losses = [], [loss, 0.0, 0.0]
         for t, s in enumerate(states):
-            learned = NOT_LEARNED
+            lesson = NOT_LEARNED
             if t in kept:
                 value = self.immediate if self.choices.roll_out == "none" else self.value
                 tried = self.unpruned(s, t, taken[t], self.kept_actions(s, t, taken[t]))
                 values = {a: value(s, t, a) for a in tried}
                 costs = {a: v - min(values.values()) for a, v in values.items()}
-                if not (self.opinion_asked(t) and self.passes_over(costs, self.opinion(s, t))):
+                if not (self.predicts_at(t) and self.passes_over(costs, self.predicted_at(s, t))):
                     weight = float(np.float32(len(states) / len(kept)))
-                    learned = Lesson(self.features(s), costs, weight, self.by_action(s))
-            made.append(learned)
+                    lesson = Lesson(self.features(s), costs, weight, self.by_action(s))
+            lessons.append(lesson)
             if t == compared and self.choices.roll_out != "none":
                 stream = self.stream(t, taken[t])
                 losses[1:] = [self.deviation(s, taken[t], who, stream) for who in ("teacher", "learner")]
-        return made, losses
+        return lessons, losses
 
 
 def _size(size: int | Callable[[Any], int], x: Any) -> int:

@@ -110,7 +110,7 @@ def test_kinds_of_pandas_columns() -> None:
     made = lols.objects(frame, group="g")
     assert [one["n"].tolist() for one in made] == [[1, 3], [2]] and made[0]["n"].dtype.kind == "i"
     assert made[0]["flag"].tolist() == [True, True] and made[0]["real"].tolist() == [0.5, 2.5]
-    with pytest.raises(SpaceError, match=r"there is no column 'g': it has 'n', 'flag', 'real' .*reset_index"):
+    with pytest.raises(SpaceError, match=r"there is no column 'g', only 'n', 'flag', 'real' .*reset_index"):
         lols.objects(frame.set_index("g"), group="g")
     with pytest.raises(SpaceError, match="the frame has several columns 'n': rename one of them"):
         lols.objects(pandas.concat([frame[["n"]], frame[["n"]]], axis=1))
@@ -185,7 +185,7 @@ def test_columns_that_do_not_fit_together_are_refused(columns: Any, offsets: Any
 
 
 def test_a_single_dictionary_is_not_taken_for_columns() -> None:
-    with pytest.raises(SpaceError, match="a dictionary alone is one example: give a list of them"):
+    with pytest.raises(SpaceError, match="a single dictionary is one example: give a list of them"):
         lols.Examples(SPACE, DATA[0])
 
 
@@ -215,7 +215,7 @@ def test_labels_are_found_in_all_kinds_of_data(frame_of: Any) -> None:
     assert lols.Labels.of({"tags": [["V"], ["N"]]}, "tags") == expected
     assert lols.Labels.of([{"tags": ["V"]}, {"tags": ["N"]}, {}], "tags") == expected
     for data in (frame_of({"a": ["V"]}), {"a": ["V"]}, [{"a": ["V"]}]):
-        with pytest.raises(SpaceError, match="there is no column 'tags': it has 'a'"):
+        with pytest.raises(SpaceError, match="there is no column 'tags', only 'a'"):
             lols.Labels.of(data, "tags")
 
 
@@ -227,7 +227,7 @@ def test_labels() -> None:
     assert list(lols.Labels.of({"n": [3, 1, "x"]}, "n")) == [1, 3, "x"]
     with pytest.raises(SpaceError, match=r"'c' is not one of the 3 labels \('b', 'a', 3\)"):
         labels.number("c")
-    with pytest.raises(SpaceError, match="label 'a' is there twice"):
+    with pytest.raises(SpaceError, match="label 'a' is given twice"):
         lols.Labels("a", "a")
 
 

@@ -65,7 +65,9 @@ def test_entries_may_be_columns_of_a_frame(kind):
     assert lols.train(Tagging, given, **OPTIONS).predict(given) == [one["tags"] for one in DATA]
 
 
-@pytest.mark.parametrize(("data", "said"), [(None, "NoneType is given"), (3, "int is given"), ("cats", "one string")])
+@pytest.mark.parametrize(
+    ("data", "said"), [(None, "NoneType is given"), (3, "int is given"), ("cats", "a string is given")]
+)
 @pytest.mark.parametrize("task", [Tagging, lols.Program(decide, labels=["noun", "verb"])], ids=["task", "program"])
 def test_data_are_a_list(task, data, said):
     with pytest.raises(SpaceError, match=said):

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from lols.contract.digest import digest_functions
+import lols
+from lols.contract.digest import digest_functions, source_digest
 
 # --- a task in files, run by other processes --------------------------------------------------------------------------
 
@@ -353,3 +354,15 @@ def test_a_digest_does_not_depend_on_the_process() -> None:
         for seed in ("1", "2")
     }
     assert len(outputs) == 1
+
+
+# --- whether functions changed since training -------------------------------------------------------------------------
+
+
+def test_a_new_version_of_the_library_does_not_change_the_digest_of_a_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("task")
+    exec("import lols\nfrom lols import emit\ndef f(x, s, out): emit(out, lols.feature(0, s[0]))", vars(module))
+    before = source_digest({"features": module.f})
+    monkeypatch.setattr(lols, "__version__", "9.9")
+    assert source_digest({"features": module.f}) == before
+    assert source_digest({"features": lambda x, s, out: None}) != before

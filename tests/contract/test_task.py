@@ -205,7 +205,7 @@ def define(**body: Any) -> type[lols.Task]:
         ({"feature": lambda x, s, out: None}, "Wrong: unknown function `feature`: did you mean `features`?"),
         ({"helper": lambda x: None}, "Wrong: unknown function `helper`: put helpers above the class"),
         ({"size": lols.Sizes(state=1, actions=1, features=1, steps=1)}, "unknown `size`: did you mean `sizes`?"),
-        ({"space": 3}, "`space` is made of the functions: give it another name"),
+        ({"space": 3}, "`space` follows from the functions: use another name"),
         ({"loss": 3}, "Wrong.loss must be a plain function, not int"),
         ({"columns": ("words",)}, "Wrong.columns is tuple: give lols.Columns(...)"),
         ({"settings": 3}, "Wrong.settings is int: give a dictionary"),
@@ -293,7 +293,10 @@ def test_what_is_no_space_is_refused() -> None:
     [
         ({"word": [1], "tags": [0]}, "example 1: column 'words' of x is missing: did you mean 'word'?"),
         ({"words": [1, np.nan], "tags": [0, 0]}, "example 1: column 'words' of x holds NaN or infinity"),
-        ({"words": [1], "tags": ["noun"]}, "example 1: column 'tags' of y: strings need numbers: Columns(y={'tags': "),
+        (
+            {"words": [1], "tags": ["noun"]},
+            "column 'tags' of y: strings need numbers: give their labels, Columns(y={'",
+        ),
         ({"words": [1], "tags": None}, "example 1: column 'tags' of y is None: give a number"),
         ({"words": [[1], [2]], "tags": [0, 0]}, "example 1: column 'words' of x has 2 dimensions"),
         ({"words": [1 + 2j], "tags": [0]}, "example 1: column 'words' of x holds complex128 values"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.contract.user_frames import place_of
+from lols.contract.user_frames import user_line
 from lols.engine.compile.dual import bind
 from lols.engine.diagnose import diagnose
 from lols.errors import SpaceError
@@ -116,8 +116,8 @@ def line_of(function: Callable[..., Any]) -> int:
 @pytest.mark.parametrize(
     ("role", "function", "says"),
     [
-        ("step", prints, "`print` shows something with compiled=False only: take it out"),
-        ("step", formats, "it uses a string: compiled functions know numbers only"),
+        ("step", prints, "`print` works with compiled=False only: remove it"),
+        ("step", formats, "it uses a string: compiled functions work on numbers only"),
         ("features", lists, "it makes a list: loop over numbers instead"),
         ("features", arrays, "`np.zeros` makes an array"),
         ("features", reads_a_dictionary, "it reads `NAMES`, a dict: numbers, tuples and NumPy arrays"),
@@ -131,8 +131,8 @@ def line_of(function: Callable[..., Any]) -> int:
         ("step", assigns, "it writes to `x.words`, which it may only read"),
         ("loss", nothing, "it returns nothing, and must return a number"),
         ("key", a_string, "and must return a whole number"),
-        ("action", draws, r"chance comes from lols.uniform(rng) only"),
-        ("action", sometimes, "it returns nothing on some ways, and must return the number of an action"),
+        ("action", draws, r"random numbers come from lols.uniform(rng) only"),
+        ("action", sometimes, "it returns nothing in some cases, and must return the number of an action"),
     ],
     ids=lambda value: value.__name__ if callable(value) else None,
 )
@@ -226,5 +226,5 @@ def test_a_place_in_no_users_file_is_left_out() -> None:
     try:
         lols.Labels("noun").number("verb")
     except SpaceError as error:
-        assert place_of(error).endswith(f"test_diagnose.py:{inspect.currentframe().f_lineno - 2})")
-        assert place_of(error.with_traceback(None)) == ""
+        assert user_line(error).endswith(f"test_diagnose.py:{inspect.currentframe().f_lineno - 2})")
+        assert user_line(error.with_traceback(None)) == ""

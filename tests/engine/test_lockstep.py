@@ -18,7 +18,8 @@ from lols.policies import LinearPolicy, States
 from lols.specification import Choices, SlowPolicy, SlowSearch
 from tests.engine.random_space import ACTIONS, VARIANTS, Variant, data_sets, random_data
 from tests.engine.test_engine import STRATEGIES, cases, random_policy
-from tests.engine.twin import TwinLearner, collected, in_arrays
+from tests.engine.twin import collected, in_arrays
+from tests.engine.twin_learner import TwinLearner
 
 
 class FlatPolicy:
@@ -71,7 +72,7 @@ def drivers(variant: Variant, data: Any, compiled: bool = False, **how: Any) -> 
 
 def batch_of(driver: FusedDriver, policy: Any, plan: Any, beta: float = 0.5, beta_in: float = 0.5) -> Any:
     n = len(driver.examples)
-    return driver.collect(np.arange(n), np.arange(n) + 7, policy, plan, np.full(n, beta), np.full(n, beta_in))
+    return driver.make_lessons(np.arange(n), np.arange(n) + 7, policy, plan, np.full(n, beta), np.full(n, beta_in))
 
 
 def assert_same_batches(one: Any, other: Any) -> None:
@@ -227,9 +228,9 @@ def test_matrices_leave_the_features_as_they_are() -> None:
 class InLockStep(LockStepDriver):
     """The lock-step driver in the place of the fused one."""
 
-    def collect(self, indices, rounds, policy, plan, beta, beta_in):
+    def make_lessons(self, indices, rounds, policy, plan, beta, beta_in):
         own = LinearPolicy(self.space, weights=policy, compiled=self.compiled)
-        return super().collect(indices, rounds, own, plan, beta, beta_in)
+        return super().make_lessons(indices, rounds, own, plan, beta, beta_in)
 
 
 def contents(model: lols.Model) -> tuple[Any, ...]:

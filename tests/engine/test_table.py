@@ -98,3 +98,14 @@ def test_keys_that_fall_on_one_slot_are_told_apart(seed: int) -> None:
     table, count = growing_table(32), np.zeros(1, np.int64)
     assert inserted(table, last, count, 99, True) == list(range(16))
     assert found(table, last[::-1].copy(), True) == list(range(15, -1, -1))
+
+
+def test_plain_python_fills_a_table_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    features = np.array([5, -3, 7, 0])
+    expected = growing_table(16)
+    fill(expected, features)
+    monkeypatch.setattr(rehash_kernel, "prepare", None)  # would fail
+    monkeypatch.setattr(rehash_kernel, "_loaded", {})
+    plain = growing_table(16)
+    fill(plain, features, compiled=False)
+    assert np.array_equal(plain.entries, expected.entries) and np.array_equal(plain.marks, expected.marks)

@@ -182,7 +182,7 @@ def lookups(monkeypatch: pytest.MonkeyPatch, data: lols.Examples, policy: Any, b
         patched.setattr(lols.engine.policy, "lookup", lookup)
         for batch in batches:
             half = np.full(len(batch), 0.5)
-            driver.collect(np.array(batch), np.array(batch), policy, plan, half, half)
+            driver.make_lessons(np.array(batch), np.array(batch), policy, plan, half, half)
     return calls["lookup"]
 
 

@@ -183,7 +183,7 @@ def test_a_run_that_was_interrupted_resumes_bit_for_bit(make: Any, tmp_path: Pat
 @pytest.mark.parametrize(
     ("policy", "options", "message"),
     [
-        (Plain(), {"learner": "hinge"}, "learner has no effect: the policy that was given learns in its own way"),
+        (Plain(), {"learner": "hinge"}, "learner has no effect: the given policy has its own way to learn"),
         (Plain(), {"update": "nag"}, "update has no effect"),
         (Plain(), {"algorithm": "searn"}, "searn trains a new learner in every pass"),
         (Plain(), {"returned": "average"}, "give Plain a method `averaged`, or choose 'last'"),
@@ -201,9 +201,9 @@ def test_contradictions_are_told(policy: Any, options: dict[str, Any], message: 
 
 
 def test_linear_learners_things_are_refused() -> None:
-    with pytest.raises(ConfigurationError, match="leave policy out, or use fit"):
+    with pytest.raises(ConfigurationError, match="leave out policy, or use fit"):
         Stream(lols.Trainer(SPACE, TEACHER, policy=Plain(), batch_size=2))
-    with pytest.raises(ConfigurationError, match="slack is the fused driver's"):
+    with pytest.raises(ConfigurationError, match="slack needs the fused driver"):
         LinearPolicy(SPACE, lols.LearnerSettings(slack=0.0))
     with pytest.raises(ConfigurationError, match="certificates are for linear policies"):
         lols.certify(train(Plain()), DATA * 3, TEACHER)
@@ -277,5 +277,5 @@ def test_roll_outs_in_a_circle_are_an_error() -> None:
     )  # fmt: skip
     teacher = lols.Reference(action=lambda x, y, s: 0)
     for policy in (None, LinearPolicy(circle, compiled=False)):
-        with pytest.raises(SpaceError, match="`step` loops for ever"):
+        with pytest.raises(SpaceError, match="`step` never reaches an end state"):
             lols.train(circle, [1, 2], teacher, policy=policy, roll_out="reference", compiled=False)

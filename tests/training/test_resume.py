@@ -234,7 +234,7 @@ def test_a_truncated_checkpoint_is_refused(half_done: Path) -> None:
         assert half_done.read_bytes() == whole[:size]
 
 
-@pytest.mark.parametrize("part", ["pass", "offset", "adaptive", "identity"])
+@pytest.mark.parametrize("part", ["pass", "offset", "rivalry", "identity"])
 def test_a_checkpoint_without_a_part_is_refused(half_done: Path, part: str) -> None:
     from lols.io.model_file import write_tensors
 

@@ -131,7 +131,7 @@ def collect_deviations(
     for begin in range(0, count, TOGETHER):
         numbers = np.arange(begin, min(begin + TOGETHER, count))
         shares = np.full(numbers.size, beta), np.full(numbers.size, beta_in)
-        pieces.append(_piece(driver.collect(numbers, numbers, model.policy, plan, *shares)))
+        pieces.append(_piece(driver.make_lessons(numbers, numbers, model.policy, plan, *shares)))
         loss += float(pieces[-1].losses.sum())
         if bar is not None:
             done += int(driver.examples.steps[numbers].sum())

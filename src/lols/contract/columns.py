@@ -1,4 +1,4 @@
-"""`Columns`: which entries of a dictionary are the input and which the truth, instead of an `encode` of one's own."""
+"""`Columns`: which entries of a dictionary are the input and which are the truth, in place of an `encode` function."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Names = str | Iterable[str] | Mapping[str, Labels | None]
 
 
 class Columns:
-    """Which entries of an example, given as a dictionary, are columns of `x` and which of `y`.
+    """Which entries of an example, given as a dictionary, are columns of `x` and which are columns of `y`.
 
     Numbers and lists of numbers are taken as they are. Strings in `x` are hashed by `lols.text`; strings in `y` are
-    numbered, which needs their `lols.Labels`. An example that has no entry of `y` at all is one whose truth is not
-    known; where no `y` is named, the loss needs none.
+    numbered by their `lols.Labels`, which must be given. An example without any of the entries of `y` is unlabelled. If
+    no `y` is named at all, the loss does not depend on a truth.
 
     Parameters
     ----------
     x, y
-        Names of entries; or a mapping of names to `Labels`, or to None where there are none.
+        Names of entries; or a dictionary from names to `Labels`, or to None for entries without labels.
 
     Examples
     --------
@@ -60,21 +60,22 @@ class Columns:
                 f"`columns` is for dictionaries, and this is {type(obj).__name__}: give a dictionary with "
                 f"{_listed([*self.x, *self.y])}, or write `encode`"
             )
-        known = not self.y or any(name in obj for name in self.y)
         x = {name: _value(obj, name, labels, "x") for name, labels in self.x.items()}
-        return Example(x, {name: _value(obj, name, labels, "y") for name, labels in self.y.items()} if known else None)
+        if self.y and not any(name in obj for name in self.y):
+            return Example(x)
+        return Example(x, {name: _value(obj, name, labels, "y") for name, labels in self.y.items()})
 
 
 def _named(side: str, names: Names) -> dict[str, Labels | None]:
     if isinstance(names, str):
         return {names: None}
-    made = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names)
-    for name, labels in made.items():
+    labels_of = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names)
+    for name, labels in labels_of.items():
         if not isinstance(name, str):
             raise ConfigurationError(f"Columns.{side} holds {name!r}: give names of columns")
         if labels is not None and not isinstance(labels, Labels):
             raise ConfigurationError(f"Columns.{side}['{name}'] is {type(labels).__name__}: give lols.Labels, or None")
-    return made
+    return labels_of
 
 
 def _value(obj: Mapping[str, Any], name: str, labels: Labels | None, side: str) -> Any:
@@ -92,7 +93,7 @@ def _value(obj: Mapping[str, Any], name: str, labels: Labels | None, side: str) 
             return numbered(value, labels)
         if is_text(value):
             if side == "y":
-                raise SpaceError(f"strings need numbers: Columns(y={{'{name}': lols.Labels(...)}}) says which")
+                raise SpaceError(f"strings need numbers: give their labels, Columns(y={{'{name}': lols.Labels(...)}})")
             return text(value)
     except SpaceError as error:
         raise SpaceError(f"column '{name}' of {side}: {error}") from None

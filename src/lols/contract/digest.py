@@ -1,7 +1,12 @@
-"""A digest of functions and of everything they reach, so that compiled code is never stale.
+"""Digests of functions and of everything they reach.
 
-This digest covers the byte code of functions, the helpers they call, the globals and closure cells they read, and the
-sources of the compile layer. The object file of a kernel is named by it.
+Both digests cover the byte code of functions, the helpers that they call, and the globals and closure cells that they
+read. They differ in what else they cover:
+
+- `digest_functions` names the object file of a kernel. It also changes with the module of a function, the versions of
+  Python and NumPy and the sources of the compile layer, so that compiled code is never stale.
+- `source_digest` goes into model files, to tell whether the functions of a space changed since training. It ignores in
+  which module the functions are and which version of the library runs them.
 """
 
 from __future__ import annotations
@@ -18,19 +23,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["digest_functions", "reached_helpers"]
+__all__ = ["digest_functions", "plain", "reached_helpers", "source_digest"]
 
+# What kernels consist of, besides the file that each of them is in.
+_CONTRACT = ("digest", "examples", "features", "hashing", "records")
 _COMPILE = ("backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words")
-# What kernels are made of, besides the file that each of them is in.
-SOURCES = (
-    *(f"contract/{name}" for name in ("digest", "examples", "features", "hashing", "records")),
-    *(
-        f"engine/compile/{name}"
-        for name in ["backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words"]
-    ),
-)
-# Changing these means installing another version, which the version in the digest tells.
+SOURCES = (*(f"contract/{name}" for name in _CONTRACT), *(f"engine/compile/{name}" for name in _COMPILE))
+# Packages whose version stands for their code.
 TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})
+# Modules of this library whose functions are covered by SOURCES.
+COVERED = ("lols.contract.features", "lols.contract.hashing")
 
 
 def digest_functions(functions: Mapping[str, Any]) -> str:
@@ -48,6 +50,38 @@ def digest_functions(functions: Mapping[str, Any]) -> str:
         for part in _describe(functions[name], seen):
             digest.update(part)
     return digest.hexdigest()[:16]
+
+
+def source_digest(functions: Mapping[str, Any]) -> str:
+    """Sixteen hexadecimal digits that change when a function, a helper, or a constant that one of them reads changes.
+
+    A file that was run as a script and is imported later holds the same functions under another module name. Objects
+    whose representation is only an address count as equal.
+
+    >>> def next_one(s):
+    ...     return s + 1
+    >>> before = source_digest({"step": next_one})
+    >>> next_one.__module__ = "somewhere.else"
+    >>> source_digest({"step": next_one}) == before, source_digest({"step": lambda s: s + 2}) == before
+    (True, False)
+    """
+    digest = hashlib.sha256()
+    seen: dict[int, int] = {}
+    for name in sorted(functions):
+        function = plain(functions[name])
+        digest.update(f"\0{name}=".encode())
+        helpers = reached_helpers(function) if isinstance(function, types.FunctionType) else ()
+        modules = {str(getattr(each, "__module__", "")).encode() for each in (function, *helpers)}
+        for part in _describe(function, seen):
+            digest.update(b"" if part in modules or b" at 0x" in part else _as_in_first_version(part))
+    return digest.hexdigest()[:16]
+
+
+def _as_in_first_version(part: bytes) -> bytes:
+    """A description with the library's modules and version as they were in 0.1, so that old model files still match."""
+    if part.startswith(b"module lols "):
+        return b"module lols 0.1.0"
+    return part.replace(b"lols.contract.", b"lols.", 1) if part.startswith(b"lols.contract.") else part
 
 
 def reached_helpers(function: Any) -> Iterator[types.FunctionType]:
@@ -77,9 +111,9 @@ def _library_digest() -> bytes:
 
 
 def _trusted(value: Any) -> bool:
-    """Whether a function is covered by a version or by the library's own digest, and compiles without our help."""
+    """Whether a function is covered by a version or by the sources of the library, and compiles without our help."""
     module = getattr(value, "__module__", None) or ""
-    return module.partition(".")[0] in TRUSTED or module in ("lols.contract.features", "lols.contract.hashing")
+    return module.partition(".")[0] in TRUSTED or module in COVERED
 
 
 def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -101,11 +135,8 @@ def _reached(function: types.FunctionType) -> dict[str, Any]:
     pending = list(found.items())
     while pending:
         path, module = pending.pop()
-        if (
-            isinstance(module, types.ModuleType)
-            and module.__name__.partition(".")[0] not in TRUSTED
-            and path.count(".") < 8
-        ):
+        own = isinstance(module, types.ModuleType) and module.__name__.partition(".")[0] not in TRUSTED
+        if own and path.count(".") < 8:
             inner = {f"{path}.{n}": getattr(module, n) for n in names if hasattr(module, n)}
             pending += [(name, value) for name, value in inner.items() if name not in found]
             found |= inner
@@ -113,6 +144,7 @@ def _reached(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
+    """Everything about a value that compiled code may depend on; `seen` numbers the functions met so far."""
     value = plain(value)
     if isinstance(value, types.FunctionType):
         if _trusted(value):
@@ -121,7 +153,6 @@ def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
             yield f"function {seen[id(value)]} again".encode()
         else:
             seen[id(value)] = len(seen)
-            # Cached kernels look their module up by name.
             yield str(value.__module__).encode()
             for code in _codes(value.__code__):
                 constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
@@ -147,5 +178,6 @@ def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
             yield b","
             yield from _describe(part, seen)
     else:
-        shown = repr(value)  # of what compiled code cannot read, too; but not if it would be another in each process
+        shown = repr(value)
+        # an address differs from process to process
         yield f"{type(value).__name__} {'' if ' at 0x' in shown else shown}".encode()

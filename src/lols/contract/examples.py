@@ -1,4 +1,4 @@
-"""Examples in columns: one array for the whole data set plus offsets, never Python objects in the hot path."""
+"""Examples in columns: one array per column for the whole data set, so that kernels never touch Python objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from lols.contract.frames import objects as objects_of
 from lols.contract.records import record_class
 from lols.contract.space import Example, SearchSpace
 from lols.contract.task import Task, as_space
-from lols.contract.user_frames import place_of, said
+from lols.contract.user_frames import one_line, user_line
 from lols.errors import LolsError, SpaceError
 
 __all__ = ["Examples"]
@@ -27,7 +27,7 @@ NO_BOUNDS = np.zeros(0, np.int64)
 
 
 class Ragged(NamedTuple):
-    """An array per example: all values, and where each example's begin."""
+    """An array per example: the values of all examples, and where those of each begin."""
 
     values: np.ndarray
     offsets: np.ndarray
@@ -48,8 +48,8 @@ class Shared(NamedTuple):
 class Items(NamedTuple):
     """The features of input items, each distinct list stored once: example → items → types → features.
 
-    An item has `parts` types, and its features are theirs together: a word's own and its neighbours' may be stored once
-    per word, whatever they stand beside. Where items have different numbers of types, `bounds` says where each begins.
+    An item has `parts` types, and its features are the features of all of them: those of a word and of its neighbours
+    are stored once per word. Where items have different numbers of types, `bounds` says where each item begins.
     """
 
     first: np.ndarray  # item at which each example begins
@@ -58,7 +58,7 @@ class Items(NamedTuple):
     ids: np.ndarray
     values: np.ndarray
     parts: int = 1
-    lasting: int = 1 << 62  # types from this number on belong to one item each: what they contribute is not kept
+    lasting: int = 1 << 62  # types from this number on belong to a single item: their scores are not cached
     bounds: np.ndarray = NO_BOUNDS  # [items + 1], or empty
 
     def widest(self) -> int:
@@ -143,11 +143,11 @@ class Examples:
     ) -> Examples:
         """Take columns as they are, for readers that produce them without Python objects.
 
-        `states` and `steps` are the sizes of each example, where they are known without asking `space.sizes`.
+        `states` and `steps` are the sizes of each example; without them, `space.sizes` is called for each.
         """
-        made = cls.__new__(cls)
-        made._set(as_space(space), count, dict(x), dict(y) if y is not None else None, items, states, steps)
-        return made
+        examples = cls.__new__(cls)
+        examples._set(as_space(space), count, dict(x), dict(y) if y is not None else None, items, states, steps)
+        return examples
 
     def _set(
         self,
@@ -179,16 +179,16 @@ class Examples:
         sizes = np.empty(self.count, np.int64)
         for i in range(self.count):
             try:
-                given = size(self.example(i)[0])
-                sizes[i] = whole_number(given)
+                result = size(self.example(i)[0])
+                sizes[i] = whole_number(result)
             except Exception as error:
-                why = f"failed with {said(error)}"
+                why = f"failed with {one_line(error)}"
                 if isinstance(error, TypeError) and "interpreted as an integer" in str(error):
-                    why = f"gave {given!r}; it must be a whole number"
-                single = [n for n, column in zip(self.x._fields, self.x) if isinstance(column, Scalar)]
-                if "has no len()" in str(error) and single:
-                    why += f": column '{single[0]}' is one number here; lols.objects(frame, group=...) makes lists"
-                raise SpaceError(f"example {i}: Sizes.{name} {why}{place_of(error)}") from error
+                    why = f"gave {result!r}; it must be a whole number"
+                scalars = [n for n, column in zip(self.x._fields, self.x) if isinstance(column, Scalar)]
+                if "has no len()" in str(error) and scalars:
+                    why += f": column '{scalars[0]}' is one number here; lols.objects(frame, group=...) makes lists"
+                raise SpaceError(f"example {i}: Sizes.{name} {why}{user_line(error)}") from error
             if sizes[i] < 0:
                 raise SpaceError(f"example {i}: Sizes.{name} gave {sizes[i]}; it cannot be negative")
         return sizes
@@ -211,7 +211,7 @@ class Examples:
         try:
             return self.space.output(self.example(index)[0], state)
         except Exception as error:
-            raise SpaceError(f"`output` failed on example {index}: {said(error)}{place_of(error)}") from error
+            raise SpaceError(f"`output` failed on example {index}: {one_line(error)}{user_line(error)}") from error
 
     def nbytes(self) -> int:
         """Memory held by the columns, in bytes."""
@@ -228,7 +228,7 @@ def view(column: Any, index: int) -> Any:
 
 @contextlib.contextmanager
 def _no_garbage_collection() -> Iterator[None]:
-    """Many small objects are made and none is dropped: looking for garbage among them takes a third of the time."""
+    """Switch the garbage collector off: encoding creates many small objects and drops none, so it finds nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -240,17 +240,17 @@ def _no_garbage_collection() -> Iterator[None]:
 
 def _encoded(space: SearchSpace, index: int, obj: Any) -> Example:
     try:
-        made = space.encode(obj)
+        encoded = space.encode(obj)
     except LolsError as error:
-        raise SpaceError(f"example {index}: {error}{place_of(error)}") from error
+        raise SpaceError(f"example {index}: {error}{user_line(error)}") from error
     except Exception as error:
-        raise SpaceError(f"`encode` failed on example {index}: {said(error)}{place_of(error)}") from error
-    if isinstance(made, Mapping):
-        return Example(made)
-    sides = made[:2] if isinstance(made, tuple) and 1 <= len(made) <= 3 else (None,)
+        raise SpaceError(f"`encode` failed on example {index}: {one_line(error)}{user_line(error)}") from error
+    if isinstance(encoded, Mapping):
+        return Example(encoded)
+    sides = encoded[:2] if isinstance(encoded, tuple) and 1 <= len(encoded) <= 3 else (None,)
     if not isinstance(sides[0], Mapping) or not all(side is None or isinstance(side, Mapping) for side in sides):
-        raise SpaceError(f"example {index}: `encode` gave {type(made).__name__}; it must give a lols.Example")
-    return Example(*made)
+        raise SpaceError(f"example {index}: `encode` gave {type(encoded).__name__}; it must give a lols.Example")
+    return Example(*encoded)
 
 
 def _array(where: str, value: Any) -> np.ndarray:
@@ -302,13 +302,13 @@ def _columns(side: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _items(rows: Sequence[Sequence[Any]]) -> Items:
-    """Store each distinct list of item features once: a word type's features serve all its tokens."""
+    """Store each distinct list of item features once: all tokens of a word share them."""
     types: dict[Any, int] = {}
     of_item: list[int] = []
     for i, row in enumerate(rows):
         for j, entry in enumerate(row):
             try:
-                # A tuple of numbers is its own key; a list, or a pair of ids and values, is made into one.
+                # A tuple of numbers is its own key; a list, or a pair of ids and values, is turned into one.
                 plain = type(entry) is tuple and not (len(entry) == 2 and not isinstance(entry[0], int | np.integer))
                 key = entry if plain else _item_key(entry)
                 of_item.append(types.setdefault(key, len(types)))
@@ -320,7 +320,7 @@ def _items(rows: Sequence[Sequence[Any]]) -> Items:
     ids_of = [key if pair is None else pair.ids for key, pair in zip(types, pairs, strict=True)]
     ids = np.array(list(chain.from_iterable(ids_of)) or np.zeros(0, np.int64))
     if ids.dtype.kind not in "iu" or ids.dtype == np.uint64:
-        _complain(rows)
+        _find_bad_item(rows)
     values = np.ones(ids.size, np.float32)
     start = _offsets([len(ids) for ids in ids_of])
     for number, pair in enumerate(pairs):
@@ -347,8 +347,8 @@ def _item_key(entry: Any) -> Any:
     return _Pair(tuple(ids), tuple(values))
 
 
-def _complain(rows: Sequence[Sequence[Any]]) -> None:
-    """Find the item whose features are no integers; looking at each would take longer than all the rest."""
+def _find_bad_item(rows: Sequence[Sequence[Any]]) -> None:
+    """Report the item whose features are not integers; only after a failure, because checking each item is slow."""
     for i, row in enumerate(rows):
         for j, entry in enumerate(row):
             key = _item_key(entry)

@@ -1,7 +1,7 @@
-"""What the functions of a search space call: `feature`, `emit`, `look` and `uniform`.
+"""The functions that a search space calls: `feature`, `emit`, `look` and `uniform`.
 
-Each is an ordinary Python function with a compiled twin of the same name (`lols.engine.compile`), so that a space
-written with them runs both ways.
+Each is an ordinary Python function that kernels replace by a compiled version (`lols.engine.compile`), so that a space
+runs both as plain Python and compiled.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class ItemBuffer(NamedTuple):
 
 
 def feature_buffer(capacity: int) -> FeatureBuffer:
-    """Make an empty buffer for `capacity` features."""
+    """An empty buffer for `capacity` features."""
     return FeatureBuffer(np.zeros(capacity, np.int64), np.zeros(capacity, np.float32), np.zeros(1, np.int64))
 
 
 def item_buffer(capacity: int) -> ItemBuffer:
-    """Make an empty buffer for `capacity` items."""
+    """An empty buffer for `capacity` items."""
     return ItemBuffer(np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(1, np.int64))
 
 
@@ -60,7 +60,7 @@ def feature(template: int, *values: int) -> int:
 
 
 def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
-    """Append one feature; more than the space's `Sizes.features` are counted, and reported as an error.
+    """Append one feature. More features than `Sizes.features` are only counted, and reported as an error.
 
     >>> out = feature_buffer(4)
     >>> emit(out, feature(0, 17)); emit(out, feature(1, 3), 0.5)
@@ -75,7 +75,7 @@ def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
 
 
 def look(out: ItemBuffer, item: int, role: int = 0) -> None:
-    """Say that the state looks at input item `item` in role `role` (this word, the stack's top, ...).
+    """Add an input item that the state looks at, in a role (this word, the top of the stack, ...).
 
     >>> out = item_buffer(2)
     >>> look(out, 5); look(out, 6, 1)
@@ -90,7 +90,7 @@ def look(out: ItemBuffer, item: int, role: int = 0) -> None:
 
 
 def uniform(rng: np.ndarray) -> float:
-    """Draw a number in [0, 1) from the stream that a reference's `action` is given.
+    """Draw a number in [0, 1) from the random stream `rng` that a reference's `action` receives.
 
     >>> rng = np.array([7]); first = uniform(rng)
     >>> first != uniform(rng)

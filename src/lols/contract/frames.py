@@ -1,6 +1,6 @@
-"""Examples from frames and columns: one dictionary for each example, which is what `encode` and `Columns` take.
+"""Examples from frames and columns: one dictionary for each example, as `encode` and `Columns` take them.
 
-pandas, polars and pyarrow are never imported here: a frame that somebody gives is asked by its own methods.
+pandas, polars and pyarrow are never imported here; frames are read through their own methods.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ def objects(
 ) -> list[dict[str, Any]]:
     """Turn a frame or a dictionary of columns into one dictionary for each example.
 
-    Where a frame has no value, the dictionary has no entry; within an example, either all values of a column are there
-    or none.
+    A missing value leaves out the entry of the dictionary. Within one example, a column must have all its values or
+    none of them.
 
     Parameters
     ----------
     data
         A pandas or polars frame or an Arrow table; or a dictionary of columns.
     group
-        Of a frame with a row for each item (word, letter, ...): the column that says which example a row belongs to.
-        The rows of an example need not stand together: they keep their order, and examples come in the order of their
-        first rows. Without it, a row is an example, and cells may hold lists.
+        For a frame with a row for each item (word, letter, ...): the column that says which example a row belongs to.
+        The rows of an example need not be adjacent; they keep their order, and examples come in the order of their
+        first rows. Without `group`, each row is an example, and cells may hold lists.
     offsets
-        Of columns that hold the items of all examples one after the other: where each example begins, and the end.
-        Without it, a column has an entry for each example, which may be a list or an array.
+        For columns that hold the items of all examples one after the other: where each example begins, and the end.
+        Without `offsets`, a column has an entry for each example, which may be a list or an array.
     once
-        Columns that have one value for each example: the same in all its rows or, with `offsets`, one per example.
+        Columns with one value for each example: equal in all its rows or, with `offsets`, one entry per example.
 
     Examples
     --------
     >>> columns = {"words": [7, 8, 9], "tags": [0, 1, 0]}
-    >>> [made["words"].tolist() for made in objects(columns, offsets=[0, 2, 3])]
+    >>> [example["words"].tolist() for example in objects(columns, offsets=[0, 2, 3])]
     [[7, 8], [9]]
     >>> objects({"words": [[7, 8], [9]], "year": [2014, 2015]})
     [{'words': [7, 8], 'year': 2014}, {'words': [9], 'year': 2015}]
@@ -63,49 +63,47 @@ def objects(
     return _entries(data) if offsets is None else _cut(data, offsets, single)
 
 
-def as_objects(given: Any) -> Iterable[Any]:
-    """What the user gave as a list of objects: frames with an example in each row, and columns, are turned into one."""
-    if is_frame(given):
-        return objects(given)
-    if isinstance(given, Mapping):
-        if not any(
-            _is_ragged(column) or (_is_list(column) and any(map(_is_list, column))) for column in given.values()
-        ):
+def as_objects(data: Any) -> Iterable[Any]:
+    """The user's data as a list of objects: a frame has an example in each row, columns an entry for each example."""
+    if is_frame(data):
+        return objects(data)
+    if isinstance(data, Mapping):
+        if not any(_is_ragged(column) or (_is_list(column) and any(map(_is_list, column))) for column in data.values()):
             raise SpaceError(
-                "a dictionary alone is one example: give a list of them, or columns in which every example has a list"
+                "a single dictionary is one example: give a list of them, or columns in which every example has a list"
             )
-        return objects(given)
-    if isinstance(given, str | bytes):
-        raise SpaceError("one string is given in the place of a list of examples: give [it] if it is an example")
-    if not isinstance(given, Iterable):
-        raise SpaceError(f"{type(given).__name__} is given in the place of examples: give a list of them, or a frame")
-    objects_given: Iterable[Any] = given
-    return objects_given
+        return objects(data)
+    if isinstance(data, str | bytes):
+        raise SpaceError("a string is given instead of a list of examples: give [it] if it is an example")
+    if not isinstance(data, Iterable):
+        raise SpaceError(f"{type(data).__name__} is given instead of examples: give a list of them, or a frame")
+    listed: Iterable[Any] = data
+    return listed
 
 
 def column_of(data: Any, name: str) -> Iterable[Any]:
-    """The entries of one column, of a frame, columns or a list of dictionaries; those that are missing left out."""
+    """The entries of one column of a frame, of columns or of a list of dictionaries, without missing values."""
     if is_frame(data):
         values, missing = _column(data, name)
-        return [value for value, gone in zip(values, missing, strict=True) if not gone]
+        return [value for value, is_missing in zip(values, missing, strict=True) if not is_missing]
     if isinstance(data, Mapping):
         if name not in data:
             raise _no_column(name, data)
         values = data[name].values if _is_ragged(data[name]) else data[name]
         return list(values)
     rows = list(data)
-    found = [row[name] for row in rows if isinstance(row, Mapping) and name in row]
-    if rows and not found:
+    entries = [row[name] for row in rows if isinstance(row, Mapping) and name in row]
+    if rows and not entries:
         raise _no_column(name, rows[0] if isinstance(rows[0], Mapping) else {})
-    return found
+    return entries
 
 
 def is_frame(data: Any) -> bool:
     """Whether this is a frame of pandas or polars or an Arrow table."""
-    home = type(data).__module__.partition(".")[0]
-    if home == "polars" and type(data).__name__ == "LazyFrame":
+    package = type(data).__module__.partition(".")[0]
+    if package == "polars" and type(data).__name__ == "LazyFrame":
         raise SpaceError("a polars LazyFrame has no rows yet: give frame.collect()")
-    return home in ("pandas", "polars", "pyarrow") and type(data).__name__ in ("DataFrame", "Table")
+    return package in ("pandas", "polars", "pyarrow") and type(data).__name__ in ("DataFrame", "Table")
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
@@ -124,15 +122,10 @@ def _column(frame: Any, name: str) -> tuple[np.ndarray | list[Any], np.ndarray]:
         raise _no_column(name, _names(frame))
     column = frame[name]
     missing = np.asarray((column.isna() if hasattr(column, "isna") else column.is_null()).to_numpy(), bool)
-    if hasattr(column, "to_pylist"):
-        values = column.to_pylist()
-    else:
-        values = column.to_list()
-    # only numbers become an array; in those with gaps, what stands in the gaps does not matter
-    kinds = {type(value) for value, gone in zip(values, missing.tolist(), strict=True) if not gone}
-    if kinds and kinds <= {int, float, bool}:
-        filled = [0 if gone else value for value, gone in zip(values, missing.tolist(), strict=True)]
-        return np.array(filled), missing
+    values = column.to_pylist() if hasattr(column, "to_pylist") else column.to_list()
+    kinds = {type(value) for value, is_missing in zip(values, missing.tolist(), strict=True) if not is_missing}
+    if kinds and kinds <= {int, float, bool}:  # only numbers become an array; missing ones may have any value
+        values = np.array([0 if is_missing else value for value, is_missing in zip(values, missing.tolist())])
     return values, missing
 
 
@@ -141,53 +134,53 @@ def _rows(frame: Any) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [{} for _ in range(len(frame))]
     for name in _names(frame):
         values, missing = _column(frame, name)
-        for row, value, gone in zip(rows, _plain(values), missing.tolist(), strict=True):
-            if not gone:
+        for row, value, is_missing in zip(rows, _plain(values), missing.tolist(), strict=True):
+            if not is_missing:
                 row[name] = value
     return rows
 
 
 def _groups(frame: Any, group: str, once: tuple[str, ...]) -> list[dict[str, Any]]:
     """An example from the rows that have the same value in one column."""
-    given, missing = _column(frame, group)
+    labels, missing = _column(frame, group)
     if missing.any():
         raise SpaceError(f"column '{group}', row {int(missing.argmax())}: no group: fill it in, or drop the row")
     numbers: dict[Any, int] = {}
     try:
-        codes = np.array([numbers.setdefault(value, len(numbers)) for value in _plain(given)], np.int64)
+        codes = np.array([numbers.setdefault(value, len(numbers)) for value in _plain(labels)], np.int64)
     except TypeError:
         raise SpaceError(f"column '{group}' holds lists: a group is a number or a string") from None
     order = np.argsort(codes, kind="stable")
     bounds = np.searchsorted(codes[order], np.arange(len(numbers) + 1))
-    made: list[dict[str, Any]] = [{group: value} for value in numbers]
+    examples: list[dict[str, Any]] = [{group: value} for value in numbers]
     for name in once:
         if name not in _names(frame):
             raise _no_column(name, _names(frame))
     for name in (name for name in _names(frame) if name != group):
         values, missing = _column(frame, name)
-        for number, row in enumerate(made):
-            at = order[bounds[number] : bounds[number + 1]]
-            gone = missing[at]
-            if gone.all():
+        for number, example in enumerate(examples):
+            rows = order[bounds[number] : bounds[number + 1]]
+            absent = missing[rows]
+            if absent.all():
                 continue
-            if gone.any():
-                where = f"column '{name}', row {int(at[gone.argmax()])} (group {row[group]!r})"
+            if absent.any():
+                where = f"column '{name}', row {int(rows[absent.argmax()])} (group {example[group]!r})"
                 raise SpaceError(f"{where}: the value is missing: fill it in, or drop the row")
-            some = values[at] if isinstance(values, np.ndarray) else [values[k] for k in at]
-            row[name] = _same(some, name, at, row[group]) if name in once else some
-    return made
+            items = values[rows] if isinstance(values, np.ndarray) else [values[k] for k in rows]
+            example[name] = _single_value(items, name, rows, example[group]) if name in once else items
+    return examples
 
 
-def _same(values: Any, name: str, rows: np.ndarray, group: Any) -> Any:
-    """The one value of a column in all rows of a group."""
-    plain = _plain(values)
-    for value, row in zip(plain, rows.tolist(), strict=True):
-        if value != plain[0]:
+def _single_value(values: Any, name: str, rows: np.ndarray, group: Any) -> Any:
+    """The value that a column has in all rows of a group."""
+    values = _plain(values)
+    for value, row in zip(values, rows.tolist(), strict=True):
+        if value != values[0]:
             raise SpaceError(
-                f"column '{name}', row {row} (group {group!r}): {value!r}, but the group began with {plain[0]!r}: a "
-                "column that comes once has the same value in all rows of a group"
+                f"column '{name}', row {row} (group {group!r}): {value!r}, but the group began with {values[0]!r}: a "
+                "column named by once has the same value in all rows of a group"
             )
-    return plain[0]
+    return values[0]
 
 
 # --- columns ----------------------------------------------------------------------------------------------------------
@@ -225,26 +218,25 @@ def _cut(columns: Mapping[str, Any], offsets: Any, once: tuple[str, ...]) -> lis
         if name not in columns:
             raise _no_column(name, columns)
     items = {name: column for name, column in columns.items() if name not in once}
-    sizes = {name: len(column) for name, column in items.items()}
-    for name, size in sizes.items():
-        if size != next(iter(sizes.values())):
-            first = next(iter(sizes))
+    first, count = next(((name, len(column)) for name, column in items.items()), ("", 0))
+    for name, column in items.items():
+        if len(column) != count:
             raise SpaceError(
-                f"column '{name}' has {size} values, but '{first}' has {sizes[first]}: offsets cut all of them alike, "
+                f"column '{name}' has {len(column)} values, but '{first}' has {count}: offsets apply to all columns, "
                 "except those named by once"
             )
-    bounds = _bounds("offsets", offsets, next(iter(sizes.values()), 0))
+    bounds = _bounds("offsets", offsets, count)
     for name in once:
         if len(columns[name]) != len(bounds) - 1:
             raise SpaceError(
                 f"column '{name}' has {len(columns[name])} values, but there are {len(bounds) - 1} examples"
             )
-    whole = {name: c if not isinstance(c, list) or not _numbers(c) else np.array(c) for name, c in items.items()}
-    made = []
+    whole = {name: np.array(c) if isinstance(c, list) and _numbers(c) else c for name, c in items.items()}
+    examples = []
     for number, (begin, end) in enumerate(pairwise(bounds)):
-        row = {name: column[begin:end] for name, column in whole.items()}
-        made.append(row | {name: _plain(columns[name])[number] for name in once})
-    return made
+        example = {name: column[begin:end] for name, column in whole.items()}
+        examples.append(example | {name: _plain(columns[name])[number] for name in once})
+    return examples
 
 
 def _bounds(what: str, offsets: Any, size: int) -> list[int]:
@@ -253,8 +245,7 @@ def _bounds(what: str, offsets: Any, size: int) -> list[int]:
         raise SpaceError(f"{what}: offsets are whole numbers, one more than there are examples")
     if bounds[0] != 0 or bounds[-1] != size or (np.diff(bounds.astype(np.int64)) < 0).any():
         raise SpaceError(f"{what}: offsets begin with 0, never fall, and end with the number of values, here {size}")
-    made: list[int] = bounds.tolist()
-    return made
+    return [int(bound) for bound in bounds]
 
 
 def _numbers(values: list[Any]) -> bool:
@@ -273,6 +264,6 @@ def _is_list(column: Any) -> bool:
     return isinstance(column, Sequence | np.ndarray) and not isinstance(column, str | bytes)
 
 
-def _no_column(name: str, known: Iterable[Any]) -> SpaceError:
-    listed = ", ".join(f"'{one}'" for one in list(known)[:8]) or "none"
-    return SpaceError(f"there is no column '{name}': it has {listed} (an index becomes a column by reset_index())")
+def _no_column(name: str, columns: Iterable[Any]) -> SpaceError:
+    listed = ", ".join(f"'{column}'" for column in list(columns)[:8]) or "none"
+    return SpaceError(f"there is no column '{name}', only {listed} (reset_index() turns an index into a column)")

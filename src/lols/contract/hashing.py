@@ -1,7 +1,7 @@
 """Counter-based hashing: one function, `mix`, behind feature ids, random streams and shuffles.
 
-Plain Python here; `lols.engine.compile` has the compiled twin. Everything is a signed 64-bit integer, because Numba
-turns a mixture of signed and unsigned integers into floating point.
+This is the plain Python version; `lols.engine.compile` has the compiled one. Everything is a signed 64-bit integer,
+because Numba converts mixtures of signed and unsigned integers to floating point.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def mix(a: int, b: int) -> int:
 def add_product(total: int, factor: int, value: int) -> int:
     """A total plus a factor times a value, as a signed 64-bit integer.
 
-    With random odd factors, one for each place, such sums are hashes of several values (multilinear hashing), several
-    times faster than `mix` on one after the other.
+    With random odd factors, one for each position, such sums hash several values (multilinear hashing), several times
+    faster than repeated calls of `mix`.
 
     >>> add_product(1, 2, 3), add_product(2**63 - 1, 1, 1) == -(2**63)
     (7, True)
@@ -53,7 +53,7 @@ def unit(key: int) -> float:
 
 
 def spread(key: int, shift: int) -> int:
-    """The top 64 - `shift` bits of a key times the golden ratio: Fibonacci hashing, for table slots.
+    """The top 64 - `shift` bits of a key times the golden ratio (Fibonacci hashing), for slots of tables.
 
     >>> [spread(k, 62) for k in (1, 2, 3)]
     [2, 0, 3]

@@ -1,7 +1,7 @@
-"""Examples as named tuples whose class can be found again by its name.
+"""Examples as named tuples whose classes can be found by name.
 
-A compiled kernel is kept under the layout of its arguments, in which classes are told by their names: two records with
-the same columns are of one class, `lols.contract.records.Record__tags__words`, which is made when asked for.
+The name of an argument's class is part of the layout under which a compiled kernel is stored. Records with the same
+columns therefore share one class, such as `lols.contract.records.Record__tags__words`, which is created on demand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PREFIX = "Record__"
 
 
 def record_class(fields: tuple[str, ...]) -> type:
-    """Give the named tuple class with these fields.
+    """The named tuple class with these fields.
 
     >>> record_class(("words", "tags"))([1, 2], [0, 0]).words
     [1, 2]
@@ -31,10 +31,10 @@ def record_class(fields: tuple[str, ...]) -> type:
 
 
 def __getattr__(name: str) -> Any:
+    """Create the class of this name, also when a pickled record asks for it."""
     if not name.startswith(PREFIX):
         raise AttributeError(name)
-    made: Any = namedtuple(  # type: ignore[misc]
-        name, name[len(PREFIX) :].split("__") if len(name) > len(PREFIX) else [], module=__name__
-    )
-    globals()[name] = made
-    return made
+    joined = name.removeprefix(PREFIX)
+    record: Any = namedtuple(name, joined.split("__") if joined else [], module=__name__)  # type: ignore[misc]
+    globals()[name] = record
+    return record

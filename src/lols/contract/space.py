@@ -1,7 +1,7 @@
 """The contract: a search space and a reference, as a handful of ordinary Python functions.
 
-An example is an input `x`, always there, and a truth `y`, there in training only: records of numbers and arrays. A
-state is an `int32` vector `s`. Only the functions that may know the truth receive `y`.
+An example has an input `x` and, in training, a truth `y`: records of numbers and arrays. A state is an `int32` vector
+`s`. Only the functions that may use the truth receive `y`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Function = Callable[..., Any]
 
 
 class Example(NamedTuple):
-    """What `encode` gives: the input, the truth if it is known, and the features of each input item if there are items.
+    """What `encode` returns: the input, the truth if it is known, and the features of the input items if there are any.
 
     `x` and `y` map column names to numbers or one-dimensional arrays; `items` holds one list of feature ids per item,
     or one pair of lists (ids, values) per item.
@@ -35,25 +35,25 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """How large things get. `state` and `steps` may be functions of `x`, so that long examples do not cost short ones.
+    """Upper bounds for the memory. `state` and `steps` may be functions of `x`, so that each example has its own size.
 
     Parameters
     ----------
     state
         Length of the state vector.
     actions
-        Most actions: an action is a number below it.
+        The number of actions: an action is a number below it.
     features
-        Most features that one call of `features` emits.
+        The most features that one call of `features` emits.
     steps
-        Most steps from the start state to an end state; a search that goes on is reported as an endless loop.
+        The most steps from the start state to an end state; a longer search is reported as an endless loop.
     items, roles
-        Most items that one call of `items` looks at, and the number of roles.
+        The most items that one call of `items` looks at, and the number of roles.
     action_features
-        Most features that one call of `action_features` emits.
+        The most features that one call of `action_features` emits.
     live
-        The leading cells of the state that any function but `output` and `loss` reads; all of them unless given.
-        With `cost`, a deviation then copies no more than these.
+        How many leading cells of the state are read by functions other than `output` and `loss`; by default all. In a
+        space with `cost`, a deviation copies only these.
 
     """
 
@@ -67,24 +67,16 @@ class Sizes:
     live: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("state", "actions", "steps"):
+        for name in ("state", "actions", "steps", "features", "items", "roles", "action_features"):
             value = getattr(self, name)
-            if callable(value) and name != "actions":
+            if callable(value) and name in ("state", "steps"):
                 continue
-            if not _is_whole(value):
+            if not isinstance(value, int | np.integer) or isinstance(value, bool):
                 raise ConfigurationError(f"Sizes.{name} is {value!r}; it must be a whole number")
-            if value < 1:
+            if value < 1 and name in ("state", "actions", "steps"):
                 raise ConfigurationError(f"Sizes.{name} is {value}; it must be at least 1")
-        for name in ("features", "items", "roles", "action_features"):
-            value = getattr(self, name)
-            if not _is_whole(value):
-                raise ConfigurationError(f"Sizes.{name} is {value!r}; it must be a whole number")
             if value < 0:
                 raise ConfigurationError(f"Sizes.{name} is {value}; it cannot be negative")
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,9 +103,9 @@ class SearchSpace:
     Optional functions
     ------------------
     action_features(x, s, a, out)
-        The features of one action, for action sets that change from state to state.
+        The features of one action, for actions that differ from state to state.
     cost(x, y, s, a)
-        What this action adds to the loss, where the loss adds up along the way.
+        What this action adds to the loss, if the loss is a sum over the steps.
     key(x, s)
         An integer; states with equal keys have equal futures, and roll-outs that meet are merged.
     items(x, s, out)
@@ -122,12 +114,12 @@ class SearchSpace:
     Further
     -------
     settings
-        Numbers and arrays that all examples share: the functions see them in `x`.
+        Numbers and arrays that all examples share; the functions find them in `x`.
     nonnegative
-        That `cost` is never negative. What a deviation has cost already then bounds what it will cost in the end, and
-        many need no roll-out.
+        Whether `cost` is never negative. Then what a deviation has cost so far is a lower bound of what it costs in
+        the end, and many deviations need no roll-out.
     teacher
-        A `Reference` of the space's own, for training where none is given. A `lols.Task` has it here.
+        The `Reference` that training uses if none is given; a `lols.Task` puts its own here.
 
     Examples
     --------
@@ -198,30 +190,30 @@ class SearchSpace:
             object.__setattr__(self, "name", _name_of(self.step))
 
     def functions(self) -> dict[str, Function]:
-        """The functions that run compiled, by name; those that the space does not have are left out."""
+        """The functions that are compiled, by name; without the optional ones that the space does not have."""
         names = [n for n in (*self.NEEDED, *self.OPTIONAL) if n not in ("output", "encode")]
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Reference:
-    """A teacher: at any state, an action, a set of equally good actions, or the cost of every action.
+    """The reference policy, or teacher: an action, a set of equally good actions, or the cost of each action.
 
-    Give at least one of the three functions. `action(x, y, s)` never draws at random; `action(x, y, s, rng)` may, with
-    `lols.uniform(rng)`, and then roll-outs are not merged.
+    Give at least one of the three functions. `action(x, y, s)` is deterministic; `action(x, y, s, rng)` may draw random
+    numbers with `lols.uniform(rng)`, and then roll-outs are not merged.
 
     Parameters
     ----------
     action
-        The action the teacher takes.
+        The action that the teacher takes.
     free
-        `free(x, y, s, out)` sets `out[a] = True` for all equally good actions. The roll-in takes the one of them that
-        the learner likes best, roll-outs the first.
+        `free(x, y, s, out)` sets `out[a] = True` for all equally good actions. The roll-in takes the one with the
+        lowest predicted cost, roll-outs take the first.
     costs
         `costs(x, y, s, out)` writes, for every legal action, the loss of taking it and then following this reference,
-        up to a constant shared by the actions of the state. Saves the reference's roll-outs.
+        up to a constant shared by the actions of the state. Makes roll-outs with the reference unnecessary.
     needs_truth
-        False for a rule-based system, which must not look at `y`: the only kind of reference that a bandit may have.
+        False for a reference that does not look at `y`, such as a rule-based system. A bandit needs such a one.
 
     Examples
     --------
@@ -237,11 +229,11 @@ class Reference:
     costs: Function | None = None
     needs_truth: bool = True
     name: str = ""
-    together: Together | None = field(default=None, repr=False)
+    family: ReferenceFamily | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        given = [f for f in (self.action, self.free, self.costs) if f is not None]
-        if not given:
+        functions = [f for f in (self.action, self.free, self.costs) if f is not None]
+        if not functions:
             raise ConfigurationError("a Reference needs at least one of action, free and costs")
         if self.action is not None:
             _check_arity("Reference", "action", self.action, (3, 4))
@@ -249,38 +241,38 @@ class Reference:
             if getattr(self, name) is not None:
                 _check_arity("Reference", name, getattr(self, name), (4,))
         if not self.name:
-            object.__setattr__(self, "name", _name_of(given[0]))
+            object.__setattr__(self, "name", _name_of(functions[0]))
 
     @property
     def random(self) -> bool:
-        """Whether the teacher may draw at random."""
+        """Whether `action` may draw random numbers."""
         return self.action is not None and len(inspect.signature(self.action).parameters) == 4
 
     def functions(self) -> dict[str, Function]:
-        """The functions that run compiled, by name."""
+        """The functions that are compiled, by name."""
         return {n: getattr(self, n) for n in ("action", "free", "costs") if getattr(self, n) is not None}
 
 
-class Together(NamedTuple):
-    """Functions that are several teachers at once, so that one kernel serves them all: `y.teacher` says which it is.
+class ReferenceFamily(NamedTuple):
+    """Functions that implement several references, so that one kernel serves them all: `y.teacher` is the number.
 
-    Besides those of a reference there may be `named(x, y)`: whether this teacher names an action, or has costs only.
+    Besides those of a reference there may be `named(x, y)`: whether this reference has an action, or costs only.
     """
 
     functions: Mapping[str, Function]
     number: int
 
 
-def taught_together(references: Mapping[str, Reference], **functions: Function) -> dict[str, Reference]:
-    """The same teachers, each of which is compiled as one of all: `y.teacher` is its number in this order."""
+def as_family(references: Mapping[str, Reference], **functions: Function) -> dict[str, Reference]:
+    """The same references, compiled as these functions, which implement all of them: `y.teacher` is their number."""
     return {
-        name: replace(reference, together=Together(functions, number))
+        name: replace(reference, family=ReferenceFamily(functions, number))
         for number, (name, reference) in enumerate(references.items())
     }
 
 
 def _name_of(function: Function) -> str:
-    """Import path of a function's home: identifies a space in messages and model files."""
+    """Module and class in which a function is defined: identifies a space in messages and model files."""
     qualified = getattr(function, "__qualname__", "space").rpartition(".")[0].replace(".<locals>", "")
     module = getattr(function, "__module__", "") or ""
     return f"{module}:{qualified}" if qualified else module
@@ -289,7 +281,7 @@ def _name_of(function: Function) -> str:
 def _check_arity(owner: str, name: str, function: Function, counts: tuple[int, ...]) -> None:
     if not isinstance(getattr(function, "py_func", function), FunctionType):
         raise ConfigurationError(f"{owner}.{name} must be a plain function, not {type(function).__name__}")
-    found = len(inspect.signature(function).parameters)
-    if found not in counts:
+    taken = len(inspect.signature(function).parameters)
+    if taken not in counts:
         wanted = " or ".join(str(c) for c in counts)
-        raise ConfigurationError(f"{owner}.{name} takes {found} arguments; the contract gives it {wanted}")
+        raise ConfigurationError(f"{owner}.{name} takes {taken} arguments; the contract gives it {wanted}")

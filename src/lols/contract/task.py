@@ -1,4 +1,4 @@
-"""`lols.Task`: a search space as a class: the contract's functions, and a teacher of its own if it has one."""
+"""`lols.Task`: a search space as a class, with the functions of the contract and, if it has one, a reference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lols.errors import ConfigurationError
 
 __all__ = ["Task", "as_space", "as_teacher"]
 
-# The contract: each function with what it is given.
+# The functions of the contract and their arguments.
 NEEDED = {
     "actions": "x, s, legal",
     "step": "x, s, a",
@@ -38,10 +38,10 @@ OPTIONAL = {
     "reference_costs": "x, y, s, out",
     "sizes": "settings",
 }
-GIVEN = NEEDED | OPTIONAL
-TEACHING = {"action": "reference", "free": "reference_free", "costs": "reference_costs"}
-FACTS = ("sizes", "columns", "settings", "nonnegative", "needs_truth")
-FIXED = ("space", "teacher")
+ARGUMENTS = NEEDED | OPTIONAL
+REFERENCE_FUNCTIONS = {"action": "reference", "free": "reference_free", "costs": "reference_costs"}
+ATTRIBUTES = ("sizes", "columns", "settings", "nonnegative", "needs_truth")
+DERIVED = ("space", "teacher")
 T = TypeVar("T")
 
 
@@ -53,20 +53,20 @@ def _features(x: Any, s: Any, out: Any) -> None:
     pass
 
 
-class _Made(Generic[T]):
-    """An attribute that is made when it is first asked for: of the class, or of an instance with its settings."""
+class _Lazy(Generic[T]):
+    """An attribute that is computed on first access: for the class, or for an instance with its settings."""
 
-    def __init__(self, make: Callable[[type[Task], Mapping[str, Any]], T]):
-        self.make, self.name = make, ""
+    def __init__(self, compute: Callable[[type[Task], Mapping[str, Any]], T]):
+        self.compute, self.name = compute, ""
 
     def __set_name__(self, _owner: type, name: str) -> None:
         self.name = name
 
     def __get__(self, instance: Task | None, owner: type[Task]) -> T:
-        kept: dict[str, T] = vars(owner)["_kept"] if instance is None else instance._kept
-        if self.name not in kept:
-            kept[self.name] = self.make(owner, owner._defaults() if instance is None else instance.given)
-        return kept[self.name]
+        cache: dict[str, T] = vars(owner)["_cache"] if instance is None else instance._cache
+        if self.name not in cache:
+            cache[self.name] = self.compute(owner, owner._defaults() if instance is None else instance._values)
+        return cache[self.name]
 
 
 def _space(cls: type[Task], settings: Mapping[str, Any]) -> SearchSpace:
@@ -77,7 +77,7 @@ def _space(cls: type[Task], settings: Mapping[str, Any]) -> SearchSpace:
     if functions["action_features"] is not None:
         functions["features"] = functions["features"] or _features
     functions["encode"] = _encode(cls)
-    missing = [f"{name}({GIVEN[name]})" for name in NEEDED if functions[name] is None]
+    missing = [f"{name}({ARGUMENTS[name]})" for name in NEEDED if functions[name] is None]
     missing += ["columns or encode(obj)"] if functions["encode"] is None else []
     missing += [] if hasattr(cls, "sizes") else ["sizes"]
     if missing:
@@ -86,37 +86,37 @@ def _space(cls: type[Task], settings: Mapping[str, Any]) -> SearchSpace:
     if not isinstance(sizes, Sizes):
         raise ConfigurationError(f"{cls.__name__}: `sizes` gave {type(sizes).__name__}: give lols.Sizes(...)")
     rest: Any = {"settings": settings, "nonnegative": cls.nonnegative, "teacher": _teacher(cls)}
-    return SearchSpace(**functions, sizes=sizes, name=_home(cls), **rest)
+    return SearchSpace(**functions, sizes=sizes, name=_qualified_name(cls), **rest)
 
 
 def _own_teacher(cls: type[Task], _settings: Mapping[str, Any]) -> Reference:
-    made = _teacher(cls)
-    if made is None:
+    reference = _teacher(cls)
+    if reference is None:
         raise ConfigurationError(f"{cls.__name__} has no teacher: give it reference(x, y, s)")
-    return made
+    return reference
 
 
 def _teacher(cls: type[Task]) -> Reference | None:
-    found = {name: getattr(cls, function, None) for name, function in TEACHING.items()}
-    if not any(found.values()):
+    functions = {name: getattr(cls, function, None) for name, function in REFERENCE_FUNCTIONS.items()}
+    if not any(functions.values()):
         return None
-    return Reference(**found, needs_truth=cls.needs_truth, name=_home(cls))
+    return Reference(**functions, needs_truth=cls.needs_truth, name=_qualified_name(cls))
 
 
-def _home(cls: type) -> str:
+def _qualified_name(cls: type) -> str:
     return f"{cls.__module__}:{cls.__qualname__}".replace(".<locals>", "")
 
 
 def _encode(cls: type[Task]) -> Callable[[Any], Any] | None:
-    """What turns an object into an example: `encode` or `columns`, whichever comes first in the line of classes."""
-    for one in cls.__mro__:
-        own, columns = vars(one).get("encode"), vars(one).get("columns")
-        if own is not None and columns is not None:
-            raise ConfigurationError(f"{one.__name__} has both `columns` and `encode`: leave one out")
+    """The function that encodes an object: `encode` or `columns`, whichever comes first in the order of inheritance."""
+    for base in cls.__mro__:
+        encode, columns = vars(base).get("encode"), vars(base).get("columns")
+        if encode is not None and columns is not None:
+            raise ConfigurationError(f"{base.__name__} has both `columns` and `encode`: leave one out")
         if columns is not None:
             return _by_columns(columns)
-        if own is not None:
-            return own.__func__ if isinstance(own, staticmethod) else own
+        if encode is not None:
+            return encode.__func__ if isinstance(encode, staticmethod) else encode
     return None
 
 
@@ -127,28 +127,28 @@ def _by_columns(columns: Columns) -> Callable[[Any], Any]:
 class Task:
     """A search problem as a class: write the functions of the contract in it, without `self`.
 
-    A task is used wherever a `SearchSpace` is: in `lols.train`, `Examples`, `check_space` and the rest. Its functions
-    are compiled, so they see nothing but their arguments and what is defined above the class; docs/contract.md says
-    what each is given. `Task.space` is the search space and `Task.teacher` the reference.
+    A task can be used wherever a `SearchSpace` can: in `lols.train`, `Examples`, `check_space` and so on. Its functions
+    are compiled, so they may use only their arguments and what is defined above the class; docs/contract.md describes
+    the arguments. `Task.space` is the search space and `Task.teacher` the reference.
 
     Needed:
 
-    - `sizes`: `lols.Sizes(...)`, or a function of the settings that gives it;
+    - `sizes`: `lols.Sizes(...)`, or a function of the settings that returns it;
     - `actions(x, s, legal)`, `step(x, s, a)`, `features(x, s, out)`, `loss(x, y, s)`, `output(x, s)`: the functions of
       a search space;
-    - `columns`: `lols.Columns(x=..., y=...)` for examples that are dictionaries; or else `encode(obj)`, which gives a
-      `lols.Example`.
+    - `columns`: `lols.Columns(x=..., y=...)` for examples that are dictionaries; otherwise `encode(obj)`, which returns
+      a `lols.Example`.
 
     Optional:
 
-    - `start(x, s)` writes the start state into `s`, which is all zeros; nothing to do unless given;
-    - `features`, where there are `action_features`;
+    - `start(x, s)` writes the start state into `s`; without it, the start state is all zeros;
+    - `features`, if there are `action_features`;
     - `cost(x, y, s, a)`, `key(x, s)`, `items(x, s, out)`, `action_features(x, s, a, out)`, `nonnegative`: as in
       `SearchSpace`;
     - `reference(x, y, s)`, `reference_free(x, y, s, out)`, `reference_costs(x, y, s, out)`, `needs_truth`: the task's
-      own teacher, what `Reference` calls `action`, `free` and `costs`. Training uses it unless another one is given;
+      teacher, what `Reference` calls `action`, `free` and `costs`. Training uses it unless another one is given;
     - `settings`: numbers and arrays that all examples share, by name, with their default values: `Spelling(width=3)`
-      has another value, and the functions see it as `x.width`.
+      sets another value, which the functions see as `x.width`.
 
     Examples
     --------
@@ -182,46 +182,46 @@ class Task:
 
     """
 
-    space = _Made(_space)
-    teacher = _Made(_own_teacher)
+    space = _Lazy(_space)
+    teacher = _Lazy(_own_teacher)
     sizes: ClassVar[Any]
     columns: ClassVar[Columns | None] = None
     settings: ClassVar[Mapping[str, Any]] = {}
     nonnegative: ClassVar[bool] = False
     needs_truth: ClassVar[bool] = True
-    _kept: dict[str, Any] = {}  # noqa: RUF012  (each class and each instance has its own)
+    _cache: dict[str, Any] = {}  # noqa: RUF012  (each class and each instance has its own)
 
     def __init__(self, **settings: Any):
-        self.given = self._defaults()
+        defaults = self._defaults()
         for name, value in settings.items():
-            if self.given and name not in self.given:
-                meant = _meant(name, self.given) or "add it to `settings`"
+            if defaults and name not in defaults:
+                meant = _meant(name, defaults) or "add it to `settings`"
                 raise ConfigurationError(f"{type(self).__name__} has no setting `{name}`: {meant}")
             _check_setting(type(self).__name__, name, value)
-        self.given |= settings
-        self._kept = {}
+        self._values = defaults | settings
+        self._cache = {}
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self._values.items())})"
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        cls._kept = {}
+        cls._cache = {}
         for name, value in list(vars(cls).items()):
-            if name in FIXED:
-                raise ConfigurationError(f"{cls.__name__}: `{name}` is made of the functions: give it another name")
+            if name in DERIVED:
+                raise ConfigurationError(f"{cls.__name__}: `{name}` follows from the functions: use another name")
             if name in OPTIONAL and value is None:
-                continue  # leaves out what it would inherit
-            if name in GIVEN and not (name == "sizes" and isinstance(value, Sizes)):
+                continue  # does not inherit it
+            if name in ARGUMENTS and not (name == "sizes" and isinstance(value, Sizes)):
                 setattr(cls, name, staticmethod(_function(cls, name, value)))
             elif isinstance(value, Sizes | Columns) and name not in ("sizes", "columns"):
                 wanted = "sizes" if isinstance(value, Sizes) else "columns"
                 raise ConfigurationError(f"{cls.__name__}: unknown `{name}`: did you mean `{wanted}`?")
             elif isinstance(value, FunctionType) and not name.startswith("_"):
-                meant = _meant(name, GIVEN) or "put helpers above the class"
+                meant = _meant(name, ARGUMENTS) or "put helpers above the class"
                 raise ConfigurationError(f"{cls.__name__}: unknown function `{name}`: {meant}")
-            elif not name.startswith("_") and name not in FACTS:
-                close = difflib.get_close_matches(name, FACTS, 1, 0.85)
+            elif not name.startswith("_") and name not in ATTRIBUTES:
+                close = difflib.get_close_matches(name, ATTRIBUTES, 1, 0.85)
                 if close:
                     raise ConfigurationError(f"{cls.__name__}: unknown `{name}`: did you mean `{close[0]}`?")
         if cls.columns is not None and not isinstance(cls.columns, Columns):
@@ -233,58 +233,63 @@ class Task:
 
     @classmethod
     def _defaults(cls) -> dict[str, Any]:
-        """The settings of the class and of those that it inherits from."""
-        made: dict[str, Any] = {}
-        for one in reversed(cls.__mro__):
-            made |= vars(one).get("settings", {})
-        return made
+        """The settings of the class and of the classes that it inherits from."""
+        values: dict[str, Any] = {}
+        for base in reversed(cls.__mro__):
+            values |= vars(base).get("settings", {})
+        return values
 
 
-def as_space(given: Any) -> SearchSpace:
-    """The search space that a user gave: itself, or that of a `Task`, class or instance.
+def _is_task(value: Any) -> bool:
+    return isinstance(value, Task) or (isinstance(value, type) and issubclass(value, Task))
+
+
+def as_space(value: Any) -> SearchSpace:
+    """The search space itself, or that of a `Task`, class or instance.
 
     >>> as_space("spelling")
     Traceback (most recent call last):
     lols.errors.ConfigurationError: str is no search space: give a lols.SearchSpace, or a class made from lols.Task
     """
-    if isinstance(given, SearchSpace):
-        return given
-    if isinstance(given, Task) or (isinstance(given, type) and issubclass(given, Task)):
-        space: SearchSpace = given.space
+    if isinstance(value, SearchSpace):
+        return value
+    if _is_task(value):
+        space: SearchSpace = value.space
         return space
-    kind = given.__name__ if isinstance(given, type) else type(given).__name__
+    kind = value.__name__ if isinstance(value, type) else type(value).__name__
     raise ConfigurationError(f"{kind} is no search space: give a lols.SearchSpace, or a class made from lols.Task")
 
 
-def as_teacher(given: Any, space: SearchSpace) -> Reference:
-    """The teacher that a user gave: a `Reference`, that of a `Task`, or, if there is none, the space's own."""
-    if given is None:
+def as_teacher(value: Any, space: SearchSpace) -> Reference:
+    """A `Reference` itself, that of a `Task`, or, for None, the one of the space."""
+    if value is None:
         if space.teacher is None:
             raise ConfigurationError(
                 f"there is no teacher: give reference=lols.Reference(...), or {space.name or 'the task'} "
                 "a function reference(x, y, s)"
             )
         return space.teacher
-    if isinstance(given, Task) or (isinstance(given, type) and issubclass(given, Task)):
-        given = given.teacher
-    if not isinstance(given, Reference):
-        hint = "(action=...)" if isinstance(given, FunctionType) else ""
-        raise ConfigurationError(f"the reference is {type(given).__name__}: give a lols.Reference{hint}")
-    return given
+    if _is_task(value):
+        value = value.teacher
+    if not isinstance(value, Reference):
+        hint = "(action=...)" if isinstance(value, FunctionType) else ""
+        raise ConfigurationError(f"the reference is {type(value).__name__}: give a lols.Reference{hint}")
+    return value
 
 
 def _function(cls: type[Task], name: str, value: Any) -> Any:
-    """A function of the contract, or what is wrong with it."""
+    """A function of the contract, checked."""
     function = value.__func__ if isinstance(value, staticmethod) else value
     plain = getattr(function, "py_func", function)
     if not isinstance(plain, FunctionType):
         more = "a function with one argument, or lols.Sizes(...)" if name == "sizes" else "a plain function"
         raise ConfigurationError(f"{cls.__name__}.{name} must be {more}, not {type(value).__name__}")
-    found, wanted = list(inspect.signature(plain).parameters), GIVEN[name].split(", ")
-    if found[:1] == ["self"] or found[:1] == ["cls"]:
-        raise ConfigurationError(f"{cls.__name__}: `{name}` takes ({', '.join(found)}): leave out {found[0]}")
-    if len(found) != len(wanted) and not (name == "reference" and len(found) == 4):
-        raise ConfigurationError(f"{cls.__name__}: `{name}` takes ({', '.join(found)}); it is given ({GIVEN[name]})")
+    parameters, wanted = list(inspect.signature(plain).parameters), ARGUMENTS[name].split(", ")
+    takes = f"{cls.__name__}: `{name}` takes ({', '.join(parameters)})"
+    if parameters[:1] in (["self"], ["cls"]):
+        raise ConfigurationError(f"{takes}: leave out {parameters[0]}")
+    if len(parameters) != len(wanted) and not (name == "reference" and len(parameters) == 4):
+        raise ConfigurationError(f"{takes}; it is given ({ARGUMENTS[name]})")
     for read in _globals_of(plain):
         if hasattr(cls, read) and read not in plain.__globals__ and not hasattr(builtins, read):
             raise ConfigurationError(
@@ -303,6 +308,6 @@ def _check_setting(owner: str, name: str, value: Any) -> None:
         raise ConfigurationError(f"{owner}: setting `{name}` is {value!r}: give a number or one array of numbers")
 
 
-def _meant(name: str, known: Mapping[str, Any]) -> str:
-    close = difflib.get_close_matches(name, list(known), 1)
+def _meant(name: str, names: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(name, list(names), 1)
     return f"did you mean `{close[0]}`?" if close else ""

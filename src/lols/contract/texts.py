@@ -14,8 +14,8 @@ from lols.errors import SpaceError
 __all__ = ["Labels", "text"]
 
 SALT = 0x7A66
-KEPT = 1 << 18  # distinct strings whose hash is remembered
-SHOWN = 6
+CACHED = 1 << 18  # hashes of this many distinct strings are cached
+SHOWN = 6  # labels named in an error message
 
 
 @overload
@@ -25,8 +25,8 @@ def text(string: Iterable[str]) -> np.ndarray: ...
 def text(string: str | Iterable[str]) -> int | np.ndarray:
     """Hash a string to a 64-bit integer, or each string of a list; the same in every process and version.
 
-    Compiled functions know numbers only, so words, names and categories are hashed in `encode`, where no vocabulary is
-    needed: a word never seen before simply has weights of zero.
+    Compiled functions work on numbers only, so words, names and categories are hashed in `encode`. That needs no
+    vocabulary: a word that was never seen before has weights of zero.
 
     >>> text("cat") == text("cat"), text("cat") == text("Cat")
     (True, False)
@@ -38,22 +38,24 @@ def text(string: str | Iterable[str]) -> int | np.ndarray:
     if isinstance(string, bytes) or not isinstance(string, Iterable):
         raise SpaceError(f"lols.text takes a string or a list of strings, not {type(string).__name__}")
     strings = list(string)
-    for k, one in enumerate(strings):
-        if not isinstance(one, str):
-            raise SpaceError(f"lols.text takes strings; entry {k} is {type(one).__name__} ({one!r}): use str() on it")
-    return np.array([_hash(str(one)) for one in strings], np.int64)
+    for k, entry in enumerate(strings):
+        if not isinstance(entry, str):
+            raise SpaceError(
+                f"lols.text takes strings; entry {k} is {type(entry).__name__} ({entry!r}): use str() on it"
+            )
+    return np.array([_hash(str(entry)) for entry in strings], np.int64)
 
 
-@lru_cache(KEPT)
+@lru_cache(CACHED)
 def _hash(string: str) -> int:
     value = mix(SALT, len(string))
     for character in string:
         value = mix(value, ord(character))
-    return value if value not in (0, 1) else 2  # which mean "nothing" and "outside" where words are looked at
+    return value if value not in (0, 1) else 2  # 0 and 1 stand for "nothing" and "outside" in templates
 
 
 class Labels:
-    """Names of labels, numbered from 0 in the order given: what a policy chooses among.
+    """The labels that a policy chooses among, numbered from 0 in the given order.
 
     Examples
     --------
@@ -66,30 +68,31 @@ class Labels:
     """
 
     def __init__(self, *names: Any):
-        alone = len(names) == 1 and isinstance(names[0], Iterable) and not isinstance(names[0], str | bytes)
-        given: list[Any] = list(names[0]) if alone else list(names)
-        if alone and isinstance(names[0], set | frozenset):
-            given = _sorted(given)  # the order of a set is another one in every process
-        self._names = tuple(one.item() if isinstance(one, np.generic) else one for one in given)
+        labels: Any = names
+        if len(names) == 1 and isinstance(names[0], Iterable) and not isinstance(names[0], str | bytes):
+            labels = names[0]
+        if isinstance(labels, set | frozenset):
+            labels = _sorted(labels)  # the order of a set differs from process to process
+        self._names = tuple(label.item() if isinstance(label, np.generic) else label for label in labels)
         try:
             self._numbers = {name: number for number, name in enumerate(self._names)}
         except TypeError as error:
             raise SpaceError(f"labels are strings, numbers or tuples of those ({error})") from None
         if len(self._numbers) < len(self._names):
             twice = next(name for k, name in enumerate(self._names) if name in self._names[:k])
-            raise SpaceError(f"label {twice!r} is there twice: leave one out")
+            raise SpaceError(f"label {twice!r} is given twice: leave one out")
 
     @classmethod
     def of(cls, data: Any, column: str) -> Labels:
-        """All labels that occur in a column of the data (objects, columns or a frame), sorted; a gap is no label."""
+        """All labels in a column of the data (objects, columns or a frame), sorted, without missing values."""
         from lols.contract.frames import column_of
 
-        found: set[Any] = set()
+        labels: set[Any] = set()
         for value in column_of(data, column):
-            found.update(one for one in (value if _is_list(value) else [value]) if not _is_missing(one))
-        if not found:
+            labels.update(label for label in (value if _is_list(value) else [value]) if not _is_missing(label))
+        if not labels:
             raise SpaceError(f"column '{column}' has no labels: give data with the truth")
-        return cls(_sorted(found))
+        return cls(_sorted(labels))
 
     def __len__(self) -> int:
         return len(self._names)
@@ -111,9 +114,8 @@ class Labels:
         try:
             return self._numbers[name]
         except (KeyError, TypeError):
-            more = ", ..." if len(self) > SHOWN else ""
-            known = ", ".join(map(repr, self._names[:SHOWN]))
-            raise SpaceError(f"{name!r} is not one of the {len(self)} labels ({known}{more})") from None
+            listed = ", ".join([*map(repr, self._names[:SHOWN]), *(["..."] if len(self) > SHOWN else [])])
+            raise SpaceError(f"{name!r} is not one of the {len(self)} labels ({listed})") from None
 
     def numbers(self, names: Iterable[Any]) -> np.ndarray:
         """The numbers of several labels."""
@@ -125,13 +127,12 @@ class Labels:
 
     def names(self, numbers: Iterable[int]) -> list[Any]:
         """The labels of several numbers, for `output`."""
-        known, count = self._names, len(self._names)
-        made = []
+        count, names = len(self._names), []
         for number in numbers:
             if not 0 <= number < count:
                 raise SpaceError(f"{number} is not the number of a label: they are numbered from 0 to {count - 1}")
-            made.append(known[int(number)])
-        return made
+            names.append(self._names[int(number)])
+        return names
 
 
 def _sorted(names: Iterable[Any]) -> list[Any]:

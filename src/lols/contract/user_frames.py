@@ -1,4 +1,4 @@
-"""The user's line behind an error: the innermost place of a traceback that is not inside a library."""
+"""The user's line behind an error: the innermost frame of a traceback that does not belong to a library."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from types import CodeType
 
-__all__ = ["is_users", "place_of", "said"]
+__all__ = ["is_users", "one_line", "user_line"]
 
 
 @cache
 def is_users(filename: str) -> bool:
-    """Whether a file is the user's own, rather than of this library, an installed one, or Python itself.
+    """Whether a file is the user's own, rather than part of this library, an installed one, or Python itself.
 
     >>> is_users("/home/me/spelling.py"), is_users(__file__)
     (True, False)
@@ -22,37 +22,32 @@ def is_users(filename: str) -> bool:
     if filename.startswith("<frozen"):
         return False
     path = os.path.abspath(filename)
-    paths = sysconfig.get_paths()
-    if any(path.startswith(paths[name] + os.sep) for name in ("purelib", "platlib")):
-        return False
     if "site-packages" in path or "dist-packages" in path:
         return False
-    library = str(Path(__file__).parent.parent)
-    return not path.startswith((library + os.sep, paths["stdlib"] + os.sep))
+    paths = sysconfig.get_paths()
+    installed = (paths["purelib"], paths["platlib"], paths["stdlib"], str(Path(__file__).parent.parent))
+    return not path.startswith(tuple(folder + os.sep for folder in installed))
 
 
-def place_of(error: BaseException, code: CodeType | None = None) -> str:
-    """File and line of an error in the user's code, `" (file.py:12)"`, or nothing if it did not come from there.
+def user_line(error: BaseException, code: CodeType | None = None) -> str:
+    """File and line of an error in the user's code, `" (file.py:12)"`; empty if the error did not come from there.
 
-    With the `code` of the function that was called, its own line is the answer where no other is the user's: functions
-    of this library's own spaces are found that way, too.
+    With `code`, only frames from that function's own frame inwards count. If none of them is in a file of the user's,
+    the line in the function itself is given, which covers the spaces of this library, too.
     """
     frames = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    own = [pair for pair in frames if is_users(pair[0].co_filename)]
+    own: list[tuple[CodeType, int]] = []
     if code is not None:
-        inside = [k for k, (made, _) in enumerate(frames) if made is code]
-        own = [pair for pair in frames[inside[0] :] if is_users(pair[0].co_filename)] if inside else []
-        own = own or [frames[k] for k in inside[-1:]]
-    if not own:
-        return ""
-    made, line = own[-1]
-    return f" ({made.co_filename}:{line})"
+        calls = [k for k, (called, _) in enumerate(frames) if called is code]
+        own, frames = [frames[k] for k in calls[-1:]], frames[calls[0] :] if calls else []
+    own = [pair for pair in frames if is_users(pair[0].co_filename)] or own
+    return f" ({own[-1][0].co_filename}:{own[-1][1]})" if own else ""
 
 
-def said(error: BaseException) -> str:
-    """An error as one line: its type, and what it says.
+def one_line(error: BaseException) -> str:
+    """The type and the message of an error in one line.
 
-    >>> said(KeyError("ends"))
+    >>> one_line(KeyError("ends"))
     "KeyError: 'ends'"
     """
     text = " ".join(str(error).split())

@@ -1,9 +1,9 @@
-"""A treebank without a download: sentences from a small probabilistic grammar, ambiguous where English is.
+"""A generated treebank: sentences from a small probabilistic grammar, with ambiguities of English.
 
 Words serve as noun and verb, adjective and noun, name and noun; `that` is a determiner, a conjunction or a pronoun,
-`to` an infinitive's mark or a preposition, `'s` a case or a verb. Mostly the context tells, not always. Phrases attach
-to a verb or a noun as their words like it, with some chance. Trees are projective and have one root; tags and
-relations are named as in Universal Dependencies.
+`to` marks an infinitive or is a preposition, `'s` is a case or a verb. Usually, but not always, the context decides.
+Phrases attach to a verb or a noun depending on their words, with some randomness. Trees are projective and have one
+root; tags and relations are named as in Universal Dependencies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["Sentence", "generate", "write_conllu"]
 
 
 def generate(count: int, seed: int = 0) -> list[Sentence]:
-    """Make so many sentences; the same seed always gives the same ones, and more of them begin with those.
+    """Generate sentences; the same seed always gives the same ones, and a larger `count` only adds more.
 
     >>> sentence = generate(1, seed=3)[0]
     >>> len(sentence.forms) == len(sentence.heads), sentence.heads.count(0)

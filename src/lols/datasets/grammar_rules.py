@@ -1,4 +1,4 @@
-"""The rules of the generated treebank (`grammar`): what a sentence is made of, and what is attached where."""
+"""The rules of the generated treebank (`grammar`): how sentences are built, and where phrases attach."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Sentence(NamedTuple):
 
 
 class _Node:
-    """A word and what depends on it, from left to right."""
+    """A word and its dependents, from left to right."""
 
     __slots__ = ("form", "left", "meaning", "relation", "right", "upos")
 
@@ -88,7 +88,7 @@ CONJUNCTIONS = WeightedChoice(["and", "or", "but"], [8, 2, 1])
 NUMBERS = WeightedChoice(["one", "two", "three", "ten", "20", "1995", "3.5", "100", "12"], [6, 5, 3, 2, 2, 2, 1, 2, 1])
 PHRASE = WeightedChoice(PREPOSITIONS, PREPOSITIONS.values())
 DEEPEST, LONGEST = 3, 60
-OWN_TASTE = (0.2, 1.0, 4.0)  # how much more than others of its class a word likes a preposition
+OWN_TASTE = (0.2, 1.0, 4.0)  # factors for how often a word has a preposition, compared with its class
 
 
 class SentenceWriter:
@@ -154,7 +154,7 @@ class SentenceWriter:
         return head
 
     def open_verb(self, head: _Node) -> _Node:
-        """One of the verbs at the right edge of a tree, or the head itself: what comes next may belong to any."""
+        """One of the verbs at the right edge of a tree, or the head itself: the next phrase may attach to any."""
         found = [head]
         while head.right:
             head = head.right[-1]
@@ -175,7 +175,7 @@ class SentenceWriter:
         return _first(made, _Node(ADVERBIALS(self.u()), "SCONJ", "mark"))
 
     def predicate(self, relation: str, number: int, depth: int) -> _Node:
-        """A finite verb with what belongs to it."""
+        """A finite verb with its dependents."""
         kind, past = self.u(), self.chance(0.5)
         copula = COPULAS[number, past] if past or number or self.chance(0.7) else "'s"
         if kind < 0.16:
@@ -218,7 +218,7 @@ class SentenceWriter:
         return _first(head, _Node(copula, "AUX", "cop"))
 
     def complements(self, head: _Node, verb: Verb | None, depth: int) -> _Node:
-        """What comes after a verb: a particle, an object, a clause or an infinitive, phrases."""
+        """Add the dependents after a verb: a particle, an object, a clause or an infinitive, phrases."""
         frontier = [head]
         kind = self.u()
         if verb is not None and verb.particle and self.chance(0.5):
@@ -260,7 +260,7 @@ class SentenceWriter:
         return count
 
     def phrases(self, head: _Node, frontier: list[_Node], count: int, depth: int) -> _Node:
-        """Phrases with a preposition, each attached to one of the words that the tree is still open at."""
+        """Add prepositional phrases, each attached to one of the words at the right edge of the tree."""
         for _ in range(count if depth < DEEPEST else 0):
             preposition = PHRASE(self.u())
             site = self.site(frontier, preposition)
@@ -285,7 +285,7 @@ class SentenceWriter:
         return WeightedChoice(frontier, weights)(self.u())
 
     def like(self, node: _Node) -> _Node:
-        """Another noun, mostly of the same class."""
+        """Another noun, usually of the same class."""
         alike = node.meaning >= 0 and self.chance(0.6)
         noun = (self.words.alike[node.meaning] if alike else self.words.nouns)(self.u())
         return self.noun(noun, "conj", self.number(), bare=self.chance(0.5))
@@ -329,7 +329,7 @@ class SentenceWriter:
         return made
 
     def noun(self, noun: Noun, relation: str, number: int, bare: bool = False) -> _Node:
-        """A noun with what stands before it."""
+        """A noun with the dependents before it."""
         made = _Node(noun.plural if number else noun.singular, "NOUN", relation, noun.meaning)
         if not bare and self.chance(0.06):
             made.before(self.name("nmod:poss").after(_Node("'s", "PART", "case")))
@@ -345,7 +345,7 @@ class SentenceWriter:
         return made
 
     def compound(self) -> _Node:
-        """The first part of a compound, which may have parts or an adjective of its own."""
+        """The first part of a compound, which may itself have parts or an adjective."""
         noun = self.words.nouns(self.u())
         made = _Node(noun.singular, "NOUN", "compound", noun.meaning)
         if self.chance(0.25):

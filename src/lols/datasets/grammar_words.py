@@ -18,11 +18,11 @@ import numpy as np
 __all__ = ["CLASSES", "PREPOSITIONS", "Lexicon", "Noun", "Verb", "WeightedChoice", "lexicon"]
 
 T = TypeVar("T")
-CLASSES = 6  # of meanings: which prepositions a word likes, and what it is coordinated with
+CLASSES = 6  # of meanings, which determine the prepositions of a word and what it is coordinated with
 NOUNS, VERBS, ADJECTIVES, ADVERBS, NAMES = 2000, 800, 600, 150, 500
-FLATTEN = 5.0  # what is added to the rank of a word
+FLATTEN = 5.0  # added to the rank of a word
 
-# What begins a phrase after a noun or verb, and how often.
+# Prepositions of phrases after a noun or a verb, and their frequencies.
 PREPOSITIONS = {
     "of": 20, "in": 14, "to": 8, "for": 9, "on": 7, "with": 7, "at": 4, "from": 4, "by": 3, "about": 2, "like": 2,
     "after": 2, "before": 2, "since": 2, "as": 3, "over": 2, "under": 1, "through": 1, "into": 2, "between": 1,
@@ -67,7 +67,7 @@ class Verb:
 
 
 class WeightedChoice(Generic[T]):
-    """Things with weights, to draw from by a number in [0, 1).
+    """Items with weights; a number in [0, 1) draws one of them.
 
     >>> WeightedChoice("ab", [3, 1])(0.7), WeightedChoice("ab", [3, 1])(0.8)
     ('a', 'b')
@@ -82,13 +82,13 @@ class WeightedChoice(Generic[T]):
 
 
 def zipf(things: Sequence[T]) -> WeightedChoice[T]:
-    """Things of which the first is the most frequent one."""
+    """Items with falling weights: the first is the most frequent."""
     return WeightedChoice(things, [1.0 / (rank + FLATTEN) for rank in range(1, len(things) + 1)])
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """All content words, and how much a noun or verb of each class likes each preposition."""
+    """All content words, and how often a noun or verb of each class has each preposition."""
 
     nouns: WeightedChoice[Noun]
     alike: list[WeightedChoice[Noun]]  # by class
@@ -101,7 +101,7 @@ class Lexicon:
 
 @cache
 def lexicon() -> Lexicon:
-    """The lexicon, always the same one."""
+    """The lexicon, which is always the same."""
     rng = np.random.default_rng(20151)
     fresh = _stems(rng)
     verbs = [_verb(rng, fresh) for _ in range(VERBS)]
@@ -133,7 +133,7 @@ def lexicon() -> Lexicon:
 
 
 def _likes(rng: np.random.Generator) -> dict[str, dict[str, list[float]]]:
-    """Either much or little: few prepositions are undecided."""
+    """Frequencies that are mostly high or low, so that most prepositions decide the attachment."""
     levels = [0.4, 0.7, 1.0, 1.5]
     made = {
         kind: {p: [levels[int(k)] for k in rng.integers(len(levels), size=CLASSES)] for p in PREPOSITIONS}
@@ -144,7 +144,7 @@ def _likes(rng: np.random.Generator) -> dict[str, dict[str, list[float]]]:
 
 
 def _stems(rng: np.random.Generator) -> Callable[[], str]:
-    """Stems that are all different."""
+    """Distinct stems."""
     known: set[str] = set()
 
     def fresh() -> str:

@@ -1,9 +1,9 @@
-"""A table of network connections without a download: rare attacks among much traffic, as in KDD Cup 99.
+"""A generated table of network connections: rare attacks among much traffic, as in KDD Cup 99.
 
-Each row is a connection with what a firewall would note. It is `normal` or has the name of an attack; `lols` knows the
-five classes of these names and their costs as `kdd99`. Floods make up most of the rows, break-ins a few of ten
-thousand. Like there, the test part has other proportions and attacks that training never shows, some of which look
-just like normal traffic: nobody reaches cost 0.
+Each row is a connection as a firewall would record it. It is `normal` or has the name of an attack; `kdd99` is the
+label map from these names to five classes and the matrix of their costs. Floods make up most of the rows, break-ins a
+few in ten thousand. As in KDD Cup 99, the test part has other proportions and attacks that training does not contain,
+some of which look just like normal traffic, so that no classifier reaches cost 0.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ COLUMNS = (
     "protocol", "service", "flag", "duration", "bytes_sent", "bytes_received", "logged_in", "failed_logins",
     "root_shell", "connections", "same_service", "errors", "hosts",
 )  # fmt: skip
-PLACES = 2  # of shares
-BLUR = 0.04  # how often a cell of a row is that of another row
+DIGITS = 2  # of shares, after the point
+NOISE = 0.04  # how often a cell is replaced by that of another row
 
 
 class Connections(NamedTuple):
@@ -35,9 +35,9 @@ class Connections(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """What connections of one kind look like: weights of categories, medians of numbers, chances of marks."""
+    """Connections of one kind: weights of categories, medians of numbers, probabilities of marks."""
 
-    train: float  # of a thousand rows
+    train: float  # rows per thousand
     test: float
     protocol: str
     services: dict[str, float]
@@ -110,22 +110,24 @@ _KINDS: dict[str, tuple[_Kind, ...]] = {
 
 
 def generate(rows: int, seed: int = 0, *, test: bool = False) -> Connections:
-    """Make so many connections; the same seed always gives the same ones.
+    """Generate connections; the same seed always gives the same ones.
 
     Parameters
     ----------
     rows, seed
-        How many, and one number behind all randomness.
+        The number of rows, and the seed of all random numbers.
     test
-        Whether they are of the later time that has other proportions and new attacks.
+        Whether to generate the test part, which has other proportions and new attacks.
 
     Examples
     --------
-    >>> made = generate(1000, seed=1)
-    >>> sorted(made.columns) == sorted(COLUMNS), len(made.names)
+    >>> table = generate(1000, seed=1)
+    >>> sorted(table.columns) == sorted(COLUMNS), len(table.names)
     (True, 1000)
-    >>> made.names.count("smurf") > 400, "mailbomb" in made.names, "mailbomb" in generate(1000, seed=1, test=True).names
-    (True, False, True)
+    >>> table.names.count("smurf") > 400, "mailbomb" in table.names
+    (True, False)
+    >>> "mailbomb" in generate(1000, seed=1, test=True).names
+    True
 
     """
     if rows < 0:
@@ -140,19 +142,19 @@ def generate(rows: int, seed: int = 0, *, test: bool = False) -> Connections:
         for name, values in _cells(kind, here.size, rng).items():
             cells[name][here] = values
     for column in cells.values():
-        wrong = np.flatnonzero(rng.random(rows) < BLUR)
+        wrong = np.flatnonzero(rng.random(rows) < NOISE)
         column[wrong] = column[rng.integers(0, rows, wrong.size)]
     return Connections({name: column.tolist() for name, column in cells.items()}, [kinds[k][0] for k in drawn])
 
 
 def _cells(kind: _Kind, count: int, rng: np.random.Generator) -> dict[str, list[str]]:
-    """Rows of one kind, as texts by column."""
+    """Rows of one kind, as strings by column."""
 
     def about(median: float, spread: float = 0.8) -> list[str]:
         return [f"{value:.0f}" for value in median * np.exp(spread * rng.standard_normal(count))]
 
     def share(mean: float) -> list[str]:
-        return [f"{value:.{PLACES}f}" for value in rng.beta(8 * mean + 0.1, 8 * (1 - mean) + 0.1, count)]
+        return [f"{value:.{DIGITS}f}" for value in rng.beta(8 * mean + 0.1, 8 * (1 - mean) + 0.1, count)]
 
     def mark(chance: float) -> list[str]:
         return [str(int(value)) for value in rng.random(count) < chance]
@@ -178,7 +180,7 @@ def _cells(kind: _Kind, count: int, rng: np.random.Generator) -> dict[str, list[
     }
 
 
-def write_csv(path: str | os.PathLike[str], made: Connections) -> None:
+def write_csv(path: str | os.PathLike[str], table: Connections) -> None:
     """Write connections as CSV, which `lols train classifier --label-map kdd99 --cost-matrix kdd99` reads.
 
     >>> import tempfile; path = tempfile.mkdtemp() + "/two.csv"
@@ -189,7 +191,7 @@ def write_csv(path: str | os.PathLike[str], made: Connections) -> None:
     try:
         with Path(path).open("w", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
-            writer.writerow([*made.columns, "attack"])
-            writer.writerows(zip(*made.columns.values(), made.names, strict=True))
+            writer.writerow([*table.columns, "attack"])
+            writer.writerows(zip(*table.columns.values(), table.names, strict=True))
     except OSError as error:
         raise LolsError(f"{os.fspath(path)}: cannot be written ({error.strerror}); name another file") from None

@@ -1,4 +1,4 @@
-"""Search spaces and data that the project makes itself: for the demo, the tests and the documentation."""
+"""Generated data and their search space, for the demo, the tests and the documentation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["tagging_data", "tagging_references", "tagging_space"]
 
 
 def tagging_space(labels: int) -> SearchSpace:
-    """Left-to-right tagging of numbered words, with the two tags before as history and Hamming loss.
+    """Left-to-right tagging of numbered words, with the two previous tags as history and Hamming loss.
 
     >>> tagging_space(labels=5).sizes.actions
     5
@@ -119,12 +119,12 @@ def tagging_data(sentences: int, *, labels: int = 12, words: int = 400, seed: in
     np.add.at(emission, (homes[:, 1], np.arange(words)), zipf)
     emission += 1e-6
     emission /= emission.sum(axis=1, keepdims=True)
-    made = []
+    data = []
     for _ in range(sentences):
         tag, tags, text = int(rng.integers(labels)), [], []
         for _ in range(int(rng.integers(5, 25))):
             tag = int(rng.choice(labels, p=chain[tag]))
             tags.append(tag)
             text.append(int(rng.choice(words, p=emission[tag])))
-        made.append({"words": text, "tags": tags})
-    return made
+        data.append({"words": text, "tags": tags})
+    return data

@@ -1,15 +1,15 @@
 """Algorithm 1 of the paper, lines 2 to 13: roll in, deviate at every step, roll out; one lesson for each state.
 
-Lines 1, 14 and 16 are the learner's: π̂_0 has no weights, `Learner.learn` is Train(π̂_i, Γ), and the average policy is
-returned in the end. A batch of several examples is searched with the same π̂_i; with one example it is the paper's
-loop. Learning takes the lessons in order, so that threads may share a batch.
+The learner has lines 1, 14 and 16: π̂_0 has no weights, `Learner.learn` is Train(π̂_i, Γ), and the average policy is
+returned in the end. All examples of a batch are searched with the same π̂_i; a batch of one example is the paper's loop.
+The lessons are learned in order, so that threads may share a batch.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import apart, dual, step
+from lols.engine.compile.dual import dual, not_inlined, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.deviations import compare, compared_step, deviates_at, steps_wanted
 from lols.engine.lessons import write_features
@@ -22,7 +22,7 @@ from lols.engine.structures import AT_STEP, BY_LEARNER, BY_TEACHER, CODE, ROLLED
 
 
 def algorithm1(space, reference, data, policy, plan, scratch, batch, counter):
-    """Γ of the examples of a batch; several threads share one counter and take a few examples at a time."""
+    """Γ for the examples of a batch; threads share one counter and take a few examples at a time."""
     search = Search(space, reference, policy, plan, data.items, scratch)
     new_policy(scratch.seen)
     scratch.turn[0] = scratch.turn[1] = 0
@@ -35,17 +35,17 @@ def algorithm1(space, reference, data, policy, plan, scratch, batch, counter):
         steps = roll_in(search, here, s, batch.beta_in[b])  # line 6, for all t at once
         if scratch.report[CODE] == 0:
             lessons, first = batch.lessons, batch.lessons.first[b]
-            lessons.filled[b] = steps  # line 4: Γ = ∅, with room for so many states
+            lessons.filled[b] = steps  # line 4: Γ = ∅, with room for these states
             batch.losses[b, ROLLED_IN] = value_trail(search, here, s, steps, scratch.base, policy.chances.size)
             by_action = lessons.widest_action * scratch.legal.size
             search_around(search, here, s, batch, first * lessons.widest, first * by_action)
     return scratch.report[CODE]
 
 
-@apart
+@not_inlined
 @dual
 def search_around(search, here, s, batch, f, m):
-    """Deviate from the roll-in's states, and write the lessons, features from `f` and `m` on; the next free places."""
+    """Deviate from the states of the roll-in and write lessons, features from `f` and `m` on; the next free places."""
     plan, scratch, lessons, b = search.plan, search.scratch, batch.lessons, here.number
     slots, steps = lessons.slots, lessons.filled[b]
     wanted = steps_wanted(plan, steps)
@@ -60,7 +60,7 @@ def search_around(search, here, s, batch, f, m):
         slots.weight[slot] = 0.0
         if deviates_at(here.key, t, steps, wanted):
             # lines 7 to 10: for all a ∈ A(s_t), the cost c_{i,t}(a) of rolling out with π^out. By default one coin
-            # chooses π^out for all actions of a state; mix="rollout" tosses one for each, as line 8 is printed.
+            # chooses π^out for all actions of a state; mix="rollout" tosses one for each, as in line 8.
             measured = wanted == compared  # teacher against learner, for β = auto
             over = compare(search, here, s, t, batch.beta[b], measured, slots.costs[slot])
             if measured:

@@ -24,11 +24,11 @@ __all__ = ["Beams", "beam_search"]
 
 REGRET, COST, SURPRISE = range(3)
 SCORES = {"regret": REGRET, "cost": COST, "surprise": SURPRISE}
-MOST = float(np.finfo(np.float64).max)  # of a score; infinity stands for "no candidate"
+MOST = float(np.finfo(np.float64).max)  # the largest score; infinity stands for "no candidate"
 
 
 class Beam(Struct):
-    """How to search."""
+    """The settings of a beam search."""
 
     plan: Plan
     scored: int
@@ -37,29 +37,29 @@ class Beam(Struct):
 
 
 class BeamPaths(Struct):
-    """One thread's beam, best path first: states and scores, candidates for the next step, and the way back."""
+    """The beam of one thread, best path first: states and scores, candidates for the next step, and back pointers."""
 
     states: np.ndarray  # [before or after the step, path, cell]
     scores: np.ndarray
-    live: np.ndarray  # whether the path goes on
+    live: np.ndarray  # whether the path has not ended
     keys: np.ndarray
     legal: np.ndarray  # [path, action]
-    regrets: np.ndarray  # [path, action]: against the greedy action; infinite if illegal, or taken up already
-    base: np.ndarray  # the path's score after the greedy action
-    head: np.ndarray  # the path's best candidate: an action, or -1 for staying at the end
+    regrets: np.ndarray  # [path, action]: relative to the greedy action; infinite if illegal, or already extended
+    base: np.ndarray  # the score of the path after the greedy action
+    head: np.ndarray  # the best candidate of the path: an action, or -1 for staying at the end
     least: np.ndarray  # the score after it
-    parent: np.ndarray  # [step, path]: the path's rank before the step
-    action: np.ndarray  # [step, path]: -1 once the path is at its end
+    parent: np.ndarray  # [step, path]: the rank of the path before the step
+    action: np.ndarray  # [step, path]: -1 once the path has ended
 
 
 class Found(Struct):
-    """The best paths of all examples: room for `best` of each."""
+    """The `best` paths of all examples."""
 
     counts: np.ndarray
     scores: np.ndarray  # [example, rank]
     states: np.ndarray
     first: np.ndarray
-    taken: np.ndarray  # -1 behind the last action, and from the start
+    taken: np.ndarray  # actions, and -1 after the last one
     first_step: np.ndarray
 
 
@@ -68,13 +68,13 @@ class Found(Struct):
 
 @dual
 def bounded(value):
-    """A number in place of what overflowed."""
+    """The value, or the largest number if it overflows."""
     return max(value, -MOST) if value < MOST else MOST
 
 
 @dual
 def price(paths, p, view, beam):
-    """Rate what a path may do next."""
+    """Compute the regrets of the actions of a path, and its score after the greedy one."""
     scored = beam.scored
     greedy = cheapest(view.bits, paths.legal[p], False, np.int64(0))
     least, scale, shares = np.float64(view.costs[greedy]), beam.temperature if scored == SURPRISE else 1.0, 0.0
@@ -88,7 +88,7 @@ def price(paths, p, view, beam):
 
 @dual
 def find_head(paths, p):
-    """Find the best action of a path that was not taken up yet, the first among equals."""
+    """Find the best action of a path that was not extended yet; of equal ones the first."""
     least, head = np.inf, -1
     for a in range(paths.regrets.shape[1]):
         if paths.regrets[p, a] < least:
@@ -99,7 +99,7 @@ def find_head(paths, p):
 
 @dual
 def best_path(paths, count):
-    """The path whose candidate is best, the first among equals; -1 if no candidate is left."""
+    """The path whose candidate is best, of equal ones the first; -1 if no candidate is left."""
     least, best = np.inf, -1
     for p in range(count):
         if paths.least[p] < least:
@@ -109,7 +109,7 @@ def best_path(paths, count):
 
 @dual
 def met(paths, kept):
-    """Whether a new path meets one that was kept before it, and so is at least as good."""
+    """Whether a new path meets one that was kept before it, which is at least as good."""
     for q in range(kept):
         if paths.live[q] and paths.keys[q] == paths.keys[kept]:
             return True
@@ -118,7 +118,7 @@ def met(paths, kept):
 
 @dual
 def extend(search, here, size, t, count, recombine, paths):
-    """Replace the paths by their best continuations; how many there are, and whether one of them goes on."""
+    """Replace the paths by their best continuations; their number, and whether one of them has not ended."""
     space, report = search.space, search.scratch.report
     kept, going = 0, False
     while kept < paths.scores.size:
@@ -152,7 +152,7 @@ def extend(search, here, size, t, count, recombine, paths):
 
 @dual
 def write_out(paths, count, t, size, example, found):
-    """Copy the best paths of a beam after `t` steps to where they are kept."""
+    """Copy the best paths of a beam after `t` steps to the results."""
     best, room = found.scores.shape[1], found.first_step[example + 1] - found.first_step[example]
     found.counts[example] = min(best, count)
     for k in range(found.counts[example]):
@@ -169,7 +169,7 @@ def write_out(paths, count, t, size, example, found):
 
 @dual
 def look(search, here, size, t, count, beam, paths):
-    """See what each path may do next; False if something is wrong."""
+    """Find the candidates of all paths; False on an error."""
     report, view = search.scratch.report, search.scratch.seen
     for p in range(count):
         if not paths.live[p]:
@@ -220,7 +220,7 @@ beam_kernel = Kernel(search_beam)
 class Beams:
     """The best results of all examples, best first, as `beam_search` gives them.
 
-    There are at most as many as were asked for, and fewer where fewer paths were found. Lower scores are better.
+    An example may have fewer results than were asked for, if there are fewer paths. Lower scores are better.
     """
 
     def __init__(self, examples: Examples, best: int, compiled: bool):
@@ -243,7 +243,7 @@ class Beams:
         return self.found.scores[index, : self.found.counts[index]]
 
     def states(self, index: int) -> np.ndarray:
-        """The end states of one example's results, a row each."""
+        """The end states of one example's results, one per row."""
         return self._rows(self.found.states, self.found.first, index)
 
     def actions(self, index: int) -> list[np.ndarray]:
@@ -262,27 +262,27 @@ class Beams:
 
 
 class BeamDriver(FusedDriver):
-    """The fused driver with one more stage."""
+    """The fused driver with beam search."""
 
     def search(
         self, policy: FrozenPolicy, plan: Plan, width: int, best: int, scored: int, temperature: float, recombine: bool
     ) -> Beams:
         """Search all examples."""
-        made = Beams(self.examples, best, self.compiled)
+        beams = Beams(self.examples, best, self.compiled)
         head = (self.bound, self.data, policy, Beam(plan, scored, float(temperature), recombine))
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         work = [
-            (*head, scratch, self._paths(width), parts[k : k + 2], made.found)
+            (*head, scratch, self._paths(width), parts[k : k + 2], beams.found)
             for k, scratch in enumerate(self._scratches(policy))
         ]
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
             at = int(scratch.report[AT_EXAMPLE])
-            tail = (self._fresh(policy), self._paths(width), np.array([at, at + 1]), made.found)
+            tail = (self._fresh(policy), self._paths(width), np.array([at, at + 1]), beams.found)
             return self.explain(error, scratch, at, lambda: search_beam(*head, *tail))
 
         self._run(beam_kernel, work, failed)
-        return made
+        return beams
 
     def _paths(self, width: int) -> BeamPaths:
         """Memory for the beam of one thread."""
@@ -315,31 +315,32 @@ def beam_search(
 ) -> Beams:
     """Find the best end states of each example by beam search with a model's policy.
 
-    Ties go to the path that was better before, then to the lower action. A beam of width 1 is the greedy prediction.
+    Ties go to the path that was better before the step, then to the lower action. A beam of width 1 gives the greedy
+    prediction.
 
     Parameters
     ----------
     model
-        A model with one policy that breaks ties by order: neither Searn's mixture nor `ties="random"`.
+        A model with a single deterministic policy: neither Searn's mixture nor `ties="random"`.
     examples
         The data set; the truth is not needed.
     width
-        How many paths are kept at each step. Paths at their end stay and compete with those that go on.
+        How many paths are kept at each step. Paths that have ended stay and compete with the others.
     best
-        How many results are wanted of each example, at most `width`.
+        The number of results for each example, at most `width`.
     recombine
-        Whether of paths that meet (the space's `key` says so) only the best is kept. That leaves more of the beam to
-        others, but paths that differ in the past alone are no longer told apart; so None means: if `best` is 1 and the
+        Whether only the best of several paths with the same `key` is kept. That leaves more room in the beam for
+        others, but loses results that differ only in earlier decisions. None stands for True if `best` is 1 and the
         space has `key`.
     score
-        What is summed along a path. "regret": what an action is predicted to cost more than the best one of its state.
-        The greedy prediction has score 0 then and comes first, its alternatives follow; every path can be completed
-        without further regret, so the results are the exact best and `width` need not be more than `best`. "cost": what
-        an action is predicted to cost; then a path may win that looks worse at first, and a wider beam mostly finds
-        better scores. "surprise": minus the logarithm of the action's share in a softmax of the costs, so that a path
-        may win whose later decisions are clear over one that looked better before it met hard ones.
+        What is summed along a path. "regret": how much more than the best action of its state an action is predicted to
+        cost. Then the greedy prediction has score 0 and comes first. Every path can be completed without further
+        regret, so the results are the exact best, and `width` need not be larger than `best`. "cost": the predicted
+        cost of an action; then a path that looks worse at first may win, and a wider beam usually finds better scores.
+        "surprise": minus the logarithm of the action's share in a softmax of the costs, so that a path with clear
+        decisions later on may win over one that looked better at first.
     temperature
-        Of that softmax: what costs are divided by.
+        Of that softmax: the costs are divided by it.
 
     Examples
     --------
@@ -355,7 +356,7 @@ def beam_search(
 
     """
     if width < 1 or best < 1 or best > width:
-        raise ConfigurationError(f"a beam of width={width} cannot give the best={best}: it takes 1 <= best <= width")
+        raise ConfigurationError(f"a beam of width={width} cannot give the best={best}: choose 1 <= best <= width")
     if score not in SCORES:
         raise ConfigurationError(f"score={score!r} is not one of {', '.join(SCORES)}")
     if not 0.0 < temperature < np.inf:

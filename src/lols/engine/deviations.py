@@ -1,7 +1,7 @@
-"""Who is compared with whom: which steps and actions are tried, who completes each, and what the actions then cost.
+"""Deviations, lines 7 to 10 of Algorithm 1: which steps and actions are tried, who completes them, what they cost.
 
-Lines 7 to 10 of Algorithm 1. The first part decides, from coins that are hashes of where they are tossed; drivers of
-all kinds ask it (programs with lists in the place of arrays). The second part fills in the cost vector.
+The first part makes the decisions, from coins that are hashes of where they are tossed. All drivers call it, programs
+with lists in place of arrays. The second part computes the cost vector.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import apart, cost, dual, has
+from lols.engine.compile.dual import cost, dual, has, not_inlined
 from lols.engine.margins import passed_over
 from lols.engine.merging import repeats
+from lols.engine.ordering import MOST_64, SIGN_64, ordered
 from lols.engine.roll_out import complete
 from lols.engine.search import Deviation, find_legal
 from lols.engine.structures import (
@@ -60,20 +61,20 @@ __all__ = [
 
 @dual
 def steps_wanted(plan, steps):
-    """At how many of a roll-in's steps deviations are tried."""
+    """At how many steps of a roll-in deviations are tried."""
     return min(plan.sample_steps, steps) if plan.sample_steps > 0 else steps
 
 
 @dual
 def deviates_at(key, t, steps, wanted):
-    """Whether step t is one of the steps that are `wanted` still; each set of steps is equally likely."""
+    """Whether deviations are tried at step t, if `wanted` steps are still to be chosen; all sets are equally likely."""
     left = steps - t
     return wanted > 0 and (wanted >= left or unit(mix(mix(key, SAMPLE_STEP), t)) * left < wanted)
 
 
 @dual
 def compared_step(plan, key, wanted):
-    """The step at which teacher and learner are compared, counted from the last one that is wanted; -1 for none."""
+    """The chosen step at which teacher and learner are compared, counted from the last one; -1 for none."""
     return wanted - int(unit(mix(key, COMPARE)) * wanted) if plan.compare else -1
 
 
@@ -82,14 +83,14 @@ def compared_step(plan, key, wanted):
 
 @dual
 def teacher_stream(key, t):
-    """The stream of the teacher whose action is kept, whatever else is sampled or pruned at step t."""
+    """The random stream of the teacher whose action is always kept when actions are sampled or pruned at step t."""
     return mix(mix(mix(key, SAMPLE_ACTION), t), TEACHER)
 
 
-@apart
+@not_inlined
 @dual
 def keep_sample(plan, key, t, legal, kept):
-    """Thin out `legal` to the actions that are `kept` (the one taken, the teacher's) and random others."""
+    """Reduce `legal` to the actions that are `kept` (the one taken, the teacher's) and random others."""
     stream = mix(mix(key, SAMPLE_ACTION), t)
     need, left = plan.sample_actions, 0
     for a in range(len(legal)):
@@ -107,10 +108,10 @@ def keep_sample(plan, key, t, legal, kept):
         legal[a] = kept[a]
 
 
-@apart
+@not_inlined
 @dual
 def keep_best(plan, predicted, legal, kept):
-    """Thin out `legal` to the actions that are `kept` and the best-liked ones: no other is worth a roll-out."""
+    """Reduce `legal` to the actions that are `kept` and those of least predicted cost."""
     for _ in range(plan.prune):
         best = -1
         for a in range(len(legal)):
@@ -130,12 +131,12 @@ def keep_best(plan, predicted, legal, kept):
 class Completion(NamedTuple):
     """Who completes the deviations of a state."""
 
-    learned: int  # the policy: its only component, or a draw
-    who: int  # whom the coin that they share chose
-    beta: float  # the teacher's chance
+    learned: int  # the learned policy: its only component, or a draw
+    who: int  # the choice of the coin that the deviations share
+    beta: float  # probability of the teacher
     stream: int  # shared by the roll-outs that are compared
-    own_coin: bool  # each has a coin of its own
-    expected: bool  # teacher and learner both complete each of them
+    own_coin: bool  # each deviation has its own coin
+    expected: bool  # teacher and learner both complete each deviation
     closed: bool  # the teacher's costs are known in closed form
 
 
@@ -160,15 +161,15 @@ def completion(plan, key, t, components, beta, closed):
     stream = mix(mix(key, COIN), t)
     coin = mix(key, COIN) if plan.mix == EXAMPLE else stream
     own_coin = mixture and plan.mix == ROLLOUT
-    # Closed-form costs may be off by a constant, which must not be compared with roll-outs of the learner's.
-    known = closed and plan.closed_form and plan.horizon == 0 and not own_coin
+    # Closed-form costs may be off by a constant, so they must not be compared with roll-outs of the learner.
+    closed = closed and plan.closed_form and plan.horizon == 0 and not own_coin
     who = toss(plan, learned, share, coin)
-    return Completion(learned, who, share, stream, own_coin, mixture and plan.mix == EXPECTED, known)
+    return Completion(learned, who, share, stream, own_coin, mixture and plan.mix == EXPECTED, closed)
 
 
 @dual
 def teacher_alone(choice):
-    """Whether the teacher completes all deviations, and nobody else any."""
+    """Whether the teacher alone completes all deviations."""
     return choice.who == TEACHER_POLICY and not choice.expected and not choice.own_coin
 
 
@@ -183,7 +184,7 @@ def completer(plan, choice, a):
 
 @dual
 def must_complete(choice, who, by_learner, compared):
-    """Whether the teacher, or the learner, has to roll an action out that `who` completes."""
+    """Whether the teacher, or the learner, has to roll out an action that `who` completes."""
     if not by_learner and choice.closed and not compared:
         return False
     return choice.expected or compared or (who != TEACHER_POLICY) == by_learner
@@ -191,7 +192,7 @@ def must_complete(choice, who, by_learner, compared):
 
 @dual
 def acting(choice, who, by_learner):
-    """The policy that rolls out: the teacher, or the learner in the way it was drawn."""
+    """The policy that rolls out: the teacher, or the learner as it was drawn."""
     if not by_learner:
         return TEACHER_POLICY
     return who if who != TEACHER_POLICY else choice.learned
@@ -199,7 +200,7 @@ def acting(choice, who, by_learner):
 
 @dual
 def combined(choice, who, by_teacher, by_learner):
-    """The cost of an action, from what teacher and learner made of it."""
+    """The cost of an action, from its costs when teacher and learner complete it."""
     if choice.expected:
         return choice.beta * by_teacher + (1.0 - choice.beta) * by_learner
     return by_teacher if who == TEACHER_POLICY else by_learner
@@ -208,10 +209,10 @@ def combined(choice, who, by_teacher, by_learner):
 # --- the cost vector --------------------------------------------------------------------------------------------------
 
 
-@apart
+@not_inlined
 @dual
 def immediate_costs(search, here, s, legal, stream):
-    """Without roll-outs an action costs what it adds to the loss, or 1 unless the reference would take it."""
+    """Costs without roll-outs: what an action adds to the loss, or 1 unless the reference would take it."""
     values = search.scratch.values
     if has(search.space, "cost") and not search.plan.imitate:
         for a in range(legal.size):
@@ -225,18 +226,18 @@ def immediate_costs(search, here, s, legal, stream):
 
 @dual
 def keep_taken(search, here, s, t, among):
-    """Mark the action that was taken and the teacher's, which is asked about the actions `among`, in `there`."""
+    """Mark the action taken and the teacher's in `kept`; the teacher chooses among the legal actions `among`."""
     scratch = search.scratch
-    kept = scratch.there
+    kept = scratch.kept
     teacher = teacher_action(search, here, s, among, teacher_stream(here.key, t))
     for a in range(kept.size):
         kept[a] = a in (scratch.base.action[t], teacher)
 
 
-@apart
+@not_inlined
 @dual
 def find_tried(search, here, s, t):
-    """The actions that are tried at the roll-in's state of time t, in `legal`; their costs, if none is rolled out."""
+    """Write the actions that are tried at step t of the roll-in into `legal`, and their costs if none is rolled out."""
     plan, scratch = search.plan, search.scratch
     legal = scratch.legal
     find_legal(search, here, s, legal)
@@ -248,15 +249,16 @@ def find_tried(search, here, s, t):
             count += legal[a]
         if count > plan.sample_actions:
             keep_taken(search, here, s, t, legal)
-            keep_sample(plan, here.key, t, legal, scratch.there)
+            keep_sample(plan, here.key, t, legal, scratch.kept)
 
 
-@apart
+@not_inlined
 @dual
 def deviate(search, here, s, t, choice, comparing, bound):
-    """Fill `values` with the costs of the actions in `legal`: what it takes is rolled out.
+    """Write the costs of the actions in `legal` into `values`, with the roll-outs that they need.
 
-    With `bound`, what surely costs more than the action that was taken has some such cost, and True is given.
+    With `bound`, an action that certainly costs more than the one taken is not rolled out: it gets a lower bound of its
+    cost that is above the cost of the one taken. Returns whether there was such an action.
     """
     space, plan, scratch = search.space, search.plan, search.scratch
     legal, values, base = scratch.legal, scratch.values, scratch.base
@@ -277,7 +279,7 @@ def deviate(search, here, s, t, choice, comparing, bound):
             if plan.reuse and a == taken and repeats(plan, components, rolling):
                 value = base.value[t]
             elif bounded and a != taken and cost(space, here.x, here.y, s, a) > base.value[t]:
-                value = cost(space, here.x, here.y, s, a)  # whatever follows, the action that was taken costs less
+                value = cost(space, here.x, here.y, s, a)  # whatever follows, the action taken costs less
                 cut = True
             else:
                 share = choice.beta if plan.mix == STEP else 0.0
@@ -292,20 +294,18 @@ def deviate(search, here, s, t, choice, comparing, bound):
     return cut
 
 
-@apart
+@not_inlined
 @dual
 def relative_costs(scratch, costs):
-    """Write the cost vector of a state: what each action costs more than the best one; infinity for those not tried."""
+    """Write the cost vector of a state: how much more than the best each action costs; infinity if it was not tried."""
     legal, values, bits = scratch.legal, scratch.values, scratch.value_bits
-    wrong, most = False, np.int64(9223372036854775807)
-    low = most
+    wrong, low = False, MOST_64
     for a in range(legal.size):
         wrong |= legal[a] & (not np.isfinite(values[a]))
-        ordered = bits[a] ^ ((bits[a] >> np.int64(63)) & most)
-        low = min(low, ordered if legal[a] else most)
+        low = min(low, ordered(bits[a], SIGN_64, MOST_64) if legal[a] else MOST_64)
     if wrong and scratch.report[CODE] == 0:
         scratch.report[CODE] = NOT_FINITE
-    low = low ^ ((low >> np.int64(63)) & most)
+    low = ordered(low, SIGN_64, MOST_64)
     least = np.inf
     for a in range(legal.size):
         if legal[a] and bits[a] == low:
@@ -315,10 +315,10 @@ def relative_costs(scratch, costs):
         costs[a] = values[a] - least if legal[a] else np.inf
 
 
-@apart
+@not_inlined
 @dual
 def compare(search, here, s, t, beta, comparing, costs):
-    """Try the actions at the roll-in's state of time t, and write what each costs; whether it may be passed over."""
+    """Try the actions at step t of the roll-in and write their costs; whether the state may be passed over."""
     plan, scratch = search.plan, search.scratch
     legal = scratch.legal
     scratch.completed[0] = scratch.completed[1] = 0.0
@@ -332,10 +332,10 @@ def compare(search, here, s, t, beta, comparing, costs):
             scratch.values[a] = scratch.teacher.costs[a]
         rolled = comparing or not teacher_alone(choice)
     if rolled and plan.prune > 0 and not teacher_alone(choice):
-        # The teacher may find actions good that were not sampled, so that it is asked about all legal ones.
-        find_legal(search, here, s, scratch.there)
-        keep_taken(search, here, s, t, scratch.there)
-        keep_best(plan, scratch.predicted[t], legal, scratch.there)
+        # The teacher chooses among all legal actions, which need not have been sampled.
+        find_legal(search, here, s, scratch.all_legal)
+        keep_taken(search, here, s, t, scratch.all_legal)
+        keep_best(plan, scratch.predicted[t], legal, scratch.kept)
     bound = plan.bound
     while True:
         cut = rolled and deviate(search, here, s, t, choice, comparing, bound)
@@ -343,4 +343,4 @@ def compare(search, here, s, t, beta, comparing, costs):
         over = passed_over(plan, costs, scratch.predicted[t], scratch.predicted_bits[t], scratch.seen)
         if not cut or not plan.exact or over:
             return over
-        bound = False  # it is learned from, so that it matters how much each action costs
+        bound = False  # the state is learned from, so the exact costs are needed

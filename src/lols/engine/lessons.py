@@ -1,4 +1,4 @@
-"""Lessons: what goes from the search to the learner, ⟨cost vector, Φ(x, s)⟩ for each state; made here only."""
+"""Lessons: what the search passes to the learner, ⟨cost vector, Φ(x, s)⟩ for each state."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.space import Sizes
-from lols.engine.compile.dual import apart, dual, has, needs
+from lols.engine.compile.dual import dual, has, needs, not_inlined
 from lols.engine.policy import gather_action, in_role, types_of
 from lols.engine.structures import Lessons, Slots
 
 __all__ = ["NO_FEATURES", "FeatureRuns", "lessons_of", "make_slots", "slots_of", "write_features"]
 
 
-@apart
+@not_inlined
 @dual
 def write_features(search, here, s, legal, slots, slot, f, m):
-    """Write the gathered features of a state from place `f` on (its items' first, then its own), its actions' from `m`.
+    """Write the gathered features of a state from place `f` on (those of its items first), and of its actions from `m`.
 
-    Gives the places behind them.
+    Returns the next free places.
     """
     own, ids, values = search.scratch.seen.features, slots.ids, slots.values
     slots.start[slot] = f
@@ -38,7 +38,7 @@ def write_features(search, here, s, legal, slots, slot, f, m):
 
 @needs("space", "items", 0)
 def write_items(search, here, ids, values, f):
-    """Write the features of the items that a state looks at, each in its role; the place behind them."""
+    """Write the features of the items that a state looks at, each in its role; the next free place."""
     of, looked = search.items, search.scratch.seen.items
     for k in range(looked.size[0]):
         low, high = types_of(of, here.first_item + looked.items[k])
@@ -52,7 +52,7 @@ def write_items(search, here, ids, values, f):
 
 @needs("space", "action_features", 0)
 def write_actions(search, here, s, legal, slots, slot, m):
-    """Write the features of the legal actions; the place behind them."""
+    """Write the features of the legal actions; the next free place."""
     own = search.scratch.seen.action_features
     for a in range(legal.size):
         slots.action_start[slot, a] = m
@@ -67,7 +67,7 @@ def write_actions(search, here, s, legal, slots, slot, m):
 
 
 def make_slots(sizes: Sizes, room: int, widest: int) -> Slots:
-    """Room for some states of at most `widest` features."""
+    """Memory for `room` states of at most `widest` features."""
     by_action = sizes.actions * sizes.action_features
     action_shape = (room if by_action else 0, sizes.actions)
     return Slots(
@@ -85,7 +85,7 @@ def make_slots(sizes: Sizes, room: int, widest: int) -> Slots:
 
 
 class FeatureRuns(NamedTuple):
-    """Features of states, or of their actions: those of number i are numbered `start[i]` to `stop[i]`."""
+    """Features of states, or of their actions: run i has the features `start[i]` to `stop[i]`."""
 
     start: np.ndarray
     stop: np.ndarray
@@ -94,17 +94,17 @@ class FeatureRuns(NamedTuple):
 
     @property
     def widest(self) -> int:
-        """The most that one of them has."""
+        """The length of the longest run."""
         return int((self.stop - self.start).max(initial=0))
 
     @classmethod
     def between(cls, bounds: np.ndarray, ids: np.ndarray, values: np.ndarray) -> FeatureRuns:
-        """One after the other: those of number i are numbered `bounds[i]` to `bounds[i + 1]`."""
+        """Adjacent runs: run i has the features `bounds[i]` to `bounds[i + 1]`."""
         return cls(bounds[:-1], bounds[1:], ids, values)
 
     @classmethod
     def joined(cls, parts: Sequence[FeatureRuns]) -> FeatureRuns:
-        """All of these, one after the other."""
+        """The concatenation of several runs."""
         sizes = [part.ids.size for part in parts]
         before = np.cumsum([0, *sizes])
         start = np.concatenate([part.start + at for part, at in zip(parts, before)])
@@ -117,7 +117,7 @@ NO_FEATURES = FeatureRuns(_NONE, _NONE, _NONE, np.zeros(0, np.float32))
 
 
 def slots_of(seen: FeatureRuns, costs: np.ndarray, weight: np.ndarray, by_action: FeatureRuns = NO_FEATURES) -> Slots:
-    """States whose features, costs and weights are known; `by_action` has as many runs as states times actions."""
+    """Slots for states with these features, costs and weights; `by_action` has a run for each state and action."""
     shape = (-1 if by_action.start.size else 0, costs.shape[1])
     return Slots(
         start=np.ascontiguousarray(seen.start, np.int64),
@@ -136,5 +136,5 @@ def slots_of(seen: FeatureRuns, costs: np.ndarray, weight: np.ndarray, by_action
 def lessons_of(
     slots: Slots, first: np.ndarray, filled: np.ndarray, *, example: np.ndarray, widest: int, widest_action: int = 0
 ) -> Lessons:
-    """Lessons of some rounds: round i has the slots from `first[i]` on, `filled[i]` of them."""
+    """The lessons of some rounds: round i has `filled[i]` slots from `first[i]` on."""
     return Lessons(example, first, filled, widest, widest_action, slots)

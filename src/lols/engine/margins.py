@@ -1,20 +1,21 @@
-"""The hinge's margins: which pair of actions violates one most, and which states have them all."""
+"""Margins of the hinge: the pair of actions that violates one most, and the states where none is violated."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import apart, dual
+from lols.engine.compile.dual import dual, not_inlined
+from lols.engine.ordering import MOST_32, SIGN_32, ordered
 
 __all__ = ["passed_over", "worst_violation"]
 
 
-@apart
+@not_inlined
 @dual
 def worst_violation(costs, predicted, margin):
-    """The best-liked cheapest action, the worst violator, and by how much the margin between them is too small.
+    """The cheapest action of least predicted cost, the worst violator, and how much the margin between them lacks.
 
-    A negative margin means one as wide as the difference in cost. Actions that were not evaluated cost infinity.
+    A negative margin stands for one as wide as the difference in cost. Actions that were not evaluated cost infinity.
     """
     least = np.float32(np.inf)
     for a in range(costs.size):
@@ -33,31 +34,30 @@ def worst_violation(costs, predicted, margin):
     return good, bad, predicted[good] + most if bad >= 0 else np.float32(-np.inf)
 
 
-@apart
+@not_inlined
 @dual
 def passed_over(plan, costs, predicted, bits, view):
-    """Whether the policy that rolled in has a state so right that learning from it would change nothing.
+    """Whether the policy that rolled in satisfies the margins of a state by so much that it need not be learned from.
 
-    What `worst_violation` says, without branches: this is asked of every state. The cheapest actions cost 0. `bits` is
-    the memory of `predicted`.
+    The same as `worst_violation`, without branches, because every state is tested. The cheapest actions cost 0. `bits`
+    are the bits of `predicted`.
     """
     if not np.isfinite(plan.slack):
         return False
     fine = True
     for a in range(predicted.size):
         fine &= np.isfinite(predicted[a])
-    if not fine:  # nobody asked, or the weights ran away, which the learner will report
+    if not fine:  # the policy was not asked, or its weights have diverged, which the learner reports
         return False
     if plan.margin < 0.0 or costs.size < 2:
         return worst_violation(costs, predicted, plan.margin)[2] < -plan.slack
-    most = np.int32(2147483647)
-    good, bad = most, most
+    good, bad = MOST_32, MOST_32
     for a in range(costs.size):
-        ordered = bits[a] ^ ((bits[a] >> np.int32(31)) & most)
-        good = min(good, ordered if costs[a] == 0.0 else most)
-        bad = min(bad, ordered if costs[a] > 0.0 and costs[a] < np.inf else most)
-    if bad == most:
+        integer = ordered(bits[a], SIGN_32, MOST_32)
+        good = min(good, integer if costs[a] == 0.0 else MOST_32)
+        bad = min(bad, integer if costs[a] > 0.0 and costs[a] < np.inf else MOST_32)
+    if bad == MOST_32:
         return True
-    view.bits[0] = good ^ ((good >> np.int32(31)) & most)
-    view.bits[1] = bad ^ ((bad >> np.int32(31)) & most)
+    view.bits[0] = ordered(good, SIGN_32, MOST_32)
+    view.bits[1] = ordered(bad, SIGN_32, MOST_32)
     return view.costs[0] + (np.float32(plan.margin) - view.costs[1]) < -plan.slack

@@ -1,4 +1,4 @@
-"""Sizes the working memory: scratch for a thread, slots for a batch. Nothing is allocated inside the kernels."""
+"""Allocates the working memory: scratch for a thread, slots for a batch. Kernels allocate nothing."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ TYPES_MOST = 1 << 17
 
 
 def state_type(compiled: bool) -> Any:
-    """Plain Python computes with what it reads, so it reads 64 bits; compiled code computes with 64 bits anyway."""
+    """The type of a state's cells: compiled code computes in 64 bits anyway, plain Python only with 64-bit cells."""
     return np.int32 if compiled else np.int64
 
 
 def make_scratch(
     examples: Examples, components: int, columns: int, compiled: bool = True, old: StateView | None = None
 ) -> Scratch:
-    """Working memory of one thread for any example of a data set; what an `old` one says of types is kept."""
+    """Working memory of one thread for any example of a data set; scores of types are taken over from an `old` one."""
     sizes = examples.space.sizes
     states, steps = int(examples.states.max(initial=1)), int(examples.steps.max(initial=1))
     memo = 1
@@ -47,7 +47,9 @@ def make_scratch(
         state=np.zeros(states, state_type(compiled)),
         deviation=np.zeros(states, state_type(compiled)),
         legal=np.zeros(sizes.actions, np.bool_),
-        there=np.zeros(sizes.actions, np.bool_),
+        all_legal=np.zeros(sizes.actions, np.bool_),
+        kept=np.zeros(sizes.actions, np.bool_),
+        rollout_legal=np.zeros(sizes.actions, np.bool_),
         predicted=predicted,
         predicted_bits=predicted.view(np.int32),
         values=values,
@@ -90,7 +92,7 @@ def _view(examples: Examples, components: int, columns: int, old: StateView | No
 def _type_memory(
     examples: Examples, components: int, columns: int, old: StateView | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores, places and clock for the types of a data set; more types than `old` ones get twice the memory."""
+    """Scores, places and clock for the types of a data set; if there are more types than before, the memory doubles."""
     lasting, roles = min(examples.items.lasting, examples.items.start.size - 1), examples.space.sizes.roles
     known = 0 if old is None else old.type_places.shape[2]
     if old is not None and lasting <= known:
@@ -113,7 +115,7 @@ def _trail(steps: int) -> Trail:
 def make_batch(
     old: Slots | None, examples: Examples, indices: np.ndarray, rounds: np.ndarray, beta: Any, beta_in: Any
 ) -> Batch:
-    """Slots for the lessons of a batch, in the memory of older ones where that is large enough."""
+    """Slots for the lessons of a batch, in the memory of `old` ones if that is large enough."""
     sizes = examples.space.sizes
     steps = examples.steps[indices]
     widest = sizes.features + sizes.items * examples.widest_item

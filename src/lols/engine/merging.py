@@ -1,4 +1,7 @@
-"""Roll-outs that meet are merged: what a state is worth is remembered by its key, for the teacher and the learner."""
+"""Merging of roll-outs that meet: the cost to go from a state is stored under its key, for teacher and learner.
+
+The lock-step driver has a cache of its own (`RolloutCache`), because its roll-outs meet before their costs are known.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ __all__ = ["forget", "merges", "recall", "remember", "repeats"]
 
 @needs("space", "key")
 def remember(search, line, identity, value):
-    """Store what a state is worth; a full memo takes no more."""
+    """Store the cost to go from a state; a full memo ignores it."""
     memo, epoch = search.scratch.memo, search.scratch.epoch[0]
     keys, mask = memo.keys, memo.mask[0]
     if memo.filled[line] * 2 > mask:
@@ -29,7 +32,7 @@ def remember(search, line, identity, value):
 
 @needs("space", "key", -1)
 def recall(search, line, identity):
-    """The slot at which a state's worth is stored, or -1."""
+    """The slot in which the cost to go from a state is stored, or -1."""
     memo, epoch = search.scratch.memo, search.scratch.epoch[0]
     keys, mask = memo.keys, memo.mask[0]
     h = mix(identity, 0) & mask
@@ -52,7 +55,7 @@ def forget(memo, states):
 
 @dual
 def merges(plan, who):
-    """Whether roll-outs of this policy may be merged: only if it never draws at random."""
+    """Whether roll-outs of this policy may be merged: only if it is deterministic."""
     if not plan.merge or plan.horizon > 0 or who == DRAWN_POLICY:
         return False
     return not plan.random_teacher if who == TEACHER_POLICY else not plan.random_ties
@@ -60,7 +63,7 @@ def merges(plan, who):
 
 @dual
 def repeats(plan, components, who):
-    """Whether this roll-out policy, put on the roll-in's trajectory, follows it to the end."""
+    """Whether this policy, starting at a state of the roll-in, repeats the roll-in to the end."""
     if plan.horizon > 0:
         return False
     if who == TEACHER_POLICY:

@@ -1,7 +1,7 @@
 """The learned policy π̂: from a state to features Φ(x, s), to predicted costs, to an action.
 
 Scores are sums of rows of weights, always in the same order: items first, each in its role, then the state's own
-features. What an item contributes is computed once an example, what a type of item contributes once a policy.
+features. The score of an item is computed once per example, that of a type of item once per policy.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import action_features, apart, dual, features_of, has, items, needs
+from lols.engine.compile.dual import action_features, dual, features_of, has, items, needs, not_inlined
+from lols.engine.ordering import MOST_32, SIGN_32, ordered
 from lols.engine.structures import AT_ACTION, CODE, NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
 
@@ -76,7 +77,7 @@ def gather_action(search, here, s, a):
 
 @dual
 def types_of(of, item):
-    """Where an item's types begin and end."""
+    """Begin and end of an item's types."""
     if of.bounds.size > 0:
         return of.bounds[item], of.bounds[item + 1]
     return item * of.parts, (item + 1) * of.parts
@@ -95,7 +96,7 @@ def in_role(identity, role):
 def add_features(policy, component, features, first, last, role, rows, columns):
     """Add the weights of features `first` to `last`, in a role, to the scores of all columns."""
     ids, values, stack = features.ids, features.values, policy.stack
-    # All look-ups first: their cache misses then overlap.
+    # All look-ups come first, so that their cache misses overlap.
     for k in range(first, last):
         rows[k - first] = lookup(policy.shared, in_role(ids[k], role))
     for k in range(first, last):
@@ -108,7 +109,7 @@ def add_features(policy, component, features, first, last, role, rows, columns):
 
 @dual
 def single_score(policy, component, ids, values, first, last, total):
-    """A sum plus the weights of an action's own features `first` to `last`."""
+    """A total plus the weights of an action's own features `first` to `last`."""
     for k in range(first, last):
         place = lookup(policy.single, ids[k])
         if place >= 0:
@@ -118,34 +119,34 @@ def single_score(policy, component, ids, values, first, last, total):
 
 @dual
 def new_policy(view):
-    """Forget what types contributed: the policy is another one."""
+    """Discard the scores of types: the policy has changed."""
     view.type_clock[0] += view.type_scores.shape[0] - 1
     view.type_clock[1] = 0
 
 
 @dual
 def type_place(search, component, role, kind, cached):
-    """Where it is written what a type of item contributes in a role: computed once per policy where `cached`."""
+    """The place of the score of a type of item in a role: computed once per policy if `cached`."""
     of, view = search.items, search.scratch.seen
     places, clock = view.type_scores.shape[0] - 1, view.type_clock
-    place = places  # the last one is for what is not kept
+    place = places  # the last one is for scores that are not kept
     if cached and kind < of.lasting:
-        known = view.type_places[component, role, kind] - clock[0]
-        if known >= 0 and known < places:
-            return known
+        written = view.type_places[component, role, kind] - clock[0]
+        if written >= 0 and written < places:
+            return written
         if clock[1] == places:
             new_policy(view)
         place = clock[1]
         clock[1] += 1
         view.type_places[component, role, kind] = clock[0] + place
-    weigh_type(search, component, role, kind, place)
+    score_type(search, component, role, kind, place)
     return place
 
 
-@apart
+@not_inlined
 @dual
-def weigh_type(search, component, role, kind, place):
-    """Compute what a type of item contributes in a role, and write it down; a call of its own, since it is rare."""
+def score_type(search, component, role, kind, place):
+    """Compute the score of a type of item in a role; not inlined, because it is rarely called."""
     of, view = search.items, search.scratch.seen
     part, scores = view.part, view.type_scores
     for j in range(part.size):
@@ -157,7 +158,7 @@ def weigh_type(search, component, role, kind, place):
 
 @needs("space", "items")
 def add_items(search, here, component, columns):
-    """Add what the items contribute, each in its role; computed once per example where the plan caches."""
+    """Add the scores of the items, each in its role; computed once per example if the plan says so."""
     of, view, cached, epoch = search.items, search.scratch.seen, search.plan.cache_items, search.scratch.epoch[0]
     scores, whole, type_scores, types = view.item_scores, view.whole, view.type_scores, of.types
     for n in range(view.items.size[0]):
@@ -183,7 +184,7 @@ def add_items(search, here, component, columns):
 
 @dual
 def decode(policy, columns, costs):
-    """Turn column scores into one predicted cost per action: themselves, or SECOC's vote of thresholded subsets."""
+    """Turn column scores into one predicted cost per action: the scores, or the vote of SECOC's subsets."""
     code, thresholds = policy.code, policy.thresholds
     for a in range(costs.size):
         costs[a] = columns[a] if thresholds == 0 else np.float32(0.0)
@@ -198,7 +199,7 @@ def decode(policy, columns, costs):
 
 @dual
 def score(search, here, s, legal, component):
-    """Predict the cost of every legal action from gathered features, into `view.costs`."""
+    """Predict the cost of every legal action from the gathered features, into `view.costs`."""
     policy, view = search.policy, search.scratch.seen
     columns, costs = view.columns, view.costs
     for j in range(columns.size):
@@ -213,7 +214,7 @@ def score(search, here, s, legal, component):
 
 @needs("space", "action_features")
 def add_actions(search, here, s, legal, component, costs):
-    """Add what the actions' own features contribute."""
+    """Add the scores of the actions' own features."""
     own = search.scratch.seen.action_features
     for a in range(legal.size):
         if legal[a]:
@@ -241,14 +242,13 @@ def score_lesson(policy, component, slots, slot, rows, columns, costs):
 def cheapest(bits, legal, random_ties, stream):
     """The legal action of least predicted cost; ties go to the first, or to a random one; -1 if none is legal.
 
-    `bits` are the costs read as integers, which can be put in the same order without branches (a cost is never -0.0,
-    since sums start at 0.0): this loop is as hot as the scores themselves.
+    `bits` are the bits of the costs, compared as integers: this loop is as hot as the scores themselves. A cost is
+    never -0.0, because sums start at 0.0.
     """
-    least = np.int32(2147483647)
+    least = MOST_32
     for a in range(legal.size):
-        ordered = bits[a] ^ ((bits[a] >> np.int32(31)) & np.int32(2147483647))
-        least = min(least, ordered if legal[a] else np.int32(2147483647))
-    least = least ^ ((least >> np.int32(31)) & np.int32(2147483647))
+        least = min(least, ordered(bits[a], SIGN_32, MOST_32) if legal[a] else MOST_32)
+    least = ordered(least, SIGN_32, MOST_32)
     best, tied = -1, 0
     for a in range(legal.size):
         if legal[a] and bits[a] == least:
@@ -262,7 +262,7 @@ def cheapest(bits, legal, random_ties, stream):
 
 @dual
 def draw_component(chances, stream):
-    """Draw a component of the learned policy by its cumulative chances."""
+    """Draw a component of the learned policy from the cumulative probabilities."""
     last = chances.size - 1
     u = unit(stream)
     for c in range(last):

@@ -1,4 +1,4 @@
-"""Following a policy to the end: the learned one for prediction, the teacher for comparison."""
+"""Following a policy to an end state: the learned one for prediction, the teacher for comparison."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ __all__ = ["Ends", "follow_teacher_kernel", "losses_kernel", "predict_kernel", "
 
 
 class Ends(Struct):
-    """Where the ways through all examples are written down: end states, actions and predicted costs."""
+    """The results of all examples: end states, actions and predicted costs."""
 
     states: np.ndarray
     first: np.ndarray  # [example]: its first cell
-    taken: np.ndarray  # actions, and -1 behind the last
+    taken: np.ndarray  # actions, and -1 after the last one
     first_step: np.ndarray  # [example]: its first action
     scores: np.ndarray  # [action taken, action], or empty
 
 
 @dual
 def state_stream(search, here, s, legal, t):
-    """A stream that depends on seed, step and features only: the same input always gets the same prediction."""
+    """A random stream that depends on seed, step and features only, so that equal inputs get equal predictions."""
     own = search.scratch.seen.features
     stream = mix(search.plan.seed, t)
     for k in range(own.size[0]):
@@ -52,7 +52,7 @@ def state_stream(search, here, s, legal, t):
 
 @needs("space", "items", 0)
 def mix_items(search, here, stream):
-    """A stream that depends on the features of the items that a state looks at, too."""
+    """Mix the features of the items that a state looks at into a stream."""
     of, looked = search.items, search.scratch.seen.items
     for k in range(looked.size[0]):
         low, high = types_of(of, here.first_item + looked.items[k])
@@ -64,7 +64,7 @@ def mix_items(search, here, stream):
 
 @needs("space", "action_features", 0)
 def mix_actions(search, here, s, legal, stream):
-    """A stream that depends on the features of the legal actions, too."""
+    """Mix the features of the legal actions into a stream."""
     own = search.scratch.seen.action_features
     for a in range(legal.size):
         if legal[a]:
@@ -75,8 +75,8 @@ def mix_actions(search, here, s, legal, stream):
 
 
 @dual
-def write_down(ends, example, t, a, legal, costs):
-    """Write down a step: the action, and the predicted costs if they are wanted."""
+def record_step(ends, example, t, a, legal, costs):
+    """Record a step: the action, and the predicted costs if they are wanted."""
     ends.taken[ends.first_step[example] + t] = a
     if ends.scores.shape[0] > 0:
         for j in range(legal.size):
@@ -107,7 +107,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, ends):
             if report[CODE] != 0:
                 return report[CODE]
             a = cheapest(view.bits, legal, plan.random_ties, mix(stream, TIE))
-            write_down(ends, example, t, a, legal, view.costs)
+            record_step(ends, example, t, a, legal, view.costs)
             step(space, here.x, s, a)
             t += 1
             report[AT_STEP] = t
@@ -116,7 +116,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, ends):
 
 
 def follow_teacher(space, reference, data, plan, scratch, begin_at, end_at, ends):
-    """Follow the teacher on examples `begin_at` to `end_at`, to their end states."""
+    """Follow the teacher on examples `begin_at` to `end_at`."""
     search = Search(space, reference, None, plan, data.items, scratch)
     legal, report = scratch.legal, scratch.report
     for example in range(begin_at, end_at):

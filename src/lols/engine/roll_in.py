@@ -1,11 +1,11 @@
-"""Rolling in: who acts at each step on the way from the start, and what the states on it turn out to be worth."""
+"""Rolling in: which policy acts at each step, and the cost to go from each state of the trajectory."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import apart, cost, dual, has, key, loss, step
+from lols.engine.compile.dual import cost, dual, has, key, loss, not_inlined, step
 from lols.engine.merging import remember, repeats
 from lols.engine.policy import cheapest, draw_component, gather, score
 from lols.engine.search import begin, find_legal
@@ -38,13 +38,13 @@ def teacher_rolls_in(plan, stream, beta_in):
 
 @dual
 def asks_policy(plan, teaching):
-    """Whether the policy is asked at this step: not where a teacher names its action, unless actions are pruned."""
+    """Whether the policy is needed at this step: not if the teacher names its action, unless actions are pruned."""
     return not teaching or plan.set_valued or plan.prune > 0
 
 
 @dual
 def choose(search, here, s, legal, teaching, bits, stream):
-    """The action of this step; among the teacher's equally good ones that which the policy likes best."""
+    """The action of this step; of several equally good ones of the teacher, the one of least predicted cost."""
     if teaching and not search.plan.set_valued:
         return teacher_action(search, here, s, legal, mix(stream, TEACHER))
     if teaching:
@@ -55,17 +55,17 @@ def choose(search, here, s, legal, teaching, bits, stream):
 
 @dual
 def go_on(search, here, s, t, a, trail):
-    """Take a step and write it down."""
+    """Take a step and record it in the trail."""
     trail.action[t] = a
     trail.cost[t] = cost(search.space, here.x, here.y, s, a)
     trail.key[t] = key(search.space, here.x, s)
     step(search.space, here.x, s, a)
 
 
-@apart
+@not_inlined
 @dual
 def roll_in(search, here, s, beta_in):
-    """Roll in from the start state to an end; the number of steps taken."""
+    """Roll in from the start state to an end state; the number of steps taken."""
     policy, plan, scratch = search.policy, search.plan, search.scratch
     legal, view, report, predicted = scratch.legal, scratch.seen, scratch.report, scratch.predicted
     begin(search, here, s)
@@ -96,10 +96,10 @@ def roll_in(search, here, s, beta_in):
     return t
 
 
-@apart
+@not_inlined
 @dual
 def value_trail(search, here, s, steps, trail, components):
-    """What every state of the roll-in was worth, remembered for roll-outs that come back to it; the final loss."""
+    """Compute the cost to go from each state of the roll-in, and store it for later roll-outs; the final loss."""
     plan, report = search.plan, search.scratch.report
     final = float(loss(search.space, here.x, here.y, s))
     if not np.isfinite(final):

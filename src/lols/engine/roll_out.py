@@ -1,11 +1,11 @@
-"""Rolling out: what it costs to take an action at a state and let teacher or learner finish, a one-step deviation."""
+"""Rolling out: the cost of a one-step deviation, which the teacher or the learner completes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import apart, by_kind, cost, dual, has, key, loss, step
+from lols.engine.compile.dual import by_kind, cost, dual, has, key, loss, not_inlined, step
 from lols.engine.merging import merges, recall, remember
 from lols.engine.policy import cheapest, draw_component, gather, score
 from lols.engine.search import find_legal
@@ -35,21 +35,21 @@ def teacher_rolls_out(who, beta, draw):
 
 @dual
 def copy_state(plan, s, d):
-    """Copy the cells that a deviation may read."""
+    """Copy the cells of a state that a deviation may read."""
     for k in range(min(plan.live, s.size) if plan.live > 0 else s.size):
         d[k] = s[k]
 
 
-@apart
+@not_inlined
 @dual
 def roll_out(search, here, s, deviation):
-    """The cost of a one-step deviation from state `s`; where costs do not add up, the loss of its end state.
+    """The cost of a one-step deviation from state `s`; in a space without `cost`, the loss of its end state.
 
-    Costs are added from the end backwards, so that a roll-out that was merged into another gives the very same number
-    as a full one.
+    Costs are added from the end backwards, so that a roll-out that is merged into another gives the same number, bit
+    for bit, as a full one.
     """
     space, plan, scratch, who = search.space, search.plan, search.scratch, deviation.who
-    d, legal, path, report = scratch.deviation[: s.size], scratch.there, scratch.path, scratch.report
+    d, legal, path, report = scratch.deviation[: s.size], scratch.rollout_legal, scratch.path, scratch.report
     copy_state(plan, s, d)
     merged = has(space, "key") and merges(plan, who)
     line = 0 if who == TEACHER_POLICY else 1
@@ -97,8 +97,8 @@ def roll_out(search, here, s, deviation):
 
 
 @dual
-def ask(search, here, s, deviation):
-    """Write a deviation down for later, or read what came of it: both passes come by in the same order."""
+def defer(search, here, s, deviation):
+    """Record a deviation for later, or read its cost: a second pass makes the same calls in the same order."""
     pending = search.policy
     k = pending.filled[0]
     pending.filled[0] += 1
@@ -111,16 +111,16 @@ def ask(search, here, s, deviation):
 
 @dual
 def never(search):
-    """A policy that is at hand completes deviations at once."""
+    """With a linear policy, deviations are completed at once."""
     return False
 
 
 @dual
 def asking(search):
-    """Whether deviations are only written down, so that their costs are not known yet."""
+    """Whether deviations are only recorded, so that their costs are not known yet."""
     return search.policy.asking[0]
 
 
-# The cost of a deviation: rolled out at once, or elsewhere, many deviations together.
-complete = by_kind("complete", "policy", {FrozenPolicy: roll_out, PendingRollouts: ask})
+# The cost of a deviation: rolled out at once, or later, many deviations at a time.
+complete = by_kind("complete", "policy", {FrozenPolicy: roll_out, PendingRollouts: defer})
 deferred = by_kind("deferred", "policy", {FrozenPolicy: never, PendingRollouts: asking})

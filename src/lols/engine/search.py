@@ -1,4 +1,4 @@
-"""A search under way: what all functions of the engine are given, and the first things they ask of a state."""
+"""The search of one example: the records that all functions of the engine receive, and the first calls at a state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Deviation", "Instance", "Search", "begin", "find_legal", "instance",
 
 
 class Search(NamedTuple):
-    """What stays the same from example to example; a part that a kernel does not need is None."""
+    """What all examples share; a part that a kernel does not need is None."""
 
     space: Any
     reference: Any  # π^ref
@@ -25,28 +25,28 @@ class Search(NamedTuple):
 class Instance(NamedTuple):
     """One example (x_i, y_i) in one round."""
 
-    number: int  # its place in the batch
+    number: int  # its position in the batch
     x: Any
     y: Any
     first_item: int
     item_count: int
     limit: int  # the most steps
-    key: int  # of this round's random streams
+    key: int  # of the random streams of this round
 
 
 class Deviation(NamedTuple):
-    """A one-step deviation: an action at the roll-in's state of some time, and who completes it."""
+    """A one-step deviation: an action at one state of the roll-in, and the policy that completes it."""
 
-    time: int
+    time: int  # the step of the roll-in
     action: int
     who: int  # the teacher, a component of the policy, or a draw at every step
-    beta: float  # the teacher's chance in such draws
+    beta: float  # probability of the teacher in such draws
     stream: int
 
 
 @dual
 def own_items(first, example):
-    """Where an example's items begin, and how many they are."""
+    """The first item of an example, and the number of its items."""
     if first.size <= 1:
         return 0, 0
     return first[example], first[example + 1] - first[example]
@@ -62,7 +62,7 @@ def instance(data, example, number, key):
 
 @dual
 def turn_to(search, data, example, number, round_number):
-    """An example of a data set, which is searched now: reports are about it, and what was cached is of another one."""
+    """An example of a data set, to be searched now: reports refer to it, and scores of earlier examples are invalid."""
     report = search.scratch.report
     report[AT_EXAMPLE], report[AT_STEP], report[AT_ACTION] = number, 0, -1
     search.scratch.epoch[0] += 1
@@ -73,7 +73,8 @@ def turn_to(search, data, example, number, round_number):
 def take_example(batch, turn, counter):
     """Take the next example of a batch that threads share; whether there is one.
 
-    In a large batch they take several at a time, so that they do not write side by side all the time.
+    In a large batch a thread takes several neighbouring examples at a time, so that threads rarely write to the same
+    cache line.
     """
     count = batch.order.size
     if turn[0] == turn[1]:
@@ -94,7 +95,7 @@ def begin(search, here, s):
 
 @dual
 def find_legal(search, here, s, legal):
-    """Ask the space for the legal actions A(s); whether there is any."""
+    """Write the legal actions A(s); whether there is any."""
     for a in range(legal.size):
         legal[a] = False
     actions(search.space, here.x, s, legal)

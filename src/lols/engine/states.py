@@ -1,4 +1,4 @@
-"""States as a policy sees them, many at a time: features gathered when they are asked for, and where they come from."""
+"""Many states at a time, as a policy sees them; their features are gathered when they are first needed."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ __all__ = ["States"]
 class States:
     """Some states of a search space, in order.
 
-    What is here lies in memory that the driver uses again: it is valid until the call that was given it returns, so
-    that a policy copies what it wants to keep.
+    All arrays are in memory that the driver reuses. They are valid until the call that received them returns, so a
+    policy must copy what it wants to keep.
 
     Attributes
     ----------
@@ -37,15 +37,15 @@ class States:
     example
         The number of each state's example in `examples`, the data set.
     vectors
-        The state vectors themselves, [state, cell], for policies that know the space. In roll-outs only the cells that
-        `Sizes.live` speaks of are sure to be right.
+        The state vectors themselves, [state, cell], for policies that are written for one space. In roll-outs only the
+        first `Sizes.live` cells are valid.
     draws
-        A random 64-bit number for each state, for policies that draw at random: one seed gives one result.
+        A random 64-bit number for each state, for policies that draw at random; determined by the seed.
     start, ids, values
-        Features: those of state i are numbered `start[i]` to `start[i + 1]`, those of its items first, in their role.
+        Features: state i has those from `start[i]` to `start[i + 1]`, the features of its items first, in their roles.
     action_start, action_ids, action_values
-        Features of the actions, where the space has such: those of action a in state i are numbered from
-        `action_start[i * actions + a]` on.
+        Features of the actions, if the space has them: those of action a in state i begin at
+        `action_start[i * actions + a]`.
 
     """
 
@@ -55,11 +55,11 @@ class States:
         example: np.ndarray,
         draws: np.ndarray,
         *,
-        places: Callable[[], tuple[np.ndarray, np.ndarray]],
-        sight: Callable[[States], Seen],
+        find_states: Callable[[], tuple[np.ndarray, np.ndarray]],
+        find_features: Callable[[States], StateFeatures],
     ):
         self.examples, self.example, self.draws = examples, example, draws
-        self._places, self._sight = places, sight
+        self._find_states, self._find_features = find_states, find_features
 
     def __len__(self) -> int:
         return self.example.size
@@ -70,59 +70,59 @@ class States:
         return self.examples.space.sizes.actions
 
     @cached_property
-    def _at(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._places()
+    def _vectors_and_legal(self) -> tuple[np.ndarray, np.ndarray]:
+        return self._find_states()
 
     @property
     def vectors(self) -> np.ndarray:
         """The state vectors."""
-        return self._at[0]
+        return self._vectors_and_legal[0]
 
     @property
     def legal(self) -> np.ndarray:
         """Which actions are legal."""
-        return self._at[1]
+        return self._vectors_and_legal[1]
 
     @cached_property
-    def _seen(self) -> Seen:
-        return self._sight(self)
+    def _features(self) -> StateFeatures:
+        return self._find_features(self)
 
     @property
     def start(self) -> np.ndarray:
-        """Where each state's features begin, and where the last ones end."""
-        return self._seen.start
+        """The first feature of each state, and the end of the last."""
+        return self._features.start
 
     @property
     def ids(self) -> np.ndarray:
         """Hashed ids of features."""
-        return self._seen.ids
+        return self._features.ids
 
     @property
     def values(self) -> np.ndarray:
         """Values of features."""
-        return self._seen.values
+        return self._features.values
 
     @property
     def action_start(self) -> np.ndarray:
-        """Where each action's features begin, state after state, and where the last ones end."""
-        return self._seen.action_start
+        """The first feature of each action, state after state, and the end of the last."""
+        return self._features.action_start
 
     @property
     def action_ids(self) -> np.ndarray:
         """Hashed ids of the actions' features."""
-        return self._seen.action_ids
+        return self._features.action_ids
 
     @property
     def action_values(self) -> np.ndarray:
         """Values of the actions' features."""
-        return self._seen.action_values
+        return self._features.action_values
 
     def matrix(self, columns: int) -> csr_matrix:
-        """The features as a sparse matrix, hashed to so many columns: what scikit-learn takes."""
+        """The features as a sparse matrix, hashed to this many columns, for example for scikit-learn."""
         return hashed_matrix(self.start, self.ids, self.values, columns)
 
     def dense(self, columns: int) -> np.ndarray:
-        """The same as an array."""
+        """The same matrix as a dense array."""
         return np.asarray(self.matrix(columns).toarray())
 
     def action_matrix(self, columns: int) -> csr_matrix:
@@ -130,8 +130,8 @@ class States:
         return hashed_matrix(self.action_start, self.action_ids, self.action_values, columns)
 
 
-class Seen:
-    """Features of states, one after the other without gaps."""
+class StateFeatures:
+    """The features of states, one after the other without gaps."""
 
     def __init__(self, slots: Slots, kept: np.ndarray | slice, ends: tuple[int, int]):
         self.start = np.append(slots.start[kept], ends[0])
@@ -142,7 +142,7 @@ class Seen:
 
 
 def column_of(ids: np.ndarray, columns: int) -> np.ndarray:
-    """The column of each feature: the upper half of a product with the golden ratio, scaled.
+    """The column of each feature: the upper half of its product with the golden ratio, scaled.
 
     >>> column_of(np.array([1, 2, 3]), 4).tolist()
     [2, 0, 3]
@@ -152,17 +152,17 @@ def column_of(ids: np.ndarray, columns: int) -> np.ndarray:
 
 
 def hashed_matrix(start: np.ndarray, ids: np.ndarray, values: np.ndarray, columns: int) -> csr_matrix:
-    """Features in compressed rows, hashed to so many columns; the arrays stay as they are."""
+    """Features in compressed rows, hashed to this many columns; the arrays are not changed."""
     from scipy.sparse import csr_matrix
 
     # A copy of the values, because duplicates are summed in place.
-    made = csr_matrix((values.copy(), column_of(ids, columns), start), shape=(start.size - 1, columns))
-    made.sum_duplicates()
-    return made
+    matrix = csr_matrix((values.copy(), column_of(ids, columns), start), shape=(start.size - 1, columns))
+    matrix.sum_duplicates()
+    return matrix
 
 
 class Replayed(Struct):
-    """States that were passed: each `time` steps into its example, by the `actions` from `first` on."""
+    """States of earlier searches: each is `time` steps into its example, by the `actions` from `first` on."""
 
     example: np.ndarray
     first: np.ndarray
@@ -191,7 +191,7 @@ def look_at(space, data, scratch, example, vectors, legal, slots, ends):
 
 
 def replay(space, data, scratch, replayed):
-    """Find states again, into `vectors` and `legal`: `time` steps into their examples; earlier ones first."""
+    """Compute states of earlier searches again, into `vectors` and `legal`; those of an example in order of time."""
     search = Search(space, None, None, None, data.items, scratch)
     example, first, time = replayed.example, replayed.first, replayed.time
     last, reached = -1, 0

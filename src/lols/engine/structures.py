@@ -1,4 +1,4 @@
-"""What the kernels pass to each other: records of arrays and numbers behind pointers, and the names of their values."""
+"""The records that kernels pass to each other, and names for the values of their fields."""
 
 from __future__ import annotations
 
@@ -15,33 +15,33 @@ ROLLS = {"reference": REFERENCE, "learned": LEARNED, "mixture": MIXTURE, "none":
 STATE, ROLLOUT, EXAMPLE, EXPECTED, STEP = 0, 1, 2, 3, 4
 MIXES = {"state": STATE, "rollout": ROLLOUT, "example": EXAMPLE, "expected": EXPECTED, "step": STEP}
 
-# Purposes of random draws: each has its own stream.
+# Purposes of random draws; each has its own stream.
 COIN, TIE, TEACHER, ROLL_IN, COMPONENT, SAMPLE_STEP, SAMPLE_ACTION, COMPARE = 1, 2, 3, 4, 5, 6, 7, 8
 
-# What a roll-out follows: a component of the learned policy (0, 1, ...), the teacher, or a draw at every step.
+# The policy of a roll-out: a component of the learned one (0, 1, ...), the teacher, or a draw at every step.
 TEACHER_POLICY, DRAWN_POLICY = -1, -2
 
-# The cells of a report: what is wrong, and where.
+# The cells of a report: an error code, and where the error occurred.
 CODE, AT_EXAMPLE, AT_STEP, AT_ACTION, REPORT_CELLS = range(5)
-# What can be wrong, as the kernels report it.
+# Error codes.
 OK, TOO_MANY_STEPS, NO_ACTIONS, ILLEGAL_REFERENCE, TOO_MANY_FEATURES, TOO_MANY_ITEMS, NO_SUCH_ITEM = range(7)
 NOT_FINITE, NEGATIVE, LOSS_NOT_FINITE = 7, 8, 9
-NOTHING = -(1 << 62)  # in place of an action: none at all
+NOTHING = -(1 << 62)  # in place of an action: the teacher has none
 
-# The columns of a batch's losses: of the roll-in, and of completions by teacher and learner.
+# The columns of a batch's losses: those of the roll-in, and of completions by teacher and learner.
 ROLLED_IN, BY_TEACHER, BY_LEARNER, LOSSES = range(4)
 
 
 class Table(Struct):
-    """Where the weights of a feature are: hashed to a fixed size (no entries), or a growing open-addressing map."""
+    """The rows of features: hashed to a fixed number (no entries), or in a growing map with open addressing."""
 
     shift: int
-    entries: np.ndarray  # [slot, 2]: feature and row side by side, so that a look-up is one cache miss; row -1 if empty
-    marks: np.ndarray  # [slot]: eight bits that say which features are surely not there, so that most cost no miss
+    entries: np.ndarray  # [slot, 2]: feature and row, adjacent for one cache miss per look-up; row -1 if empty
+    marks: np.ndarray  # [slot]: eight bits of a filter that rules out most absent features without a cache miss
 
     @property
     def keys(self) -> np.ndarray:
-        """The feature in each slot; meaningless where the row is -1."""
+        """The feature in each slot; undefined where the row is -1."""
         return self.entries[:, 0]
 
     @property
@@ -51,7 +51,7 @@ class Table(Struct):
 
 
 class FrozenPolicy(Struct):
-    """A frozen policy: one or several weight tables, drawn from with given chances, over one feature map."""
+    """A frozen policy: one component or several, drawn from with given probabilities, over one feature map."""
 
     shared: Table
     stack: np.ndarray  # [component, row, column]
@@ -63,12 +63,12 @@ class FrozenPolicy(Struct):
 
 
 class PendingRollouts(Struct):
-    """Deviations to be completed later, in the place of a policy that is not at hand; then what came of them."""
+    """Deviations to be completed later, in place of the policy; then their costs."""
 
-    chances: np.ndarray  # as many as a policy has: more than one if it draws at random
-    asking: np.ndarray  # [1]: whether deviations are written down; else their values are read, in the same order
-    filled: np.ndarray  # [1]: how many there are
-    example: np.ndarray  # place in the batch
+    chances: np.ndarray  # more than one if the policy draws at random
+    asking: np.ndarray  # [1]: whether deviations are recorded; otherwise their costs are read, in the same order
+    filled: np.ndarray  # [1]: how many were recorded or read
+    example: np.ndarray  # position in the batch
     time: np.ndarray
     action: np.ndarray
     who: np.ndarray
@@ -78,7 +78,7 @@ class PendingRollouts(Struct):
 
 
 class Plan(Struct):
-    """The resolved schematic: everything that the kernels must know of an algorithm."""
+    """The resolved algorithm, as the kernels need it."""
 
     seed: int
     roll_in: int
@@ -90,22 +90,22 @@ class Plan(Struct):
     horizon: int
     sample_steps: int
     sample_actions: int
-    prune: int  # the most actions that are rolled out, best-liked first; 0 for all
-    imitate: bool  # without roll-outs, ask the teacher even where the space has costs
-    compare: bool  # measure teacher against learner, for beta="auto"
+    prune: int  # the most actions that are rolled out, those of least predicted cost; 0 for all
+    imitate: bool  # without roll-outs, use the teacher's actions even if the space has costs
+    compare: bool  # compare completions by teacher and learner, for beta="auto"
     merge: bool
     reuse: bool
     closed_form: bool
     cache_items: bool
     live: int  # cells that a deviation copies; 0 for all
-    bound: bool  # a deviation that already costs more than is known to be possible need not be rolled out
-    exact: bool  # unless the state is learned from, where it matters how much it costs
-    margin: float  # the hinge's, -1 if it is as wide as the difference in cost; states that have it may be passed over
-    slack: float  # how much wider the margin of a state that is passed over must be; infinite for none
+    bound: bool  # do not roll out a deviation that already costs more than the action taken
+    exact: bool  # but do so if the state is learned from, because its exact cost matters
+    margin: float  # of the hinge; -1 for the difference in cost
+    slack: float  # a state is passed over if its margins exceed `margin` by this much; infinite for never
 
 
 def following(seed: int, random_ties: bool) -> Plan:
-    """A plan for following a policy: all that matters then is how ties are broken and draws are made."""
+    """A plan for following a policy, where only the handling of ties and the seed of draws matter."""
     nothing: dict[str, Any] = dict.fromkeys(Plan.names(), 0) | {
         "roll_in": LEARNED,
         "roll_out": NONE,
@@ -118,7 +118,7 @@ def following(seed: int, random_ties: bool) -> Plan:
 
 
 class Data(Struct):
-    """A data set as the kernels see it: two records of columns, item features, and sizes per example."""
+    """A data set: two records of columns, item features, and the sizes of each example."""
 
     x: Any
     y: Any
@@ -128,13 +128,13 @@ class Data(Struct):
 
 
 class Slots(Struct):
-    """Room for lessons: features, cost vector and weight of states."""
+    """Memory for lessons: features, cost vector and weight of states."""
 
     start: np.ndarray
     stop: np.ndarray
     ids: np.ndarray
     values: np.ndarray
-    costs: np.ndarray  # [slot, action]: infinite for actions that were not evaluated, illegal ones among them
+    costs: np.ndarray  # [slot, action]: infinite for illegal actions and others that were not evaluated
     weight: np.ndarray  # 0 for a state that was not sampled
     action_start: np.ndarray  # [slot, action]
     action_stop: np.ndarray
@@ -143,48 +143,48 @@ class Slots(Struct):
 
 
 class Lessons(Struct):
-    """What is to be learned: Γ of Algorithm 1, for one example after the other."""
+    """Γ of Algorithm 1, for one example after the other."""
 
-    example: np.ndarray  # [round]: its number in the data set
-    first: np.ndarray  # [round]: its first slot
-    filled: np.ndarray  # [round]: how many slots it has
+    example: np.ndarray  # [round]: the number in the data set
+    first: np.ndarray  # [round]: the first slot
+    filled: np.ndarray  # [round]: the number of slots
     widest: int  # the most features that a state may have
-    widest_action: int  # and an action
+    widest_action: int  # the most features that an action may have
     slots: Slots
 
 
 class Batch(Struct):
-    """Examples to work on, and the lessons that come of them."""
+    """The examples of a batch, and their lessons."""
 
     round: np.ndarray
     beta: np.ndarray
     beta_in: np.ndarray
-    order: np.ndarray  # longest first, for balance between threads; learning goes in the order of the lessons
+    order: np.ndarray  # longest first, for balance between threads; learning follows the order of the lessons
     losses: np.ndarray  # [example, LOSSES]
     lessons: Lessons
 
 
 class StateView(Struct):
-    """What is seen of a state, and what the policy thinks of it."""
+    """The features of a state, and the scores of the policy."""
 
     features: FeatureBuffer
     action_features: FeatureBuffer
     items: ItemBuffer
-    rows: np.ndarray  # of the features' weights
+    rows: np.ndarray  # of the weights of the features
     columns: np.ndarray
     part: np.ndarray
     costs: np.ndarray  # predicted, by action
     bits: np.ndarray  # the same memory as integers
     item_scores: np.ndarray  # [component, role, item, column]
     item_epochs: np.ndarray
-    type_scores: np.ndarray  # [place, column]: what types contribute, while the policy stays the same
-    type_places: np.ndarray  # [component, role, type]: when and where it was put there
-    type_clock: np.ndarray  # the time at which the places began to be filled, and how many are
+    type_scores: np.ndarray  # [place, column]: scores of types under the current policy
+    type_places: np.ndarray  # [component, role, type]: clock[0] plus the place, as of when it was written
+    type_clock: np.ndarray  # [2]: a count that makes older places invalid, and the number of places in use
     whole: np.ndarray
 
 
 class TeacherView(Struct):
-    """What the teacher says of a state."""
+    """The answers of the teacher at a state."""
 
     free: np.ndarray
     costs: np.ndarray
@@ -192,12 +192,12 @@ class TeacherView(Struct):
 
 
 class Memo(Struct):
-    """What states are worth under teacher (line 0) and learner (line 1), by key; valid in one epoch."""
+    """Costs to go from states under teacher (line 0) and learner (line 1), by key; valid in one epoch."""
 
-    keys: np.ndarray  # [line, slot, 2]: epoch and key, side by side
+    keys: np.ndarray  # [line, slot, 2]: epoch and key
     values: np.ndarray
     filled: np.ndarray
-    mask: np.ndarray  # slots in use, less one
+    mask: np.ndarray  # the number of slots in use, minus one
 
 
 class Trail(Struct):
@@ -214,14 +214,16 @@ class Scratch(Struct):
 
     state: np.ndarray
     deviation: np.ndarray
-    legal: np.ndarray
-    there: np.ndarray  # legal actions of a roll-out's state
-    predicted: np.ndarray  # [step, action]: costs predicted by the policy that rolled in; NaN where it was not asked
+    legal: np.ndarray  # legal actions of the roll-in's state, reduced to those that are tried
+    all_legal: np.ndarray  # the same before the reduction, for the teacher
+    kept: np.ndarray  # actions that sampling and pruning keep
+    rollout_legal: np.ndarray  # legal actions of a roll-out's state
+    predicted: np.ndarray  # [step, action]: costs predicted by the policy that rolled in; NaN where it was not needed
     predicted_bits: np.ndarray  # the same memory as integers
     values: np.ndarray  # evaluated costs, by action
     value_bits: np.ndarray  # the same memory as integers
-    completed: np.ndarray  # [2]: what teacher and learner made of the action that was taken, where they are compared
-    turn: np.ndarray  # [2]: the examples that this thread has taken: the next one, and where they end
+    completed: np.ndarray  # [2]: cost of the action taken if teacher or learner completes it, where they are compared
+    turn: np.ndarray  # [2]: the examples that this thread has taken: the next one, and the end
     seen: StateView
     teacher: TeacherView
     memo: Memo

@@ -1,4 +1,4 @@
-"""Where weights live: feature ids to rows, by a growing map or hashed to a fixed number of rows."""
+"""Tables of weights: feature ids to rows, by a growing map or by hashing to a fixed number of rows."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def copied(table: Table) -> Table:
 
 
 def features_by_row(table: Table, count: int) -> np.ndarray:
-    """The features of the first `count` rows of a growing table, in the order of the rows; none of a fixed one."""
+    """The features of the first `count` rows of a growing table, in the order of the rows; none for a fixed one."""
     taken = (table.rows >= 0) & (table.rows < count)
     features = np.zeros(0 if is_fixed(table) else count, np.int64)
     features[table.rows[taken]] = table.keys[taken]
     return features
 
 
-def fill(table: Table, features: np.ndarray) -> None:
-    """Give features their rows in an empty map."""
+def fill(table: Table, features: np.ndarray, *, compiled: bool = True) -> None:
+    """Insert features into an empty map, in the order of their rows."""
     entries = np.stack([features.astype(np.int64), np.arange(features.size)], axis=1)
-    rehash_kernel(True, table._replace(entries=entries), table)
+    rehash_kernel(compiled, table._replace(entries=entries), table)
 
 
 @dual
 def find(table, identity):
-    """The slot of a growing table that holds a feature, or the empty one where it belongs."""
+    """The slot of a growing table that holds a feature, or the empty slot for it."""
     mask = table.entries.shape[0] - 1
     h = spread(identity, table.shift)
     while table.entries[h, 1] >= 0 and table.entries[h, 0] != identity:
@@ -62,7 +62,7 @@ def find(table, identity):
 
 @dual
 def lookup(table, identity):
-    """The row of a feature, or -1 where it has none."""
+    """The row of a feature, or -1 if it has none."""
     if table.entries.shape[0] == 0:
         return spread(identity, table.shift)
     place = spread(identity, table.shift - 3)
@@ -73,14 +73,14 @@ def lookup(table, identity):
 
 @dual
 def mark(table, identity):
-    """Note that a feature may be there."""
+    """Mark a feature as possibly present."""
     place = spread(identity, table.shift - 3)
     table.marks[place >> 3] |= MARKS[place & 7]
 
 
 @dual
 def insert(table, identity, count, most):
-    """The row of a feature, the next free one if it is new, or -1 when all `most` rows are taken (`count[0]` are)."""
+    """The row of a feature, the next free one if it is new, or -1 if `count[0]`, the rows taken, has reached `most`."""
     if table.entries.shape[0] == 0:
         return spread(identity, table.shift)
     h = find(table, identity)
@@ -93,7 +93,7 @@ def insert(table, identity, count, most):
 
 
 def rehash(old, new):
-    """Move all features to a larger map; rows stay."""
+    """Insert all features into a larger map; their rows stay the same."""
     mask = new.entries.shape[0] - 1
     for k in range(old.entries.shape[0]):
         if old.entries[k, 1] >= 0:

@@ -1,10 +1,19 @@
-"""What the reference policy π^ref, the teacher, says of a state: its costs, its equally good actions, its action."""
+"""The reference policy π^ref, the teacher, at a state: its costs, its equally good actions, its action."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import apart, dual, free, has, names_action, needs, reference_action, reference_costs
+from lols.engine.compile.dual import (
+    dual,
+    free,
+    has,
+    names_action,
+    needs,
+    not_inlined,
+    reference_action,
+    reference_costs,
+)
 from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOTHING
 
 __all__ = ["free_actions", "teacher_action", "teacher_costs"]
@@ -12,7 +21,7 @@ __all__ = ["free_actions", "teacher_action", "teacher_costs"]
 
 @needs("reference", "costs")
 def teacher_costs(search, here, s, legal):
-    """Ask for closed-form costs, into `teacher.costs`; every legal action must get a number."""
+    """Write closed-form costs into `teacher.costs`; every legal action must have a finite one."""
     out = search.scratch.teacher.costs
     for a in range(legal.size):
         out[a] = np.nan
@@ -26,7 +35,7 @@ def teacher_costs(search, here, s, legal):
 
 @needs("reference", "costs")
 def mark_cheapest(search, here, s, legal):
-    """Mark the actions that cost least in `teacher.free`."""
+    """Mark the actions of least cost in `teacher.free`."""
     teacher = search.scratch.teacher
     teacher_costs(search, here, s, legal)
     least = np.inf
@@ -37,7 +46,7 @@ def mark_cheapest(search, here, s, legal):
         teacher.free[a] = legal[a] and teacher.costs[a] == least
 
 
-@apart
+@not_inlined
 @dual
 def free_actions(search, here, s, legal, stream):
     """Mark the equally good actions in `teacher.free`."""

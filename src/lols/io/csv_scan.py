@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import apart, dual
+from lols.engine.compile.dual import dual, not_inlined
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.words import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
 
@@ -167,7 +167,7 @@ def state_of(open, first, closed):
     return AFTER_QUOTE if closed != NONE else IN_CELL
 
 
-@apart
+@not_inlined
 @dual
 def step_by_step(buffer, begin, count, separator, state):
     """The same for quotes of all kinds, by one byte after the other; and the state after the last one.
@@ -191,7 +191,7 @@ def step_by_step(buffer, begin, count, separator, state):
     return inside, state
 
 
-@apart
+@not_inlined
 @dual
 def is_enclosed(buffer, start, length):
     """Whether the quotes of a cell that begins with one are this one and its last byte."""

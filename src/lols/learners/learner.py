@@ -1,4 +1,4 @@
-"""The linear learner: weights that grow, and the verbs that other stages and machines use."""
+"""The linear learner: growing tables of weights, learning, and its state for checkpoints and merging."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Learner:
     actions
         The number of actions.
     by_action
-        Whether actions have features of their own.
+        Whether actions have their own features.
     averaged
-        Whether to keep what the averaged policy needs.
+        Whether to keep the sums that the averaged policy needs.
     compiled
         False runs the same kernels as plain Python.
 
@@ -119,7 +119,7 @@ class Learner:
         return table(True), table(adaptive), table(self.averaged), scales
 
     def _room(self, bank: Bank, more: int) -> Bank:
-        """Make sure that `more` new features find room, doubling what is there; never needed for fixed tables."""
+        """Make room for `more` new features by doubling the arrays; fixed tables never grow."""
         if is_fixed(bank.table) or self.recipe.update == RIDGE:
             return bank
         need = min(int(bank.filled[0]) + more, bank.most)
@@ -136,7 +136,7 @@ class Learner:
         return bank
 
     def learn(self, lessons: Lessons, count: int | None = None) -> None:
-        """Learn from lessons, round after round, step after step; from the first `count` rounds, if it is given."""
+        """Learn from lessons in the order of rounds and steps; with `count`, from the first rounds only."""
         count = lessons.example.size if count is None else count
         rounds, first, slots = self.counters[ROUNDS], lessons.first[:count], lessons.slots
         last = first + lessons.filled[:count] - 1
@@ -156,7 +156,7 @@ class Learner:
             )
 
     def calls(self, lessons: Lessons) -> list[tuple[Kernel, tuple[Any, ...]]]:
-        """The kernels of learning, with arguments as they get them."""
+        """The kernels of learning with arguments of the right types, to compile them ahead."""
         common = (lessons, 0, self.shared, self.single, self.recipe)
         learn: tuple[Kernel, tuple[Any, ...]] = (learn_margins_kernel, (*common, self._work, self.counters))
         if self.recipe.reduction != HINGE:
@@ -164,7 +164,7 @@ class Learner:
         return [learn, (average_kernel, (self.shared, 1.0, self.shared.weights))]
 
     def widen(self, widest: int) -> None:
-        """Make sure that there is room for states of `widest` features."""
+        """Make room for states of `widest` features."""
         if widest > self._work.rows.size:
             self._work = _workspace(widest, self.columns, self.actions, self.shared.inverse.shape[1])
 
@@ -172,7 +172,7 @@ class Learner:
         """Forget all weights, but keep the features' rows."""
         for bank, columns in ((self.shared, self.columns), (self.single, 1)):
             for array in bank.arrays():
-                array[: int(bank.filled[0])] = 0  # rows that were never touched take no memory
+                array[: int(bank.filled[0])] = 0  # unused rows stay untouched, so that they take no memory
             if bank.inverse.size:
                 bank.inverse[:] = self._bank(columns).inverse
         self.counters[:] = 0.0
@@ -180,7 +180,7 @@ class Learner:
     # --- policies ---
 
     def policy(self, *, averaged: bool = False) -> FrozenPolicy:
-        """The current policy, or the average over rounds; the current one shares memory with the learner."""
+        """The current policy, which shares memory with the learner, or the average over rounds."""
         shared, single = (
             (self._average(self.shared), self._average(self.single))
             if averaged and self.averaged
@@ -197,15 +197,15 @@ class Learner:
         )
 
     def _average(self, bank: Bank) -> np.ndarray:
-        """The mean of the weights after each round: a change in round i is in all rounds from i on."""
-        made = np.zeros((max(int(bank.filled[0]), 1), bank.weights.shape[1]), np.float32)
-        average_kernel(self.compiled, bank, max(float(self.counters[ROUNDS]), 1.0), made)
-        return made
+        """The mean of the weights after each round: a change in round i counts in all rounds from i on."""
+        means = np.zeros((max(int(bank.filled[0]), 1), bank.weights.shape[1]), np.float32)
+        average_kernel(self.compiled, bank, max(float(self.counters[ROUNDS]), 1.0), means)
+        return means
 
     # --- state ---
 
     def report(self) -> dict[str, Any]:
-        """What the learner holds: features, bytes, bytes per feature, dropped features, rounds and states."""
+        """Numbers of features, bytes, bytes per feature, dropped features, rounds and states."""
         features = int(self.shared.filled[0]) + int(self.single.filled[0]) * (not is_fixed(self.single.table))
         total = 0
         for bank in (self.shared, self.single):
@@ -221,19 +221,19 @@ class Learner:
         }
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that learning goes on from, as named arrays without slack."""
-        made = {"counters": self.counters.copy()}
+        """The whole state of the learner, as named arrays without unused rows."""
+        state = {"counters": self.counters.copy()}
         for name, bank in (("shared", self.shared), ("single", self.single)):
             rows = int(bank.filled[0])
-            made[f"{name}.features"] = features_by_row(bank.table, rows)
+            state[f"{name}.features"] = features_by_row(bank.table, rows)
             for part in ("weights", "squares", "sums", "scales"):
-                made[f"{name}.{part}"] = getattr(bank, part)[:rows].copy()
+                state[f"{name}.{part}"] = getattr(bank, part)[:rows].copy()
             if bank.inverse.size:
-                made[f"{name}.inverse"] = bank.inverse.copy()
-        return made
+                state[f"{name}.inverse"] = bank.inverse.copy()
+        return state
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over a state of a learner with the same settings."""
+        """Restore the state of a learner with the same settings."""
         for name, columns in (("shared", self.columns), ("single", 1)):
             setattr(self, name, self._loaded(name, columns, state))
         self.counters = _checked(state, "counters", self.counters.shape).astype(np.float64).copy()
@@ -244,31 +244,30 @@ class Learner:
         rows = 1 << self.settings.bits if self.settings.bits else features.size
         if not self.settings.bits:
             bank = self._room(bank, rows)
-            fill(bank.table, features.astype(np.int64))
+            fill(bank.table, features, compiled=self.compiled)
             bank.filled[0] = rows
         for part in ("weights", "squares", "sums", "scales"):
-            mine = getattr(bank, part)
-            shape = (rows, *mine.shape[1:]) if mine.shape[0] else mine.shape
-            mine[: shape[0]] = _checked(state, f"{name}.{part}", shape)
+            array = getattr(bank, part)
+            shape = (rows, *array.shape[1:]) if array.shape[0] else array.shape
+            array[: shape[0]] = _checked(state, f"{name}.{part}", shape)
         if bank.inverse.size:
             bank.inverse[:] = _checked(state, f"{name}.inverse", bank.inverse.shape)
         return bank
 
     def merge(self, others: Sequence[Learner]) -> None:
-        """Average this learner with others that learned elsewhere, weighted by their rounds; squares add up."""
-        everyone = [self, *others]
+        """Average this learner with others, weighted by their rounds; sums of squared gradients are added."""
         if any(o.settings != self.settings or o.actions != self.actions for o in others):
             raise ConfigurationError("only learners with the same settings and actions can be merged")
         if self.settings.update == "ridge":
             raise ConfigurationError(
                 "ridge learners cannot be merged: their covariance matrices are over different rows"
             )
-        everyone = [o for o in everyone if o.counters[ROUNDS] > 0]
-        if not everyone:
+        learners = [o for o in (self, *others) if o.counters[ROUNDS] > 0]
+        if not learners:
             return
-        rounds = np.array([o.counters[ROUNDS] for o in everyone])
+        rounds = np.array([o.counters[ROUNDS] for o in learners])
         share = rounds / rounds.sum()
-        states = [o.state() for o in everyone]
+        states = [o.state() for o in learners]
         merged = {"counters": np.sum([s["counters"] for s in states], axis=0)}
         for name in ("shared", "single"):
             merged |= _merged_bank(name, states, share, rounds, fixed=self.settings.bits is not None)
@@ -280,10 +279,12 @@ class Learner:
 
 
 def frozen(policy: FrozenPolicy) -> FrozenPolicy:
-    """A copy that later learning does not touch."""
-    tables = [copied(t) for t in (policy.shared, policy.single)]
+    """A copy that later learning does not change."""
     return policy._replace(
-        shared=tables[0], single=tables[1], stack=policy.stack.copy(), single_stack=policy.single_stack.copy()
+        shared=copied(policy.shared),
+        single=copied(policy.single),
+        stack=policy.stack.copy(),
+        single_stack=policy.single_stack.copy(),
     )
 
 
@@ -292,7 +293,7 @@ def _merged_bank(
 ) -> dict[str, np.ndarray]:
     features = [s[f"{name}.features"] for s in states]
     union = np.unique(np.concatenate(features))
-    made = {f"{name}.features": union}
+    merged = {f"{name}.features": union}
     before = np.concatenate([[0.0], np.cumsum(rounds)[:-1]])
     for part in ("weights", "squares", "sums", "scales"):
         arrays = [s[f"{name}.{part}"] for s in states]
@@ -314,13 +315,13 @@ def _merged_bank(
                 mean = (states[k][f"{name}.weights"] * (rounds[k] + 1.0) - array) / rounds[k]
                 total[at] -= mean * rounds[k]
         if part == "sums" and total.size:
-            total += made[f"{name}.weights"] * (before[-1] + rounds[-1] + 1.0)
-        made[f"{name}.{part}"] = total.astype(np.float32)
-    return made
+            total += merged[f"{name}.weights"] * (before[-1] + rounds[-1] + 1.0)
+        merged[f"{name}.{part}"] = total.astype(np.float32)
+    return merged
 
 
 def hadamard_code(actions: int) -> np.ndarray:
-    """Subsets of the actions such that any two actions are told apart by half of them (Sylvester's construction).
+    """Subsets of the actions such that half of them separate any two actions (Sylvester's construction).
 
     >>> hadamard_code(3).astype(int).tolist()
     [[0, 1, 0], [0, 0, 1], [0, 1, 1]]
@@ -336,7 +337,7 @@ def hadamard_code(actions: int) -> np.ndarray:
 
 
 def _first_rows(columns: int) -> int:
-    """Rows to begin with: memory that is not touched costs nothing, and growing copies all that was."""
+    """Rows of a new table: many, because untouched memory costs nothing, and growing copies everything."""
     return max(1 << 9, min(1 << 18, FIRST_BYTES // (4 * columns)))
 
 

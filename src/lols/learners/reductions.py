@@ -1,9 +1,9 @@
 """Reductions from cost-sensitive classification: CSOAA, SECOC and the cost-sensitive hinge; and the learning kernel.
 
-CSOAA (the paper's appendix A) regresses every action's cost. SECOC (Langford & Beygelzimer 2005) asks, for subsets of
-the actions given by an error-correcting code and for several thresholds, whether the subset's share of what can be
-saved is above the threshold, weighted by how much it matters. The hinge widens the margin between the best-liked
-cheapest action and the worst violator. All predict costs: the least is chosen.
+CSOAA (the paper's appendix A) regresses the cost of every action. SECOC (Langford & Beygelzimer 2005) predicts, for
+subsets of the actions given by an error-correcting code and for several thresholds, whether the subset's share of the
+savings is above the threshold, weighted by the difference. The hinge widens the margin between the cheapest action of
+least predicted cost and the worst violator. All of them predict costs, and the action of least cost is chosen.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from lols.learners.updates import invariant_step, move, multiplier, regress_rows
 
 @dual
 def find_rows(bank, ids, first, last, rows, counters):
-    """Rows of features, new ones given a row; those beyond the table's limit are counted as dropped."""
+    """Rows of features; new features get a row, and those beyond the limit of the table are counted as dropped."""
     for k in range(first, last):
         rows[k - first] = insert(bank.table, ids[k], bank.filled, bank.most)
         counters[DROPPED] += rows[k - first] < 0
@@ -39,14 +39,14 @@ def find_rows(bank, ids, first, last, rows, counters):
 
 @dual
 def known_rows(bank, ids, first, last, rows):
-    """Rows of features that were looked for before: nothing is inserted or counted again."""
+    """Rows of features; nothing is inserted or counted."""
     for k in range(first, last):
         rows[k - first] = lookup(bank.table, ids[k])
 
 
 @dual
 def predict_columns(part, columns):
-    """Scores of all columns with the weights as they are now."""
+    """Scores of all columns with the current weights."""
     weights, rows, values, first, last = part.bank.weights, part.rows, part.values, part.first, part.last
     for j in range(columns.size):
         columns[j] = 0.0
@@ -71,20 +71,20 @@ def predict_single(part):
 
 @dual
 def own_part(learning, slots, slot):
-    """The features of a state in the bank that all columns share; their rows are known."""
+    """The features of a state in the shared bank; their rows are in the workspace."""
     return Part(learning.shared, learning.work.rows, slots.values, slots.start[slot], slots.stop[slot])
 
 
 @dual
 def action_part(learning, slots, slot, a):
-    """The features of an action in their bank; their rows are to be found."""
+    """The features of an action in their bank; their rows are still to be found."""
     low, high = slots.action_start[slot, a], slots.action_stop[slot, a]
     return Part(learning.single, learning.work.action_rows, slots.action_values, low, high)
 
 
 @dual
 def aim_csoaa(slots, slot, work):
-    """Every evaluated action's regressor aims at its cost."""
+    """Set the targets: the cost of every evaluated action."""
     weight, costs = slots.weight[slot], slots.costs[slot]
     for j in range(work.columns.size):
         given = np.isfinite(costs[j])
@@ -94,7 +94,7 @@ def aim_csoaa(slots, slot, work):
 
 @dual
 def learn_csoaa_by_action(learning, slots, slot):
-    """Regress costs where actions have features of their own: one action after the other, since they share weights."""
+    """Regress costs if actions have their own features: one action after the other, because they share weights."""
     recipe, work, counters, weight = learning.recipe, learning.work, learning.counters, slots.weight[slot]
     own = own_part(learning, slots, slot)
     for a in range(slots.costs.shape[1]):
@@ -119,10 +119,10 @@ def learn_csoaa_by_action(learning, slots, slot):
 
 @dual
 def aim_secoc(recipe, code, slots, slot, work):
-    """One weighted binary example per subset and threshold: is the subset's share of the savings above the threshold?
+    """Set the targets: for each subset and threshold, whether the subset's share of the savings is above the threshold.
 
-    Savings are what an action costs less than the worst one. Shares of the costs themselves would hardly differ between
-    subsets when there are many actions and few cheap ones.
+    The savings of an action are the cost of the worst action minus its own. Shares of the costs themselves would hardly
+    differ between subsets if there are many actions and few cheap ones.
     """
     worst = np.float32(0.0)
     for a in range(slots.costs.shape[1]):
@@ -146,7 +146,7 @@ def aim_secoc(recipe, code, slots, slot, work):
 
 @dual
 def learn_hinge(learning, slots, slot):
-    """Widen the margin between the best-liked cheapest action and the worst violator, if it is too small."""
+    """Widen the margin between the cheapest action of least predicted cost and the worst violator, if too small."""
     recipe, work = learning.recipe, learning.work
     for a in range(slots.costs.shape[1]):
         work.costs[a] = work.columns[a]
@@ -163,7 +163,7 @@ def learn_hinge(learning, slots, slot):
 
 @dual
 def widen(learning, slots, slot, good, bad, violation):
-    """Make the good action look cheaper, and the bad one more expensive."""
+    """Lower the predicted cost of the good action, and raise that of the bad one."""
     recipe, counters, weight = learning.recipe, learning.counters, slots.weight[slot]
     own = own_part(learning, slots, slot)
     find_rows(own.bank, slots.ids, own.first, own.last, own.rows, counters)
@@ -197,7 +197,7 @@ def widen(learning, slots, slot, good, bad, violation):
 
 @dual
 def ready(learning, slots, slot, insert_all):
-    """Whether a state is to be learned from; if so, its rows and the scores of all columns are in the workspace."""
+    """Whether a state is to be learned from; then its rows and the scores of all columns are in the workspace."""
     work, counters = learning.work, learning.counters
     if slots.weight[slot] <= 0.0 or counters[BAD] != 0.0:
         return False
@@ -221,13 +221,13 @@ def learn_margins(lessons, count, shared, single, recipe, work, counters):
     for b in range(count):
         counters[ROUNDS] += 1.0
         for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
-            # A feature takes a row when its weights first change: most never do.
+            # A feature gets a row when its weights first change, which most never do.
             if ready(learning, slots, slot, False):
                 learn_hinge(learning, slots, slot)
 
 
 def learn_costs(lessons, count, shared, single, recipe, code, work, counters):
-    """CSOAA and SECOC: the same, by regression of many columns at once."""
+    """CSOAA and SECOC: the same by regression, all columns at once."""
     learning, slots = Learning(shared, single, recipe, code, work, counters), lessons.slots
     for b in range(count):
         counters[ROUNDS] += 1.0
@@ -244,12 +244,12 @@ def learn_costs(lessons, count, shared, single, recipe, code, work, counters):
             regress_rows(own_part(learning, slots, slot), recipe, work, counters)
 
 
-def average(bank, rounds, made):
+def average(bank, rounds, means):
     """The mean of the weights after each round: line 16 of Algorithm 1."""
     for row in range(bank.filled[0]):
-        for j in range(made.shape[1]):
+        for j in range(means.shape[1]):
             whole = np.float64(bank.weights[row, j]) * (rounds + 1.0) - np.float64(bank.sums[row, j])
-            made[row, j] = np.float32(whole / rounds)
+            means[row, j] = np.float32(whole / rounds)
 
 
 average_kernel = Kernel(average)

@@ -1,4 +1,4 @@
-"""A learner's settings: reduction, update, rate, margin and table, checked when they are made."""
+"""The settings of a learner: reduction, update, rate, margin and table."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_RATES = {
 
 @dataclass(frozen=True)
 class LearnerSettings:
-    """How costs become a policy.
+    """How the learner turns cost vectors into a policy.
 
     Parameters
     ----------
@@ -38,20 +38,20 @@ class LearnerSettings:
     update
         `"adagrad"`, `"nag"` (normalized adaptive invariant: the paper's), `"gd"`, `"ridge"` or `"perceptron"`.
     rate
-        Step size; by default one that suits reduction and update. For ridge, the regularisation.
+        Step size; the default depends on reduction and update. For ridge, the regularisation.
     margin
-        The hinge's margin: `"unit"`; `"cost"`, as wide as the difference in cost; or `"weighted"`, a unit margin whose
-        updates are weighted by that difference. Without weights it counts how often an action is worse, not by how
-        much: it stands noisy costs better, but need not find the action that is best in expectation.
+        Margin of the hinge: `"unit"`; `"cost"`, as wide as the difference in cost; or `"weighted"`, a unit margin with
+        updates weighted by that difference. A unit margin depends on how often an action is worse, not on by how much:
+        it tolerates noisy costs better, but need not find the action that is best in expectation.
     bits
         None for a table that grows with the features seen, or the base-2 logarithm of a fixed number of rows.
     max_features
-        The most rows a growing table takes; features beyond it are dropped and counted.
+        The most rows of a growing table; further features are dropped and counted.
     thresholds
-        SECOC's thresholds per subset.
+        Thresholds per subset, for SECOC.
     slack
-        The hinge's: a state that the policy of its batch had right by this much more than the margin is passed over
-        without another look; None looks at all. Saves much of the time and changes little.
+        For the hinge: a state whose margins exceed the required one by this much under the policy of its batch is not
+        learned from; None learns from all. Saves much of the time and changes little.
 
     Examples
     --------
@@ -95,15 +95,15 @@ class LearnerSettings:
 
     @property
     def width(self) -> float:
-        """How wide the hinge's margin is; -1 if as wide as the difference in cost."""
+        """The width of the hinge's margin; -1 for the difference in cost."""
         return 0.0 if self.update == "perceptron" else -1.0 if self.margin == "cost" else 1.0
 
     @property
     def only_order(self) -> bool:
-        """Whether it only matters which actions are cheapest, not by how much."""
+        """Whether learning depends only on which actions are cheapest, not by how much."""
         return self.reduction == "hinge" and self.margin == "unit"
 
     @property
     def step(self) -> float:
-        """The rate in force."""
+        """The rate, or its default."""
         return DEFAULT_RATES[self.reduction, self.update] if self.rate is None else self.rate

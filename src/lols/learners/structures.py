@@ -1,4 +1,4 @@
-"""What the learning kernels pass to each other, and the names of reductions and updates."""
+"""The records that the learning kernels pass to each other, and the names of reductions and updates."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ REDUCTIONS = {"csoaa": CSOAA, "hinge": HINGE, "secoc": SECOC}
 NAG, ADAGRAD, GD, RIDGE, PERCEPTRON = 0, 1, 2, 3, 4
 UPDATES = {"nag": NAG, "adagrad": ADAGRAD, "gd": GD, "ridge": RIDGE, "perceptron": PERCEPTRON}
 
-# Places in a learner's counters.
+# Positions in the counters of a learner.
 ROUNDS, WEIGHT, NORM, STATES, DROPPED, BAD = 0, 1, 2, 3, 4, 5
 
 
 class Bank(Struct):
-    """Weights by row and column, and what the update keeps beside them; arrays that it does not need are empty."""
+    """Weights by row and column, and further arrays of the update; those that it does not need are empty."""
 
     table: Table
     weights: np.ndarray  # [row, column]
@@ -32,7 +32,7 @@ class Bank(Struct):
     most: int
 
     def arrays(self) -> tuple[np.ndarray, ...]:
-        """What grows with the rows."""
+        """The arrays that grow with the rows."""
         return self.weights, self.squares, self.sums, self.scales
 
 
@@ -42,14 +42,14 @@ class Recipe(Struct):
     reduction: int
     update: int
     rate: float
-    margin: float  # -1: as wide as the difference in cost
-    weighted: bool  # by how much the violator costs more
+    margin: float  # -1 for the difference in cost
+    weighted: bool  # updates are weighted by the difference in cost
     thresholds: int
-    by_action: bool  # whether actions have features of their own
+    by_action: bool  # actions have their own features
 
 
 class Learning(NamedTuple):
-    """A learner as its kernels pass it around."""
+    """A learner as its kernels see it."""
 
     shared: Any
     single: Any  # weights of the actions' own features
@@ -60,7 +60,7 @@ class Learning(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Features `first` to `last` of a lesson, whose rows in a bank are `rows[0]` and so on."""
+    """Features `first` to `last` of a lesson; their rows in a bank are `rows[0]`, `rows[1]`, ..."""
 
     bank: Any
     rows: Any

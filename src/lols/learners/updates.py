@@ -1,7 +1,7 @@
 """Online updates of a linear predictor: normalized adaptive invariant gradient (NAG), AdaGrad, plain gradient, ridge.
 
-Each comes in two shapes: over all columns at once (`*_rows`: a regressor per action, actions contiguous) and for one
-column. A change of a weight in round i counts i times in `sums`, so that the average over rounds needs no copies.
+Each has two forms: for all columns at once (`*_rows`: a regressor per action, actions contiguous) and for one column. A
+change of a weight in round i counts i times in `sums`, so that the average over rounds needs no copies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TINY = np.float32(1e-12)
 
 @dual
 def rate_now(recipe, counters):
-    """The step size of the updates that have no scale of their own: plain gradient descent decays as 1/sqrt(rounds)."""
+    """The step size; for plain gradient descent it decays as 1/sqrt(rounds)."""
     if recipe.update == GD:
         return np.float32(recipe.rate / np.sqrt(counters[ROUNDS]))
     if recipe.update == PERCEPTRON:
@@ -36,7 +36,7 @@ def change(bank, row, column, amount, counters):
 
 @dual
 def rescale(bank, row, value, counters):
-    """Note the largest value of a feature; when it grows, shrink its weights so that predictions keep their scale."""
+    """Record the largest value of a feature; when it grows, shrink its weights so that predictions keep their scale."""
     size = abs(value)
     if size > bank.scales[row]:
         if bank.scales[row] > 0.0:
@@ -54,8 +54,8 @@ def multiplier(counters):
 
 @dual
 def invariant_step(residual, scale, sensitivity):
-    """How far to move a prediction whose squared loss is met `scale` times in infinitely small steps."""
-    # In double precision, said explicitly: Numba and NumPy promote mixtures of single and double differently.
+    """How far a prediction moves if its squared loss is minimised `scale` times in infinitely small steps."""
+    # Explicitly in double precision: Numba and NumPy promote mixtures of single and double differently.
     residual, scale, sensitivity = np.float64(residual), np.float64(scale), np.float64(sensitivity)
     if scale * sensitivity < 1e-6:
         return np.float32(2.0 * residual * scale)
@@ -64,7 +64,7 @@ def invariant_step(residual, scale, sensitivity):
 
 @dual
 def regress_rows(part, recipe, work, counters):
-    """One squared-loss update of all columns with positive importance: predictions in `columns`, aims in `targets`."""
+    """One squared-loss update of all columns with positive importance, from predictions `columns` to `targets`."""
     if recipe.update == RIDGE:
         ridge_rows(part, work)
     elif recipe.update == NAG:
@@ -81,7 +81,7 @@ def regress_rows(part, recipe, work, counters):
 
 @dual
 def descend_rows(part, recipe, gradients, counters):
-    """A gradient step on all columns: AdaGrad's own scale per weight, or one rate."""
+    """A gradient step on all columns, with AdaGrad's scale per weight or one rate."""
     bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
     rate, rounds = rate_now(recipe, counters), np.float32(counters[ROUNDS])
     weights, squares, sums = bank.weights, bank.squares, bank.sums
@@ -111,7 +111,7 @@ def descend_rows(part, recipe, gradients, counters):
 
 @dual
 def nag_rows(part, recipe, work, counters):
-    """The normalized adaptive invariant update that the paper's experiments used, for all columns."""
+    """The normalized adaptive invariant update of the paper's experiments, for all columns."""
     bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
     sensitivity, gradients, importance = work.sensitivity, work.gradients, work.importance
     weights, squares, sums = bank.weights, bank.squares, bank.sums
@@ -161,7 +161,7 @@ def nag_rows(part, recipe, work, counters):
 
 @dual
 def ridge_rows(part, work):
-    """Online ridge regression, exact: every column keeps its inverse covariance matrix (Sherman and Morrison)."""
+    """Exact online ridge regression: every column keeps its inverse covariance matrix (Sherman and Morrison)."""
     bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
     size = bank.inverse.shape[1]
     gain = work.dense
@@ -190,7 +190,7 @@ def ridge_rows(part, work):
 
 @dual
 def sensitize(part, column, square_gradient, weight, counters):
-    """NAG for one column, first half: note the gradient, and say how much a unit step moves the prediction."""
+    """NAG for one column, first half: record the gradient; how much a unit step moves the prediction."""
     bank, rows, values, first, last = part.bank, part.rows, part.values, part.first, part.last
     total = np.float32(0.0)
     norm = np.float64(0.0)

@@ -1,4 +1,4 @@
-"""Policies of any kind: the protocol, what they see, and the linear one as an example of it."""
+"""Policies of any kind: the protocol, the states that they receive, and the linear policy as an example."""
 
 from __future__ import annotations
 

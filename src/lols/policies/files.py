@@ -1,4 +1,4 @@
-"""Policies of one's own in model files: their arrays, by name, and which class they belong to."""
+"""Policies of the user in model files: their arrays by name, and the name of their class."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def kind_of(policy: Any) -> str:
 
 
 def check_saved(policy: Any, what: str) -> None:
-    """Make sure that a policy has arrays to be written; `what` needs them."""
+    """Raise an error if a policy has no arrays to be written, which `what` needs."""
     for name in ("state", "load"):
         if not callable(getattr(policy, name, None)):
             raise ConfigurationError(
@@ -31,19 +31,19 @@ def check_saved(policy: Any, what: str) -> None:
 def state_of(policy: Any) -> dict[str, np.ndarray]:
     """A policy's arrays."""
     check_saved(policy, "a model file")
-    made, whose = policy.state(), f"`state` of {type(policy).__name__}"
-    if not isinstance(made, Mapping) or not all(isinstance(name, str) for name in made):
-        raise ConfigurationError(f"{whose} gave {type(made).__name__}: give a dictionary of arrays, with names")
-    for name, array in made.items():
+    state, whose = policy.state(), f"`state` of {type(policy).__name__}"
+    if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
+        raise ConfigurationError(f"{whose} gave {type(state).__name__}: give a dictionary of arrays, with names")
+    for name, array in state.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iufb":
             raise ConfigurationError(f"{whose} has a {type(array).__name__} under '{name}': give arrays of numbers")
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ConfigurationError(f"{whose} has NaN or infinity under '{name}': has it diverged?")
-    return dict(made)
+    return dict(state)
 
 
 def filled(path: str | os.PathLike[str], kind: str | None, tensors: Mapping[str, np.ndarray], policy: Any) -> Any:
-    """The policy with the arrays of a file, which belong to a policy of some `kind`, or None for a linear one."""
+    """The policy with the arrays of a file, which belong to class `kind`; None stands for a linear policy."""
     if kind is None:
         raise ModelFileError(f"{path}: holds a linear policy: load it without policy")
     if policy is None:

@@ -1,4 +1,4 @@
-"""The linear policy under the protocol: the fused driver's scores and learners, asked for many states at a time."""
+"""The linear policy as a policy of the protocol: the fused driver's scores and learners, for many states at a time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import SearchSpace
 from lols.contract.task import Task, as_space
-from lols.engine import structures
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
@@ -18,7 +17,7 @@ from lols.engine.memory import make_scratch
 from lols.engine.policy import draw_component, gather, new_policy, score
 from lols.engine.search import Search, instance
 from lols.engine.states import States
-from lols.engine.structures import CODE, Data, Scratch, following
+from lols.engine.structures import CODE, Data, FrozenPolicy, Scratch, following
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
@@ -27,19 +26,19 @@ __all__ = ["LinearPolicy"]
 
 
 class LinearPolicy:
-    """What `lols.train` trains when no policy is given, as a policy of the protocol.
+    """The policy that `lols.train` trains by default, as a policy of the protocol.
 
-    Training it gives the very weights that the fused driver gives, more slowly: an example of the protocol, and a check
-    of the lock-step driver. The model that comes out is an ordinary one.
+    Training it gives the same weights as the fused driver, bit for bit, but more slowly: it is an example of the
+    protocol, and tests the lock-step driver. The resulting model is an ordinary one.
 
     Parameters
     ----------
     space
         The search space.
     settings
-        A reduction's name, or `LearnerSettings`.
+        The name of a reduction, or `LearnerSettings`.
     weights
-        Weights to follow as they are; such a policy does not learn.
+        Fixed weights, for a policy that does not learn.
 
     Examples
     --------
@@ -59,13 +58,13 @@ class LinearPolicy:
         space: SearchSpace | Task | type[Task],
         settings: str | LearnerSettings = "hinge",
         *,
-        weights: structures.FrozenPolicy | None = None,
+        weights: FrozenPolicy | None = None,
         compiled: bool = True,
     ):
         if isinstance(settings, str):
             settings = LearnerSettings(settings, "nag" if settings == "csoaa" else "adagrad")
         if settings.slack is not None:
-            raise ConfigurationError("slack is the fused driver's: leave it out, or train without policy")
+            raise ConfigurationError("slack needs the fused driver: leave it out, or train without policy")
         space = as_space(space)
         by_action = space.action_features is not None
         self.space, self.compiled, self._weights = space, compiled, weights
@@ -74,7 +73,7 @@ class LinearPolicy:
         self._scratch: tuple[Examples, int, Scratch] | None = None
 
     @property
-    def weights(self) -> structures.FrozenPolicy:
+    def weights(self) -> FrozenPolicy:
         """The weights as they are now."""
         return self.learner.policy() if self._weights is None else self._weights
 
@@ -89,44 +88,44 @@ class LinearPolicy:
         scratch = self._memory(states.examples, weights)
         scratch.report[:] = 0
         new_policy(scratch.seen)
-        examples, made = states.examples, np.zeros((len(states), states.actions), np.float32)
+        examples, costs = states.examples, np.zeros((len(states), states.actions), np.float32)
         data = Data(examples.x, (), examples.items, examples.states, examples.steps)
-        asked = AskedStates(states.example, states.vectors, states.legal, states.draws, made)
+        asked = AskedStates(states.example, states.vectors, states.legal, states.draws, costs)
         score_kernel(self.compiled, self._bound, data, weights, FOLLOWING, scratch, asked)
         if scratch.report[CODE]:
-            len(states.start)  # gathers features again, and says what is wrong with them
-        return made
+            len(states.start)  # gathers the features again, which raises an error that describes the problem
+        return costs
 
     def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:
         """Learn from cost vectors; the states of one example are one round."""
         if self._weights is not None:
-            raise ConfigurationError("this policy has fixed weights: make one without to train it")
+            raise ConfigurationError("this policy has fixed weights: create one without weights to train it")
         first = np.flatnonzero(np.diff(states.example, prepend=-1))
         filled = np.diff(np.append(first, len(states)))
-        seen, by_action = FeatureRuns.between(states.start, states.ids, states.values), NO_FEATURES
+        features, by_action = FeatureRuns.between(states.start, states.ids, states.values), NO_FEATURES
         if self.learner.by_action:
             by_action = FeatureRuns.between(states.action_start, states.action_ids, states.action_values)
-        slots = slots_of(seen, costs, weights, by_action)
-        wide = {"widest": seen.widest, "widest_action": by_action.widest}
-        self.learner.learn(lessons_of(slots, first, filled, example=states.example[first], **wide))
+        slots = slots_of(features, costs, weights, by_action)
+        widest = {"widest": features.widest, "widest_action": by_action.widest}
+        self.learner.learn(lessons_of(slots, first, filled, example=states.example[first], **widest))
 
-    def averaged(self) -> structures.FrozenPolicy:
-        """The average of the weights over rounds, as an ordinary model has them."""
+    def averaged(self) -> FrozenPolicy:
+        """The average of the weights over rounds, as in an ordinary model."""
         return frozen(self.learner.policy(averaged=True) if self._weights is None else self._weights)
 
-    def frozen(self) -> structures.FrozenPolicy:
-        """A copy of the weights, as an ordinary model has them."""
+    def frozen(self) -> FrozenPolicy:
+        """A copy of the weights, as in an ordinary model."""
         return frozen(self.weights)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that learning goes on from."""
+        """The whole state of the learner."""
         return self.learner.state()
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over a state of a policy with the same settings."""
+        """Restore the state of a policy with the same settings."""
         self.learner.load(state)
 
-    def _memory(self, examples: Examples, weights: structures.FrozenPolicy) -> Scratch:
+    def _memory(self, examples: Examples, weights: FrozenPolicy) -> Scratch:
         components, columns = weights.stack.shape[0], weights.stack.shape[2]
         if self._scratch is None or self._scratch[0] is not examples or self._scratch[1] != components:
             self._scratch = (examples, components, make_scratch(examples, components, columns, self.compiled))
@@ -137,7 +136,7 @@ FOLLOWING = following(0, False)
 
 
 class AskedStates(Struct):
-    """States whose actions' costs are asked for."""
+    """States, and memory for the predicted costs of their actions."""
 
     example: np.ndarray
     vectors: np.ndarray
@@ -147,7 +146,7 @@ class AskedStates(Struct):
 
 
 def score_states(space, data, policy, plan, scratch, asked):
-    """Predict costs with the fused driver's functions; states of one example share what its items contribute."""
+    """Predict costs with the functions of the fused driver; states of one example share the scores of its items."""
     search = Search(space, None, policy, plan, data.items, scratch)
     last = -1
     for i in range(asked.example.size):

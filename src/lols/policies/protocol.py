@@ -1,4 +1,4 @@
-"""What a policy must have to be trained: two methods, and some more that it may have."""
+"""The protocol of policies: two methods that are needed for training, and several optional ones."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ class Policy(Protocol):
     It may also have:
 
     `batch`
-        The most states that `costs` is to be given at a time; all that wait unless it is there.
+        The most states that one call of `costs` receives; without it there is no limit.
     `state()`, `load(state)`
-        Everything that learning and predicting go on from, as named arrays: then models can be saved and runs resumed.
+        The whole state of the policy as named arrays: needed to save models and to resume runs.
     `frozen()`
-        A copy that later updates do not touch: for `returned="drawn"`.
+        A copy that later updates do not change: for `returned="drawn"`.
     `averaged()`
-        A copy that is the average over updates: for `returned="average"`, which is then the default.
+        A copy with the average over updates: for `returned="average"`, which is then the default.
     `random`
-        True if `costs` draws at random, by `states.draws`: no roll-out is then merged with another.
+        True if `costs` draws at random, using `states.draws`: then roll-outs are not merged.
     """
 
     def costs(self, states: States) -> np.ndarray:
-        """The predicted cost of every action in every state, [state, action]: the least of the legal ones is taken.
+        """The predicted cost of every action in every state, [state, action]; the cheapest legal action is taken.
 
-        A state's costs must not depend on the states beside it.
+        The costs of a state must not depend on the other states of the call.
         """
         ...
 
     def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:
-        """Learn from the states of a batch of examples, example after example and step after step.
+        """Learn from the states of a batch of examples, in the order of examples and steps.
 
-        `costs[i, a]` is what action a costs more in state i than the best one does; it is infinite where that is not
-        known, as of illegal actions. `weights` has one weight for each state.
+        `costs[i, a]` is the cost of action a in state i above that of the best action; it is infinite for illegal
+        actions and others whose cost is unknown. `weights` has one weight for each state.
         """
         ...
 
 
 def checked(policy: Any) -> Policy:
-    """The policy, if it has what it needs.
+    """The policy, if it has the methods of the protocol.
 
     >>> checked(3)
     Traceback (most recent call last):

@@ -30,7 +30,7 @@ TRICKS = {
 
 
 class ProgramDriver:
-    """Runs a program over a data set: `collect` for training, in the place of the engine's `FusedDriver`."""
+    """Runs a program over a data set: `make_lessons` for training, in place of the engine's `FusedDriver`."""
 
     def __init__(
         self, program: Program, objects: Sequence[Any], tricks: Mapping[str, bool] | None = None, compiled: bool = True
@@ -41,7 +41,7 @@ class ProgramDriver:
         self.scorer = Scorer(compiled)
         self.evaluator = Evaluator((program, self.choices, self.scorer), self.tricks)
 
-    def collect(
+    def make_lessons(
         self,
         indices: np.ndarray,
         rounds: np.ndarray,

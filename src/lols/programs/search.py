@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.user_frames import place_of
+from lols.contract.user_frames import user_line
 from lols.errors import SpaceError
 from lols.programs.choices import ActionChoices, Legal, Teacher, takes
 from lols.programs.program import Program
@@ -127,7 +127,7 @@ class ProgramSearch:
         except Stop:
             return None
         except SpaceError as error:
-            raise SpaceError(f"{what}, step {max(self._at - 1, 0)}: {error}{place_of(error)}") from error
+            raise SpaceError(f"{what}, step {max(self._at - 1, 0)}: {error}{user_line(error)}") from error
         except Exception as error:
             error.add_note(f"lols: {what}, after {self._at} decisions")
             raise

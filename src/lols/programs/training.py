@@ -69,7 +69,7 @@ class ProgramRun(TrainingRun):
         self.program, self.objects, self.tricks = trainer.program, objects, trainer.tricks
 
     @property
-    def way(self) -> int:
+    def progress(self) -> int:
         """The progress, in examples."""
         return self.done
 

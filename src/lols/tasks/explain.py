@@ -147,7 +147,7 @@ def deviation_costs(
     share = np.full(steps, beta)
     with FusedDriver(space, examples, reference, compiled=compiled) as driver:
         rounds = _measuring_rounds(plan.seed, steps)
-        batch = driver.collect(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
+        batch = driver.make_lessons(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
     at = np.arange(steps)
     costs = batch.lessons.slots.costs[batch.lessons.first + at].astype(np.float64)
     final = float(batch.losses[0, 0])

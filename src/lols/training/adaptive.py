@@ -1,4 +1,4 @@
-"""An adaptive β: follow whichever of teacher and learner has lately completed searches better."""
+"""Adaptive β: follows whichever of teacher and learner has recently completed searches better."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ MEMORY = 300
 
 @dataclass
 class AdaptiveBeta:
-    """Running means of what teacher and learner make of the same states, over about the last 300 examples.
+    """Running means of the losses of completions by teacher and learner, over about the last 300 examples.
 
-    β is the teacher's share by squared loss: one half when they are level, near 1 when the teacher's completions are
-    much cheaper, near 0 when the learner's are.
+    β is the learner's share of the sum of squared losses: one half if both are equal, near 1 if the teacher's
+    completions are much cheaper, near 0 if the learner's are.
 
     >>> adaptive = AdaptiveBeta()
     >>> adaptive.beta
@@ -30,7 +30,7 @@ class AdaptiveBeta:
     count: int = 0
 
     def observe(self, losses: np.ndarray) -> None:
-        """Take in a batch: columns 1 and 2 are the losses of completions by teacher and learner, in order."""
+        """Add the losses of a batch: columns 1 and 2 are those of completions by teacher and learner."""
         for teacher, learner in losses[:, 1:3].tolist():
             self.count += 1
             rate = 1.0 / min(self.count, MEMORY)
@@ -44,5 +44,5 @@ class AdaptiveBeta:
         return learner / (teacher + learner) if teacher + learner > 0.0 else 0.5
 
     def state(self) -> dict[str, float]:
-        """For checkpoints; JSON keeps floats exactly."""
+        """The state for checkpoints; JSON keeps floats exactly."""
         return asdict(self)

@@ -17,21 +17,21 @@ MIXES = ("state", "rollout", "example", "expected", "step")
 
 @dataclass(frozen=True, kw_only=True)
 class Algorithm:
-    """A resolved schematic.
+    """One choice of roll-in, deviations, roll-out and learning.
 
     Parameters
     ----------
     name, cites
-        What it is called, and where it comes from.
+        Its name, and the publication it comes from.
     roll_in
-        Who leads to the states that are learned from: `"reference"`, `"learned"`, or `"mixture"` (a draw at each step).
+        The policy that visits the states to learn from: `"reference"`, `"learned"`, or `"mixture"`, drawn at each step.
     roll_out
-        Who completes the deviations: `"reference"`, `"mixture"`, `"learned"`, or `"none"` (immediate costs only).
+        The policy that completes deviations: `"reference"`, `"mixture"`, `"learned"`, `"none"`: immediate costs only.
     beta
         Probability of the reference in a mixture roll-out: a number, a schedule, or `"auto"`, which follows whichever
-        of teacher and learner has lately completed searches better.
+        of teacher and learner has recently completed searches better.
     beta_in
-        The same for a mixture roll-in; like `beta` unless given.
+        The same for a mixture roll-in; by default equal to `beta`.
     mix
         Where the coin is tossed: once per `"state"`, shared by its deviations; per `"rollout"` (Algorithm 1 as
         printed); per `"example"`; at every `"step"` of a roll-out (Searn); or not at all: `"expected"` averages both
@@ -39,21 +39,21 @@ class Algorithm:
     ties
         `"first"` or `"random"`.
     returned
-        The policy that training gives: `"average"` of the weights, `"last"`, or one `"drawn"` uniformly from all
-        rounds.
+        The policy that training returns: the `"average"` of the weights, the `"last"`, or one `"drawn"` uniformly from
+        all rounds.
     imitate
         Without roll-outs: whether an action costs 1 unless the reference would take it, even if the space has `cost`.
     restart
         Whether every pass trains a new learner, and the policy is a mixture over passes (Searn).
     alpha
-        Searn's: how fast the mixture leaves the reference; by default the learned part passes one half midway.
+        For Searn: how fast the mixture moves away from the reference; by default the learned part is one half midway.
     horizon
-        The most steps of a roll-out; None for all. Needs a space with `cost`.
+        The most steps of a roll-out; None for no limit. Needs a space with `cost`.
     sample_steps, sample_actions
-        The most states per example, and actions per state, that are deviated at; None for all.
+        The most states per example with deviations, and the most actions per state; None for all.
     prune
-        The most actions of a state that the learner rolls out: those that it likes best, besides the one that the
-        roll-in took and the teacher's; None for all. Where the teacher alone rolls out, all are.
+        The most actions of a state that the learner rolls out: those of least predicted cost, besides the one that the
+        roll-in took and the teacher's; None for all. If the teacher alone rolls out, all actions are rolled out.
 
     """
 
@@ -98,7 +98,7 @@ class Algorithm:
             schedule(self.beta_in)
 
     def explain(self) -> str:
-        """The schematic in words.
+        """A description in words.
 
         >>> print(algorithm("dagger").explain())
         dagger (Ross, Gordon & Bagnell 2011)
@@ -163,7 +163,9 @@ def _beta_words(beta: Any, of: Algorithm) -> str:
     if of.restart:
         rate = "α such that it is one half midway" if of.alpha is None else f"α = {of.alpha:g}"
         return f"(1 - α)^t after t rounds, {rate}"
-    return "follows whichever of teacher and learner has lately done better" if beta == "auto" else str(schedule(beta))
+    if beta == "auto":
+        return "follows whichever of teacher and learner has recently done better"
+    return str(schedule(beta))
 
 
 LOLS = Algorithm(name="lols", cites="Chang et al. 2015, Algorithm 1")
@@ -194,7 +196,7 @@ PRESETS: dict[str, Algorithm] = {
 
 
 def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
-    """Resolve a preset: its own choices, then the options that were given (not None); a contradiction is an error.
+    """A preset with some of its choices replaced by options that are not None; a contradiction is an error.
 
     >>> algorithm("lols", beta=0.2).beta
     0.2
@@ -209,42 +211,42 @@ def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
     unknown = set(options) - {f.name for f in fields(Algorithm)}
     if unknown:
         raise ConfigurationError(f"unknown option '{min(unknown)}' of an algorithm")
-    given = {key: value for key, value in options.items() if value is not None}
-    made = replace(base, **given)
-    _contradictions(made, given)
-    return made
+    changes = {key: value for key, value in options.items() if value is not None}
+    resolved = replace(base, **changes)
+    _check_contradictions(resolved, changes)
+    return resolved
 
 
-def _contradictions(made: Algorithm, given: dict[str, Any]) -> None:
-    mixture_out, mixture_in = made.roll_out == "mixture", made.roll_in == "mixture"
-    fades = mixture_out or (mixture_in and made.beta_in is None)
+def _check_contradictions(of: Algorithm, changes: dict[str, Any]) -> None:
+    mixture_out, mixture_in = of.roll_out == "mixture", of.roll_in == "mixture"
+    fades = mixture_out or (mixture_in and of.beta_in is None)
     for option, fits, why in (
-        ("beta", fades and not made.restart, f"roll_out is '{made.roll_out}', not 'mixture'"),
-        ("mix", mixture_out, f"roll_out is '{made.roll_out}', not 'mixture'"),
-        ("beta_in", mixture_in and not made.restart, f"roll_in is '{made.roll_in}', not 'mixture'"),
-        ("alpha", made.restart, "only searn has it"),
-        ("horizon", made.roll_out != "none", "there are no roll-outs"),
-        ("prune", made.roll_out in ("mixture", "learned"), "the learner rolls nothing out"),
-        ("returned", not made.restart, "searn returns its mixture"),
+        ("beta", fades and not of.restart, f"roll_out is '{of.roll_out}', not 'mixture'"),
+        ("mix", mixture_out, f"roll_out is '{of.roll_out}', not 'mixture'"),
+        ("beta_in", mixture_in and not of.restart, f"roll_in is '{of.roll_in}', not 'mixture'"),
+        ("alpha", of.restart, "only searn has it"),
+        ("horizon", of.roll_out != "none", "there are no roll-outs"),
+        ("prune", of.roll_out in ("mixture", "learned"), "the learner rolls nothing out"),
+        ("returned", not of.restart, "searn returns its mixture"),
     ):
-        if option in given and not fits:
-            reason = "searn's β follows from alpha" if option.startswith("beta") and made.restart else why
+        if option in changes and not fits:
+            reason = "searn's β follows from alpha" if option.startswith("beta") and of.restart else why
             raise ConfigurationError(f"{option} has no effect: {reason}")
-    if made.imitate and made.roll_out != "none":
-        raise ConfigurationError(f"{made.name} imitates: roll_out must be 'none', or choose lols or aggrevate")
-    if made.restart and (not mixture_out or made.mix != "step"):
+    if of.imitate and of.roll_out != "none":
+        raise ConfigurationError(f"{of.name} imitates: roll_out must be 'none', or choose lols or aggrevate")
+    if of.restart and (not mixture_out or of.mix != "step"):
         raise ConfigurationError("searn draws a policy at every step: roll_out must be 'mixture' and mix 'step'")
-    if made.roll_out == "none" and mixture_in and "auto" in (made.beta_in, made.beta if made.beta_in is None else None):
+    if of.roll_out == "none" and mixture_in and "auto" in (of.beta_in, of.beta if of.beta_in is None else None):
         raise ConfigurationError("beta='auto' compares completions by teacher and learner: it needs roll-outs")
-    if made.mix == "step" and not made.restart and mixture_out and made.beta == "auto":
+    if of.mix == "step" and not of.restart and mixture_out and of.beta == "auto":
         raise ConfigurationError("beta='auto' needs one coin per roll-out: choose another mix than 'step'")
 
 
 def explain(name: str | Algorithm = "lols", **options: Any) -> str:
-    """What a preset with these options resolves to, in words.
+    """A preset with these options, described in words.
 
     >>> print(explain("lols", beta="auto").splitlines()[4])
-      β          follows whichever of teacher and learner has lately done better
+      β          follows whichever of teacher and learner has recently done better
     """
     return algorithm(name, **options).explain()
 
@@ -255,7 +257,7 @@ def searn_alpha(of: Algorithm, total_rounds: int) -> float:
 
 
 def schedules(of: Algorithm) -> tuple[Schedule | None, Schedule | None]:
-    """The schedules of roll-out and roll-in; None where it is `"auto"`."""
+    """The schedules of roll-out and roll-in; None for `"auto"`."""
     if of.restart:
         return Constant(1.0), Constant(1.0)
     out = None if of.beta == "auto" else schedule(of.beta)

@@ -1,4 +1,4 @@
-"""Searn's policy: a mixture over the passes' policies, each trained from scratch, one drawn at each state."""
+"""Searn's policy: a mixture of the policies of all passes, each trained from scratch; one is drawn at each state."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["PolicyMixture"]
 
 
 class PolicyMixture:
-    """The components so far and their weights; what is missing to one is the reference's.
+    """The components so far and their weights; the reference has the rest of the weight.
 
-    After a pass of n rounds the new component gets 1 - (1 - α)^n, and all others shrink by that factor, so that after t
-    rounds the learned part weighs 1 - (1 - α)^t.
+    After a pass of n rounds the new component has weight 1 - (1 - α)^n, and the weights of the others are multiplied by
+    (1 - α)^n, so that after t rounds the learned part has weight 1 - (1 - α)^t.
     """
 
     def __init__(self, chosen: Algorithm, total_rounds: int):
@@ -30,35 +30,27 @@ class PolicyMixture:
 
     @property
     def reference_weight(self) -> float:
-        """The chance of the reference at a state."""
+        """The probability of the reference at a state."""
         return float(1.0 - self.weights.sum()) if self.weights.size else 1.0
 
     def begin(self, learner: Learner) -> None:
-        """Start a pass: a new learner over the features known so far, and a frozen view of the components."""
+        """Start a pass: a new learner over the features seen so far, and frozen components."""
         learner.restart()
         self._freeze(learner)
 
     def _freeze(self, learner: Learner) -> None:
         policy = learner.policy()
-        self.tables = tuple(  # type: ignore[assignment]
-            copied(t) for t in (policy.shared, policy.single)
-        )
+        self.tables = copied(policy.shared), copied(policy.single)
 
     def policy(self, learner: Learner) -> FrozenPolicy:
         """The learned part of the mixture as it was at the beginning of the pass."""
         assert self.tables is not None
         if not self.weights.size:
-            shape = learner.policy().stack.shape
-            empty = growing_table(16)
-            blank = learner.policy()
-            if not is_fixed(blank.shared):
-                return blank._replace(
-                    shared=empty,
-                    stack=np.zeros((1, 1, shape[2]), np.float32),
-                    single=empty,
-                    single_stack=np.zeros((1, 1), np.float32),
-                )
-            return blank._replace(stack=np.zeros(shape, np.float32))
+            blank, empty = learner.policy(), growing_table(16)
+            if is_fixed(blank.shared):
+                return blank._replace(stack=np.zeros_like(blank.stack))
+            stack, single_stack = np.zeros((1, 1, blank.stack.shape[2]), np.float32), np.zeros((1, 1), np.float32)
+            return blank._replace(shared=empty, stack=stack, single=empty, single_stack=single_stack)
         return learner.policy()._replace(
             shared=self.tables[0],
             single=self.tables[1],
@@ -75,7 +67,7 @@ class PolicyMixture:
     def end(self, learner: Learner, rounds: int) -> None:
         """Finish a pass: its policy becomes a component."""
         policy = learner.policy(averaged=True)
-        # Without the slack of growing tables, which depends on how often a run was interrupted.
+        # Without the unused rows of growing tables, whose number depends on how often a run was interrupted.
         self.stack = _stacked(self.stack, policy.stack[:, : learner.shared.filled[0]])
         self.single_stack = _stacked(self.single_stack, policy.single_stack[:, : learner.single.filled[0]])
         kept = (1.0 - self.alpha) ** rounds
@@ -89,7 +81,7 @@ class PolicyMixture:
         return self.policy(learner)
 
     def state(self) -> dict[str, np.ndarray]:
-        """For checkpoints. The frozen tables are the first rows of the learner's."""
+        """The state for checkpoints. The frozen tables are the first rows of the learner's tables."""
         assert self.tables is not None
         sizes = [int((t.rows >= 0).sum()) for t in self.tables]
         return {
@@ -100,27 +92,28 @@ class PolicyMixture:
         }
 
     def load(self, tensors: Mapping[str, np.ndarray], learner: Learner) -> None:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         self.weights, self.stack = tensors["mixture.weights"].copy(), tensors["mixture.stack"].copy()
         self.single_stack = tensors["mixture.single"].copy()
         self._freeze(learner)
         assert self.tables is not None
-        rows = tensors["mixture.rows"]
-        self.tables = tuple(_first_rows(t, int(n)) for t, n in zip(self.tables, rows, strict=True))  # type: ignore[assignment]
+        rows, compiled = tensors["mixture.rows"], learner.compiled
+        shared, single = (_first_rows(t, int(n), compiled) for t, n in zip(self.tables, rows, strict=True))
+        self.tables = shared, single
 
 
 def _stacked(stack: np.ndarray, added: np.ndarray) -> np.ndarray:
-    made = np.zeros((stack.shape[0] + 1, *added.shape[1:]), np.float32)
+    stacked = np.zeros((stack.shape[0] + 1, *added.shape[1:]), np.float32)
     if stack.size:
-        made[:-1, : stack.shape[1]] = stack
-    made[-1] = added[0]
-    return made
+        stacked[:-1, : stack.shape[1]] = stack
+    stacked[-1] = added[0]
+    return stacked
 
 
-def _first_rows(table: Table, count: int) -> Table:
-    """The table as it was when it had `count` rows; unchanged where it is of fixed size."""
+def _first_rows(table: Table, count: int, compiled: bool) -> Table:
+    """The table as it was when it had `count` rows; a table of fixed size is unchanged."""
     if is_fixed(table):
         return table
-    made = growing_table(table.entries.shape[0])
-    fill(made, features_by_row(table, count))
-    return made
+    earlier = growing_table(table.entries.shape[0])
+    fill(earlier, features_by_row(table, count), compiled=compiled)
+    return earlier

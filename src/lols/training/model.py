@@ -1,4 +1,4 @@
-"""A trained model: a search space and a policy that follows it, saved and loaded without executing anything."""
+"""A trained model: a search space and a policy, in files that contain data only."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from lols import __version__
+from lols.contract.digest import source_digest
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
-from lols.contract.source_digest import source_digest
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
 from lols.engine.drivers.fused import FusedDriver
@@ -28,7 +28,7 @@ from lols.policies.files import filled, kind_of, state_of
 
 __all__ = ["Follower", "Model", "make_model"]
 
-NOTED = 1 << 12  # numbers of a setting that a model file tells of
+MOST_NOTED = 1 << 12  # settings with more numbers are not recorded in model files
 
 
 @dataclass
@@ -40,13 +40,13 @@ class Model:
     space
         The search space.
     policy
-        Weights, and for Searn the chances of its components; or a policy of one's own (`lols.policies.Policy`).
+        Weights, and for Searn the probabilities of its components; or any `lols.policies.Policy`.
     plan
-        What the engine must know to follow the policy.
+        How the engine follows the policy.
     about
-        Algorithm, learner, seed and other facts, kept in the model file.
+        Algorithm, learner, seed and other facts, stored in the model file.
     report
-        What training saw: progressive loss per pass, seconds, memory.
+        Results of training: progressive loss of each pass, seconds, memory.
 
     """
 
@@ -85,12 +85,12 @@ class Model:
             return driver.predict(self.policy, self.plan, scores=scores)
 
     def driver(self, examples: Examples, reference: Reference | None = None) -> FusedDriver:
-        """A driver that takes examples through the space with the policy: in lock-step, if it is one's own."""
+        """A driver for examples: fused for linear policies, lock-step for others."""
         kind = FusedDriver if isinstance(self.policy, FrozenPolicy) else LockStepDriver
         return kind(self.space, examples, reference, threads=self.threads, compiled=self.compiled)
 
     def follower(self) -> Follower:
-        """Follow the policy on one piece of a data set after the other."""
+        """An object that follows the policy on one part of a data set after the other."""
         return Follower(self)
 
     def losses(self, objects: Iterable[Any] | Examples) -> np.ndarray:
@@ -104,9 +104,9 @@ class Model:
         return float(self.losses(objects).mean())
 
     def reference_losses(self, objects: Iterable[Any] | Examples, reference: Reference | None = None) -> np.ndarray:
-        """The loss of a teacher on each labelled object: what the policy is to be compared with.
+        """The loss of a reference on each labelled object, for comparison with that of the policy.
 
-        The teacher is the task's own unless another one is given.
+        The reference is that of the task unless another one is given.
         """
         reference = as_teacher(reference, self.space)
         examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
@@ -122,9 +122,9 @@ class Model:
         task: Mapping[str, Any] | None = None,
         tensors: Mapping[str, np.ndarray] | None = None,
     ) -> None:
-        """Write the model file, atomically. Weights that are zero are left out.
+        """Write the model file atomically. Weights that are zero are left out.
 
-        `task` is what an estimator wants to know again, as plain values, and `tensors` likewise, as arrays.
+        `task` and `tensors` are plain values and arrays that an estimator needs when it is loaded.
         """
         write_tensors(path, "model", *self.contents(task, tensors))
 
@@ -132,6 +132,7 @@ class Model:
         self, task: Mapping[str, Any] | None = None, tensors: Mapping[str, np.ndarray] | None = None
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
+        settings = {k: np.asarray(v).tolist() for k, v in self.space.settings.items() if np.size(v) <= MOST_NOTED}
         header: dict[str, Any] = {
             "task": dict(task or {}),
             "about": self.about,
@@ -139,7 +140,7 @@ class Model:
             "space": {
                 "name": self.space.name,
                 "digest": source_digest(self.space.functions() | {"output": self.space.output}),
-                "settings": {k: np.asarray(v).tolist() for k, v in self.space.settings.items() if np.size(v) <= NOTED},
+                "settings": settings,
                 "actions": self.space.sizes.actions,
             },
             "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},
@@ -155,7 +156,9 @@ class Model:
         ):
             fixed = is_fixed(table)
             taken = np.zeros(0, np.int64) if fixed else np.flatnonzero(table.rows >= 0)
-            taken = taken[np.argsort(table.keys[taken])]  # one policy, one file, however its table came about
+            taken = taken[
+                np.argsort(table.keys[taken])
+            ]  # equal policies give equal files, in whatever order features were inserted
             rows = np.arange(stack.shape[1]) if fixed else table.rows[taken].astype(np.int64)
             kept, packed = pack(stack, rows)
             arrays[f"{name}.features"] = kept if fixed else table.keys[taken][kept]
@@ -165,10 +168,10 @@ class Model:
 
 
 class Follower:
-    """Follows a model's policy on one piece of a data set after the other, in one thread.
+    """Follows a model's policy on one part of a data set after the other, in one thread.
 
-    What types of items contribute is computed once, so that those of a piece must be those of the piece before and
-    more.
+    Scores of types of items are computed once, so each part must have the types of the part before, with the same
+    numbers, and may have more.
     """
 
     def __init__(self, model: Model):
@@ -176,15 +179,15 @@ class Follower:
         self._driver: FusedDriver | None = None
 
     def run(self, examples: Examples) -> Predictions:
-        """Follow the policy on the next piece."""
-        model, known = self.model, self._driver is not None
+        """Follow the policy on the next part."""
+        model, same = self.model, self._driver is not None
         if not isinstance(model.policy, FrozenPolicy):
             return model.run(examples)
         if self._driver is None:
             self._driver = FusedDriver(model.space, examples, compiled=model.compiled)
         else:
             self._driver.turn_to(examples)
-        return self._driver.predict(model.policy, model.plan, same=known)
+        return self._driver.predict(model.policy, model.plan, same=same)
 
 
 def make_model(
@@ -203,7 +206,7 @@ def make_model(
         plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
         actions = int(header["space"]["actions"])
         kind = header.get("policy")
-        linear = _policy(header, tensors, actions) if kind is None else None
+        linear = _policy(header, tensors, actions, compiled) if kind is None else None
         digest, settings = header["space"]["digest"], dict(header["space"]["settings"])
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
@@ -219,16 +222,16 @@ def make_model(
     return Model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
 
 
-def _check_settings(path: str | os.PathLike[str], known: Mapping[str, Any], space: SearchSpace) -> None:
-    """Make sure that the space has the settings that the policy was trained with: its features may depend on them."""
-    for name, value in known.items():
+def _check_settings(path: str | os.PathLike[str], settings: Mapping[str, Any], space: SearchSpace) -> None:
+    """Raise an error if the space has other settings than in training: its features may depend on them."""
+    for name, value in settings.items():
         if name in space.settings and np.asarray(space.settings[name]).tolist() != value:
             single = not isinstance(value, list) and np.ndim(space.settings[name]) == 0
             what = f"{name} = {value!r}, and this space has {space.settings[name]!r}" if single else f"another {name}"
             raise ModelFileError(f"{path}: trained with {what}: load it with the same settings")
 
 
-def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], actions: int) -> FrozenPolicy:
+def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], actions: int, compiled: bool) -> FrozenPolicy:
     thresholds = int(header["thresholds"])
     code = hadamard_code(actions) if thresholds else np.zeros((0, actions), np.float32)
     columns = code.shape[0] * thresholds if thresholds else actions
@@ -247,7 +250,7 @@ def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], action
             )
         if bits is None:
             table = growing_table(1 << max(int(2 * features.size).bit_length(), 4))
-            fill(table, features)
+            fill(table, features, compiled=compiled)
         else:
             if not 1 <= int(bits) <= 30:
                 raise ModelFileError(f"'{name}_bits' is {bits}")
@@ -260,14 +263,14 @@ def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], action
 
 
 def _distinct(features: np.ndarray) -> bool:
-    """Whether no feature comes twice; they are written in order."""
+    """Whether no feature occurs twice; they are usually in order."""
     return bool((features[1:] > features[:-1]).all()) or np.unique(features).size == features.size
 
 
 def _spread(weights: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
-    """The rows of a table of fixed size, back in their places."""
+    """The rows of a table of fixed size, with the rows of zeros that the file leaves out."""
     if rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < count:
         raise ModelFileError("the rows of the weights are beyond the table")
-    made = np.zeros((weights.shape[0], count, weights.shape[2]), np.float32)
-    made[:, rows] = weights
-    return made
+    whole = np.zeros((weights.shape[0], count, weights.shape[2]), np.float32)
+    whole[:, rows] = weights
+    return whole

@@ -1,4 +1,4 @@
-"""A progress bar on terminals, and silence elsewhere."""
+"""A progress bar, shown on terminals only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Progress"]
 
 
 class Progress:
-    """Shows how much is done, how fast, the progressive loss and a note; costs nothing when it is off."""
+    """Shows progress, speed, the progressive loss and a note; costs nothing if it is off."""
 
     def __init__(self, wanted: bool | None, total: int, title: str, unit: str = "steps"):
         self.bar: Any = None
@@ -42,7 +42,7 @@ class Progress:
             self.bar.stop()
 
     def advance(self, done: int, *, loss: float) -> None:
-        """Say how far it is; shown at most ten times a second."""
+        """Update the bar, at most ten times a second."""
         if self.bar is None or time.perf_counter() - self.shown < 0.1:
             return
         self.shown = time.perf_counter()
@@ -50,6 +50,6 @@ class Progress:
         self.bar.update(self.task, completed=done, speed=speed, loss=loss)
 
     def say(self, note: str) -> None:
-        """Put a note beside the bar."""
+        """Show a note beside the bar."""
         if self.bar is not None:
             self.bar.update(self.task, note=note)

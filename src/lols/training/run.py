@@ -1,4 +1,4 @@
-"""One training run: the order of batches, β, what was seen so far, and checkpoints that resume bit for bit."""
+"""One training run: the order of batches, β, progress so far, and checkpoints that resume bit for bit."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainingRun", "plain", "shuffled"]
 
-MOST_TOGETHER = 64
+LARGEST_BATCH = 64  # by default
 
 
 class TrainingRun:
-    """The moving parts of one training run: everything here goes into a checkpoint."""
+    """The state of one training run, which a checkpoint contains."""
 
     def __init__(self, trainer: Trainer, examples: Examples):
         self.trainer, self.examples = trainer, examples
         chosen = trainer.algorithm
         self.total = trainer.passes * len(examples)
-        self.batch_size = trainer.batch_size or max(1, min(MOST_TOGETHER, len(examples) // 50))
+        self.batch_size = trainer.batch_size or max(1, min(LARGEST_BATCH, len(examples) // 50))
         self.student: Student = LinearStudent(trainer, self.total) if trainer.policy is None else PolicyStudent(trainer)
         self.adaptive = AdaptiveBeta()
         self.schedules = schedules(chosen)
         self.pass_, self.offset = 0, 0
         self.sums = np.zeros((trainer.passes, 2))
-        # The online-to-batch conversion draws a round; knowing it in advance, one copy is enough.
+        # The online-to-batch conversion draws a round; it is drawn in advance, so that one copy is enough.
         self.drawn_round = mix(mix(trainer.seed, 0xD12A), 1) % self.total + 1 if chosen.returned == "drawn" else 0
         self.steps_done = 0
 
-    # --- the order of things ---
+    # --- batches ---
 
     def batches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Batches of example numbers with their rounds, from where the run stands."""
+        """Batches of example numbers with their rounds, from the current position on."""
         count, size = len(self.examples), self.batch_size
         while self.pass_ < self.trainer.passes:
             order = self._order(self.pass_)
@@ -74,32 +74,32 @@ class TrainingRun:
         return self.pass_ * len(self.examples) + self.offset
 
     @property
-    def way(self) -> int:
-        """How far it has come, as the progress bar counts."""
+    def progress(self) -> int:
+        """How far the run is, in the unit of the progress bar."""
         return self.steps_done
 
     def driver(self) -> Any:
-        """What takes the examples through stage 1, to be used with `with`."""
+        """The driver that searches the examples, to be used in a `with` statement."""
         return self.student.driver(self.examples)
 
     @property
     def progressive_loss(self) -> float:
-        """Mean loss of the roll-ins of this pass, each made before its example was learned from."""
+        """Mean loss of the roll-ins of this pass, each before its example was learned from."""
         number = min(self.pass_ if self.offset else self.pass_ - 1, self.trainer.passes - 1)
         return float(self.sums[number, 0] / max(self.sums[number, 1], 1.0))
 
     def betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """β of roll-out and roll-in for the next rounds."""
-        known = self.student.reference_weight()
-        if known is not None:
-            return np.full(rounds.size, known), np.full(rounds.size, known)
+        weight = self.student.reference_weight()
+        if weight is not None:
+            return np.full(rounds.size, weight), np.full(rounds.size, weight)
         out, into = (
             np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, self.total) for s in self.schedules
         )
         return out, into
 
     def learn(self, batch: Batch) -> None:
-        """The second stage, and the bookkeeping."""
+        """Learn from the lessons of a batch, and update the state of the run."""
         self.student.learn(batch)
         self.steps_done += int(batch.lessons.filled.sum())
         self.sums[self.pass_] += (batch.losses[:, 0].sum(), batch.losses.shape[0])
@@ -112,7 +112,7 @@ class TrainingRun:
         if self.offset == 0:
             self.student.end_pass(len(self.examples))
 
-    # --- what comes out ---
+    # --- the model ---
 
     def model(self) -> Model:
         """The model as it is now."""
@@ -141,7 +141,7 @@ class TrainingRun:
     # --- checkpoints ---
 
     def _identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to be of this run."""
+        """What must be equal for a checkpoint to belong to this run."""
         trainer = self.trainer
         return {
             "algorithm": plain(trainer.algorithm),
@@ -155,7 +155,7 @@ class TrainingRun:
         }
 
     def _task_and_data(self) -> dict[str, Any]:
-        """The part of it that says what is learned, and from what."""
+        """Digests of the space, the reference and the data."""
         digest = hashlib.sha256()
         for column in (*self.examples.x, *self.examples.y, self.examples.items):
             for part in column:
@@ -177,11 +177,11 @@ class TrainingRun:
         write_tensors(path, "checkpoint", header, self.student.state() | {"sums": self.sums})
 
     def restore(self, path: str | os.PathLike[str]) -> None:
-        """Go on from a checkpoint."""
+        """Continue from a checkpoint."""
         header, tensors = read_tensors(path, "checkpoint")
-        found, mine = header.get("identity", {}), self._identity()
-        for name, value in mine.items():
-            if found.get(name) != value:
+        identity = header.get("identity", {})
+        for name, value in self._identity().items():
+            if identity.get(name) != value:
                 raise ModelFileError(
                     f"{path}: made with another {name}; resume with the same data and options, or delete it"
                 )
@@ -205,7 +205,7 @@ def plain(chosen: Algorithm) -> dict[str, Any]:
 
 
 def shuffled(count: int, key: int, neighbours: int = 1) -> np.ndarray:
-    """The numbers below `count` in an order of their own for each key, runs of `neighbours` left together.
+    """The numbers below `count` in an order that depends on the key; runs of `neighbours` stay adjacent.
 
     >>> shuffled(6, 1).tolist(), shuffled(6, 1, neighbours=2).tolist()
     ([3, 5, 2, 0, 1, 4], [4, 5, 0, 1, 2, 3])

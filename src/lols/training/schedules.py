@@ -1,4 +1,4 @@
-"""Schedules of β over rounds: constant, linear, geometric; `"auto"` is not a schedule but a measurement."""
+"""Schedules of β over rounds: constant, linear, geometric. (`"auto"` is not a schedule: see `adaptive`.)"""
 
 from __future__ import annotations
 
@@ -72,16 +72,16 @@ def schedule(value: float | str | Schedule) -> Schedule:
     name, *numbers = str(value).split(":")
     try:
         if name == "linear":
-            made: Schedule = Linear(*(float(n) for n in numbers))
+            parsed: Schedule = Linear(*(float(n) for n in numbers))
         elif name == "geometric":
-            made = Geometric(*(float(n) for n in numbers))
+            parsed = Geometric(*(float(n) for n in numbers))
         else:
-            made = Constant(float(name))
+            parsed = Constant(float(name))
     except (TypeError, ValueError):
         raise ConfigurationError(
             f"cannot read beta '{value}': give a number in [0, 1], 'auto', 'linear:FROM:TO' or 'geometric:ALPHA'"
         ) from None
-    ends = made(np.array([0, 1]), 2)
+    ends = parsed(np.array([0, 1]), 2)
     if not ((ends >= 0.0) & (ends <= 1.0)).all():
         raise ConfigurationError(f"beta '{value}' leaves [0, 1]: it is the probability of the reference")
-    return made
+    return parsed

@@ -1,4 +1,4 @@
-"""Training on a stream: the rounds of `Trainer.fit` with one pass in the given order, however the stream is cut."""
+"""Training on a stream: one pass in the given order, with the same result however the stream is divided."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ __all__ = ["Stream"]
 
 
 class Stream:
-    """Learns from examples as they come.
+    """Learns from examples as they arrive.
 
-    Examples of one batch see the same policy, so a stream that stops inside a batch keeps the policy that the batch
-    began with: the result does not depend on how the stream was cut.
+    The examples of a batch are searched with the same policy, so a stream that stops inside a batch keeps the policy
+    that the batch began with: the result does not depend on how the stream is divided.
 
     Parameters
     ----------
     trainer
         Space, reference, algorithm and learner; its `batch_size` must be given.
     learner
-        A learner to go on with, by default a new one.
+        A learner to continue with; by default a new one.
 
     """
 
@@ -53,7 +53,7 @@ class Stream:
         self.sums = np.zeros(2)
 
     def learn(self, examples: Examples, order: np.ndarray | None = None) -> None:
-        """Learn from the next examples of the stream, in their order or another one."""
+        """Learn from the next examples of the stream, in their own order or in the given one."""
         order = np.arange(len(examples)) if order is None else order
         trainer, size = self.trainer, self.trainer.batch_size or 1
         done = 0
@@ -69,7 +69,7 @@ class Stream:
                 )
                 ends = self.round + at.size == self.batch_began + size
                 policy = self.learner.policy() if self.held is None else self.held
-                batch = driver.collect(at, rounds, policy, trainer.plan, beta, beta_in)
+                batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
                 if not ends and self.held is None:
                     self.held = frozen(policy)
                 self.learner.learn(batch.lessons)

@@ -1,4 +1,4 @@
-"""Who is trained: the linear learner, with the fused driver; or a policy of the user's own, in lock-step."""
+"""What is trained: the linear learner, with the fused driver, or a policy of the user's, with the lock-step driver."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from lols.training.mixture import PolicyMixture
 if TYPE_CHECKING:
     from lols.training.trainer import Trainer
 
-__all__ = ["LinearStudent", "PolicyStudent", "Student", "fitting"]
+__all__ = ["LinearStudent", "PolicyStudent", "Student", "adapted"]
 
 
 class Student(ABC):
-    """What a training run needs: someone who rolls in and out, learns from batches, and comes to a policy."""
+    """What a training run trains: has a policy that rolls in and out, learns from batches, and returns a policy."""
 
     learner: Learner | None = None
 
@@ -38,26 +38,26 @@ class Student(ABC):
         """A driver for these examples."""
 
     def begin_pass(self) -> None:  # noqa: B027  (most have nothing to do)
-        """A pass begins."""
+        """Called before each pass."""
 
     def end_pass(self, rounds: int) -> None:  # noqa: B027
-        """A pass of so many rounds is over."""
+        """Called after each pass, with its number of rounds."""
 
     def reference_weight(self) -> float | None:
-        """The chance of the reference in roll-ins and roll-outs; None where the schedule says."""
+        """The probability of the reference in roll-ins and roll-outs; None if the schedule determines it."""
         return None
 
     @abstractmethod
     def rolling_policy(self) -> Any:
-        """The policy that rolls in and out, as the driver takes it."""
+        """The policy that rolls in and out."""
 
     @abstractmethod
     def learn(self, batch: Batch) -> None:
-        """Learn from what the driver collected."""
+        """Learn from the lessons of a batch."""
 
     @abstractmethod
     def keep(self) -> None:
-        """Keep the policy as it is now: it is the one to be returned."""
+        """Keep a copy of the current policy, to be returned in the end."""
 
     @abstractmethod
     def policy(self) -> Any:
@@ -65,18 +65,18 @@ class Student(ABC):
 
     @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """What it is, as plain values."""
+        """The settings, as plain values for model files."""
 
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a checkpoint to fit."""
+        """What must be equal for a checkpoint to fit."""
         return self.describe()
 
     @abstractmethod
     def report(self) -> dict[str, Any]:
-        """What it has come to."""
+        """Numbers for the report: rounds, states, memory."""
 
     def check_resumable(self) -> None:  # noqa: B027
-        """Make sure that checkpoints can be written."""
+        """Raise an error if checkpoints cannot be written."""
 
     @abstractmethod
     def state(self) -> dict[str, np.ndarray]:
@@ -84,11 +84,11 @@ class Student(ABC):
 
     @abstractmethod
     def load(self, tensors: Mapping[str, np.ndarray]) -> None:
-        """Go on from there."""
+        """Restore such a state."""
 
 
 class LinearStudent(Student):
-    """The linear learner; for Searn one after the other, and the mixture of them."""
+    """The linear learner; for Searn a new one in each pass, and the mixture of them."""
 
     learner: Learner
 
@@ -100,13 +100,13 @@ class LinearStudent(Student):
 
     def driver(self, examples: Examples) -> FusedDriver:
         trainer = self.trainer
-        made = FusedDriver(
+        driver = FusedDriver(
             trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
         )
         if trainer.compiled and not DISABLED:
-            search, predict = made.calls(self.learner.policy(), trainer.plan)
-            compile_ahead([search, *self.learner.calls(search[1][6].lessons), predict])
-        return made
+            calls = driver.calls(self.learner.policy(), trainer.plan)
+            compile_ahead([calls.search, *self.learner.calls(calls.lessons), calls.predict])
+        return driver
 
     def begin_pass(self) -> None:
         if self.mixture is not None:
@@ -129,7 +129,7 @@ class LinearStudent(Student):
         self.snapshot = frozen(self.learner.policy())
 
     def policy(self) -> FrozenPolicy:
-        """Searn's mixture, the policy that was kept, or the average or last one."""
+        """Searn's mixture, the policy that was kept, or the average or the last one."""
         if self.mixture is not None:
             return self.mixture.final(self.learner)
         return self.trainer.returned_policy(self.learner) if self.snapshot is None else self.snapshot
@@ -154,7 +154,7 @@ class LinearStudent(Student):
         if self.mixture is not None:
             self.mixture.load(tensors, self.learner)
         if "snapshot.stack" in tensors:
-            # Rows are only ever added, so the snapshot's rows are the first of the learner's.
+            # Rows are only ever added, so the rows of the snapshot are the first rows of the learner.
             policy = frozen(self.learner.policy())
             stack, single = np.zeros_like(policy.stack), np.zeros_like(policy.single_stack)
             old, old_single = tensors["snapshot.stack"], tensors["snapshot.single"]
@@ -164,7 +164,7 @@ class LinearStudent(Student):
 
 
 class PolicyStudent(Student):
-    """A policy of the user's own."""
+    """A policy that the user gave."""
 
     def __init__(self, trainer: Trainer):
         self.trainer, self.own = trainer, trainer.policy
@@ -189,11 +189,11 @@ class PolicyStudent(Student):
         self.snapshot = self.own.frozen()
 
     def policy(self) -> Any:
-        """The policy that was kept, or an average if there is one, or a copy; else the policy itself."""
+        """The policy that was kept, or its average, or a copy; without these methods the policy itself."""
         if self.snapshot is not None:
             return self.snapshot
-        way = "averaged" if self.trainer.algorithm.returned == "average" else "frozen"
-        return getattr(self.own, way)() if hasattr(self.own, way) else self.own
+        method = "averaged" if self.trainer.algorithm.returned == "average" else "frozen"
+        return getattr(self.own, method)() if hasattr(self.own, method) else self.own
 
     def describe(self) -> dict[str, Any]:
         return {"policy": kind_of(self.own)}
@@ -216,18 +216,20 @@ class PolicyStudent(Student):
         self.own.load({k.removeprefix("policy."): v for k, v in tensors.items() if k.startswith("policy.")})
 
 
-def fitting(policy: Any, chosen: Algorithm, given: Mapping[str, Any]) -> Algorithm:
-    """The algorithm, as far as a policy of the user's own can take part in it; a contradiction is an error."""
+def adapted(policy: Any, chosen: Algorithm, options: Mapping[str, Any]) -> Algorithm:
+    """The algorithm, adapted to a policy that the user gave; an error if the options ask for what it cannot do."""
     kind = type(checked(policy)).__name__
     if chosen.restart:
         raise ConfigurationError(
-            f"{chosen.name} trains a new learner in every pass, which a policy of your own cannot: choose lols, "
+            f"{chosen.name} trains a new learner in every pass, which is not possible with policy=...: choose lols, "
             "aggrevate, dagger or cloning"
         )
     if chosen.returned == "drawn" and not hasattr(policy, "frozen"):
         raise ConfigurationError(f"returned='drawn' needs copies: give {kind} a method `frozen`, or choose 'last'")
     if chosen.returned == "average" and not hasattr(policy, "averaged"):
-        if given.get("returned") == "average":
-            raise ConfigurationError(f"returned='average' needs one: give {kind} a method `averaged`, or choose 'last'")
+        if options.get("returned") == "average":
+            raise ConfigurationError(
+                f"returned='average' needs an average: give {kind} a method `averaged`, or choose 'last'"
+            )
         return replace(chosen, returned="last")
     return chosen

@@ -1,4 +1,4 @@
-"""Training: passes of batches through the two stages, for every algorithm, with checkpoints that resume bit for bit."""
+"""Training with any algorithm: passes over batches of examples, with checkpoints that resume bit for bit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lols.training.algorithms import algorithm as resolve
 from lols.training.model import Model
 from lols.training.progress import Progress
 from lols.training.run import TrainingRun
-from lols.training.students import fitting
+from lols.training.students import adapted
 
 __all__ = ["Trainer"]
 
@@ -38,32 +38,32 @@ class Trainer:
     Parameters
     ----------
     space, reference
-        The contract: a `SearchSpace` or a `Task`, and its teacher, by default the task's own.
+        The search problem: a `SearchSpace` or a `Task`, and its teacher, by default the one of the task.
     algorithm
-        A preset's name or an `Algorithm`; `options` override single choices, as in `lols.algorithm`.
+        The name of a preset or an `Algorithm`; `options` override single choices, as in `lols.algorithm`.
     learner
-        A reduction's name (`"hinge"`, the default, `"csoaa"`, `"secoc"`) or `LearnerSettings`.
+        The name of a reduction (`"hinge"`, the default, `"csoaa"`, `"secoc"`) or `LearnerSettings`.
     update
-        The online update, where `learner` is a name.
+        The online update, if `learner` is a name.
     policy
-        A policy of your own, to be trained in place of the linear learner: see `lols.policies.Policy`.
+        A policy to be trained in place of the linear learner: see `lols.policies.Policy`.
     passes
         Passes over the data.
     batch_size
-        How many examples see the same policy; the number is part of the result. 1 is Algorithm 1 as printed. By default
-        a fiftieth of the examples, at least 1 and at most 64: enough to keep several threads busy.
+        How many examples are searched with the same policy. It changes the result; 1 is Algorithm 1 as printed. By
+        default a fiftieth of the examples, at least 1 and at most 64: enough to keep several threads busy.
     seed
-        One number behind all randomness.
+        Seed of all random numbers.
     threads
-        Threads that share a batch; not part of the result.
+        Threads that share a batch; they do not change the result.
     shuffle
-        Whether every pass goes through the examples in another order.
+        Whether each pass visits the examples in a different order.
     neighbours
-        How many examples stay together when they are shuffled: reading small ones in runs is faster.
+        How many neighbouring examples stay adjacent when they are shuffled, which is faster for small examples.
     compiled
         False runs the same code as plain Python, for debugging.
     tricks
-        Speed tricks to switch off, for example `{"merge": False}`; the result is the same without them.
+        Optimisations to switch off, for example `{"merge": False}`; they do not change the result.
 
     """
 
@@ -107,19 +107,19 @@ class Trainer:
         self.policy = policy
         if policy is not None:
             for name in (n for n, given in (("learner", learner), ("update", update)) if given is not None):
-                raise ConfigurationError(f"{name} has no effect: the policy that was given learns in its own way")
-            self.algorithm = fitting(policy, self.algorithm, options)
-            learner = "csoaa"  # what the plan must know: that it matters how much an action costs
+                raise ConfigurationError(f"{name} has no effect: the given policy has its own way to learn")
+            self.algorithm = adapted(policy, self.algorithm, options)
+            learner = "csoaa"  # for the plan: exact costs matter
         learner = learner or "hinge"
         if isinstance(learner, str):
             default = "nag" if learner == "csoaa" else "adagrad"
             learner = LearnerSettings(learner, update or default)
         elif update is not None:
-            raise ConfigurationError("update has no effect: it is part of the LearnerSettings that were given")
+            raise ConfigurationError("update has no effect: it is part of the given LearnerSettings")
         if learner.slack is not None and self.algorithm.restart:
             raise ConfigurationError(
-                f"slack must be None for {self.algorithm.name}: its learner starts anew in every pass, and the policy "
-                "that rolls in is another one"
+                f"slack must be None for {self.algorithm.name}: its learner starts anew in every pass, and a different "
+                "policy rolls in"
             )
         self.settings = learner
         self.passes, self.batch_size, self.seed, self.threads = passes, batch_size, seed, threads
@@ -127,7 +127,7 @@ class Trainer:
         self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
         if self.algorithm.horizon is not None and space.cost is None:
             raise ConfigurationError(
-                "horizon needs a space with `cost`: a loss that is known at the end only cannot be cut"
+                "horizon needs a space with `cost`: a loss that is known only at the end cannot be cut off"
             )
         self.plan = self._plan()
 
@@ -162,14 +162,14 @@ class Trainer:
 
     @property
     def _passes_over(self) -> bool:
-        """Whether states are passed over by the order of their costs alone."""
+        """Whether states are passed over, by the order of their costs alone."""
         return self.settings.slack is not None and self.settings.width >= 0.0
 
     def new_learner(self) -> Learner:
-        """A linear learner that knows nothing yet."""
+        """A linear learner without weights."""
         chosen = self.algorithm
         if self.policy is not None:
-            raise ConfigurationError("only the linear learner can do this: leave policy out, or use fit")
+            raise ConfigurationError("this needs the linear learner: leave out policy, or use fit")
         return Learner(
             self.settings,
             self.space.sizes.actions,
@@ -179,9 +179,9 @@ class Trainer:
         )
 
     def returned_policy(self, learner: Learner) -> FrozenPolicy:
-        """The policy that a learner has come to, as a copy: averaged or as it is now."""
+        """A copy of the policy that the algorithm returns: the average, or the current one."""
         if self.algorithm.returned == "average" and learner.averaged:
-            policy = learner.policy(averaged=True)  # new weights already
+            policy = learner.policy(averaged=True)  # has its own copy of the weights
             return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
         return frozen(learner.policy())
 
@@ -195,7 +195,7 @@ class Trainer:
         progress: bool | Progress | None = None,
         after_pass: Callable[[int, Model], bool | None] | None = None,
     ) -> Model:
-        """Train, and give the model.
+        """Train, and return the model.
 
         Parameters
         ----------
@@ -204,11 +204,11 @@ class Trainer:
         checkpoint
             A file that is rewritten every `checkpoint_every` seconds.
         resume
-            Go on from the checkpoint if there is one: the result is bit-identical to a run without interruption.
+            Continue from the checkpoint if there is one; the result is bit-identical to that of an uninterrupted run.
         progress
-            Whether to show a bar, by default on a terminal only; or the bar that shall be moved, in steps.
+            Whether to show a progress bar, by default on a terminal only; or the bar to be used, which counts steps.
         after_pass
-            Called with the number of the pass and the model so far; training stops if it gives True.
+            Called with the number of the pass and the current model; training stops if it returns True.
 
         """
         if resume and checkpoint is None:
@@ -226,9 +226,9 @@ class Trainer:
         ):
             for indices, rounds in run.batches():
                 beta, beta_in = run.betas(rounds)
-                batch = driver.collect(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
+                batch = driver.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
                 run.learn(batch)
-                bar.advance(run.way, loss=run.progressive_loss)
+                bar.advance(run.progress, loss=run.progressive_loss)
                 if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
                     run.save(checkpoint)
                     saved = time.monotonic()
@@ -241,7 +241,7 @@ class Trainer:
         return model
 
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
-        """A run over a data set that has not begun yet."""
+        """A new run over a data set."""
         truth = self.reference.needs_truth or None
         return TrainingRun(self, data if isinstance(data, Examples) else Examples(self.space, data, truth=truth))
 

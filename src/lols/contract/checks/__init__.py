@@ -1,9 +1,8 @@
-"""Is a search space what the contract asks for? Runs its functions as plain Python and says in words what is wrong.
+"""Checks whether a search space keeps the contract: runs its functions as plain Python and describes what is wrong.
 
-Compiled code does not look where it reads and writes, so a mistake in a space shows as a poor model or a crash, far
-from its cause. These checks walk through the space, look at the states on the way from all sides, and name the
-function, the example, the step and the fix. Of a large task they look at a sample, and say so. Nothing is compiled, and
-Numba is not imported.
+Compiled code does not check its indices, so a mistake in a space shows as a poor model or a crash, far from its cause.
+These checks walk through the space, examine the states on the way, and name the function, the example, the step and the
+fix. For a large task they examine a sample, and say so. Nothing is compiled, and Numba is not imported.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from lols.errors import ConfigurationError, SpaceError
 
 __all__ = ["Coverage", "Finding", "Report", "assert_space", "check_space"]
 
-# Of how many objects the shortest and the longest are looked for, and in which part of the time these are encoded.
+# At most this many objects are encoded, in this share of the time.
 MOST_ENCODED = 10_000
 ENCODING = 0.2
 
@@ -42,10 +41,10 @@ def check_space(
 ) -> Report:
     """Walk through a search space and report what breaks the contract; an empty list means that nothing was found.
 
-    The list has a `summary`, which says how many examples, walks and states were looked at, and the same in numbers as
-    its `coverage`. A small task is looked at completely. Of one that would take longer than `seconds`, a sample is:
-    fewer examples (always with the longest), fewer walks through them, and fewer states on a walk, spread evenly from
-    the first to the last. At the states in between, only what leads the way is asked: `actions`, `step`, `cost` and the
+    The list has a `summary`, which says how many examples, walks and states were examined, and the same numbers as its
+    `coverage`. A small task is examined completely. If that would take longer than `seconds`, a sample is examined:
+    fewer examples (always including the longest), fewer walks through them, and fewer states on each walk, spread
+    evenly. At the other states, only the functions that the walk needs are called: `actions`, `step`, `cost` and the
     reference.
 
     Parameters
@@ -53,20 +52,20 @@ def check_space(
     space
         The space to check: a `SearchSpace` or a `Task`.
     examples
-        The user's objects, or examples made from them with this space. A few short ones do: of a larger set, 25 are
-        looked at, from the shortest to the longest. Without a truth, `loss` and `cost` go unchecked.
+        The user's objects, or `Examples` of this space. A few short ones are enough: of a larger set, 25 are examined,
+        from the shortest to the longest. Without a truth, `loss` and `cost` are not checked.
     reference
-        The teacher to check, if there is one; by default the task's own.
+        The reference to check; by default the task's own, if it has one.
     seed
-        Where the walks get their random actions; the same seed gives the same findings.
+        Seed of the random actions; the same seed gives the same findings.
     rollouts
-        Walks through each example: the reference's way first, then ways with a deviation, at random, and mixed ones.
+        Walks through each example: first along the reference's actions, then with a deviation, at random, and mixed.
     seconds
-        About how long it may take; most large tasks take half of it. What is sampled follows from counting what the
-        functions read and write, not from the clock, so that it is the same on every machine. Only where functions are
-        slow in other ways, or where encoding takes long, does the clock cut it short.
+        Approximate time limit; most large tasks take half of it. What is sampled depends on how much the functions read
+        and write, not on the clock, so that it is the same on every machine. The clock cuts the check short only if
+        encoding, or something else that functions do, is slow.
     thorough
-        Whether to look at every state of all walks, however long it takes.
+        Whether to examine every state of all walks, however long it takes.
 
     Examples
     --------
@@ -108,7 +107,7 @@ def check_space(
             for turn in range(plan.walks):
                 if findings.full:
                     return Report(findings.found, coverage)
-                # when late, walks are left out here and there, so that later examples have their turn
+                # when time is short, some walks are left out, so that later examples are examined, too
                 if budget.behind((place + turn / plan.walks) / len(plan.examples)):
                     coverage.complete = False
                 else:
@@ -148,7 +147,7 @@ def _encode(
     limited = budget.seconds < math.inf
 
     def in_time() -> Iterator[Any]:
-        # objects are taken from the first on, for their numbers in error messages to be right
+        # objects are taken in order, so that error messages have the right numbers
         for number, obj in enumerate(as_objects(objects)):
             if limited and number and (number >= MOST_ENCODED or budget.used > ENCODING):
                 coverage.not_encoded = True
@@ -160,6 +159,6 @@ def _encode(
     except Exception as error:
         reason = str(error)
         if not isinstance(error, SpaceError):
-            reason = f"what it gives cannot be used, or not by the functions in Sizes: {type(error).__name__}: {error}"
+            reason = f"its result cannot be used, or not by the functions in Sizes: {type(error).__name__}: {error}"
         findings.add("encode", "fails", reason)
         return None

@@ -1,4 +1,4 @@
-"""What the checks found: one line each, one for each function and kind of mistake, and not too many; and where."""
+"""The results of a check: findings, one for each function and kind of mistake, and how much was examined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MOST_FINDINGS = 20
 
 @dataclass(frozen=True)
 class Finding:
-    """One mistake: the function that makes it, where it was seen first, and what to do about it.
+    """One mistake: the function that makes it, where it was first seen, and how to fix it.
 
     >>> print(Finding("features", 3, 0, "emits 12 features, but Sizes.features is 10: raise it"))
     `features`, example 3, step 0: emits 12 features, but Sizes.features is 10: raise it
@@ -39,15 +39,15 @@ class Findings:
 
     @property
     def full(self) -> bool:
-        """Whether there are enough: a reader fixes the first ones first."""
+        """Whether there are enough findings for one report."""
         return len(self.found) >= MOST_FINDINGS
 
     def has(self, function: str, kind: str) -> bool:
-        """Whether a function was already found to make this kind of mistake."""
+        """Whether this kind of mistake was already reported for a function."""
         return (function, kind) in self._kinds
 
     def add(self, function: str, kind: str, message: str, example: int | None = None, step: int | None = None) -> None:
-        """Report a mistake, unless its like was reported."""
+        """Report a mistake, unless the same kind was reported for the function."""
         if not self.full and not self.has(function, kind):
             self._kinds.add((function, kind))
             self.found.append(Finding(function, example, step, message))
@@ -55,16 +55,16 @@ class Findings:
 
 @dataclass
 class Coverage:
-    """How much was looked at, of how much that could have been.
+    """How much was examined, and how much there was.
 
     Attributes
     ----------
     examples, examples_given
-        Examples that were walked through, out of those given and encoded.
+        Examples that were walked through, and those given and encoded.
     walks, walks_asked
-        Walks through them, out of those asked for: `rollouts` through each of the examples, or of 25 if there are more.
+        Walks through them, and those asked for: `rollouts` through each of the examples, of which at most 25 are used.
     states, states_met
-        States that were looked at from all sides, out of those met; one that is met twice counts twice.
+        States that were examined, and those met; a state that is met twice counts twice.
     not_encoded
         Whether there were more objects than could be encoded in time.
     complete
@@ -82,7 +82,7 @@ class Coverage:
     complete: bool = True
 
     def __str__(self) -> str:
-        """All of it in one line.
+        """One line with all numbers.
 
         >>> print(Coverage(3, 3, 60, 60, 840, 840))
         looked at 3 of 3 examples, on 60 of 60 walks, at 840 of 840 states
@@ -95,7 +95,7 @@ class Coverage:
 
 
 class Report(list[Finding]):
-    """A list of findings that also knows what was looked at: `summary` in words, `coverage` in numbers.
+    """A list of findings with a record of what was examined: `summary` in words, `coverage` in numbers.
 
     >>> report = Report([], Coverage(8, 8, 160, 160, 2400, 2400))
     >>> report == [], report.summary
@@ -108,5 +108,5 @@ class Report(list[Finding]):
 
     @property
     def summary(self) -> str:
-        """What was looked at, in one line."""
+        """What was examined, in one line."""
         return str(self.coverage)

@@ -1,4 +1,4 @@
-"""Arrays that refuse what compiled code gets wrong in silence: wrong indices, and writes to what is only to be read."""
+"""Arrays that refuse what compiled code silently gets wrong: indices out of range and writes to read-only data."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 
 __all__ = ["WORK", "Guarded", "HiddenTruth", "MistakeError", "guard", "guard_record", "read_only_record"]
 
-# A narrow number plus this is as wide as in compiled code, so that nothing overflows here that does not there. Adding
-# is several times as fast as converting, and -0.0 is what leaves every number as it is.
+# Adding these converts a narrow number to the width of compiled code, so that nothing overflows here that does not
+# overflow there. Adding is several times faster than converting, and adding -0.0 changes no number.
 WIDER: dict[type, Any] = dict.fromkeys((np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32), np.int64(0))
 WIDER |= dict.fromkeys((np.float16, np.float32), np.float64(-0.0))
 
 INTEGERS = (int, np.integer)
 COMMON_INTEGERS = frozenset((int, np.int64, np.int32))
 
-# How often guarded arrays were read and written: a measure of work that does not depend on the machine.
+# Reads and writes of guarded arrays so far: a measure of work that does not depend on the machine.
 WORK = [0]
 
-# Functions under guard spend most of their time on single entries: the plain methods are looked up once.
+# Most accesses are to single entries, so the methods of the base class are looked up once.
 read_entry, write_entry = np.ndarray.__getitem__, np.ndarray.__setitem__
 
 FIX = {
@@ -33,7 +33,7 @@ FIX = {
 
 
 class MistakeError(Exception):
-    """A function did what it must not do: says which kind of mistake, and the fix."""
+    """A function did something it must not do; has the kind of mistake, and a message with the fix."""
 
     def __init__(self, kind: str, message: str):
         super().__init__(message)
@@ -41,7 +41,7 @@ class MistakeError(Exception):
 
 
 class Guarded(np.ndarray):
-    """An array with a name that takes no negative index, none beyond its end, and no write where it is read-only."""
+    """A named array that refuses negative indices, indices beyond its end, and writes if it is read-only."""
 
     label = "an array"
 
@@ -49,16 +49,16 @@ class Guarded(np.ndarray):
         self.label = getattr(parent, "label", "an array")
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
-        # what is computed from a guarded array is an ordinary number or array
+        # results of computations are ordinary numbers and arrays
         return array[()] if return_scalar else np.asarray(array)
 
     def __getitem__(self, index: Any) -> Any:
         WORK[0] += 1
         if type(index) not in COMMON_INTEGERS or not 0 <= index < len(self):
             self._refuse(index)
-        found = read_entry(self, index)
-        wider = WIDER.get(type(found))
-        return found if wider is None else wider + found
+        value = read_entry(self, index)
+        wider = WIDER.get(type(value))
+        return value if wider is None else wider + value
 
     def __repr__(self) -> str:  # so that `print` works in a function that is being checked
         return repr(np.asarray(self))
@@ -82,7 +82,7 @@ class Guarded(np.ndarray):
             if not isinstance(i, INTEGERS):
                 return  # slices and masks mean the same in compiled code
             if i < 0:
-                message = f"uses index {i} of {self.label}: a negative index counts from the end, in silence"
+                message = f"uses index {i} of {self.label}: a negative index silently counts from the end"
                 raise MistakeError("negative index", f"{message}: check it first, or write the position out")
             if i >= size:
                 message = f"uses index {i} of {self.label}, which has {size} entries; compiled code would not notice"
@@ -90,7 +90,7 @@ class Guarded(np.ndarray):
 
 
 class HiddenTruth:
-    """The truth as a teacher sees it that does without: any look at it is a mistake."""
+    """The truth for a reference that must not look at it: any access is a mistake."""
 
     def __getattr__(self, name: str) -> Any:
         raise MistakeError("truth", "reads `y`, although needs_truth is False: set needs_truth=True, or use `x` only")
@@ -102,7 +102,7 @@ class HiddenTruth:
 
 
 def guard(array: np.ndarray, label: str, *, writeable: bool = True) -> Guarded:
-    """Put an array under guard, in place."""
+    """A guarded view of an array."""
     guarded = array.view(Guarded)
     guarded.label = label
     guarded.flags.writeable = writeable
@@ -110,7 +110,7 @@ def guard(array: np.ndarray, label: str, *, writeable: bool = True) -> Guarded:
 
 
 def guard_record(side: str, record: Any) -> Any:
-    """The columns of an example, under guard and read-only."""
+    """The columns of an example, guarded and read-only."""
     values = [
         guard(value, f"{side}.{name}", writeable=False)
         if isinstance(value, np.ndarray)

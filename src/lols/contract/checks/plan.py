@@ -1,4 +1,4 @@
-"""What a check looks at: everything, or, where that is too much, fewer examples, walks and states, spread evenly."""
+"""What a check examines: everything or, if that takes too long, an even sample of examples, walks and states."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["CheckPlan", "WalkCosts", "choose", "make_plan"]
 
 MOST_EXAMPLES = 25
 
-# The part of the work that a sample may be. Looking at everything may be more by the estimate, because it is less in
-# truth: many states are met again, and looked at once.
+# The share of the work that a sample may take. Examining everything may take all of it by the estimate, because in
+# practice it takes less: a state that is met again is not examined again.
 SAMPLING = 0.5
 
-# How far examples, walks and states are cut: the first of these that fits, or else the last.
+# Lower bounds to which examples, walks and states are cut: the first that fits, or else the last.
 FLOORS = ((4, 6, 32), (2, 3, 8), (1, 1, 2))
 
-# A scout looks at this many states, and may use this part of the work; of the time more, for the work to decide.
+# The scouting walk examines this many states, within this share of the work and of the time.
 SCOUTED = 16
 SCOUTING_WORK = 0.05
 SCOUTING_TIME = 0.25
@@ -34,11 +34,11 @@ SCOUTING_TIME = 0.25
 
 @dataclass(frozen=True)
 class WalkCosts:
-    """The work of a walk through the longest example: its steps, and what passing a state and looking at it takes."""
+    """The work of a walk through the longest example: its steps, and the work of passing and of examining a state."""
 
     steps: int
     passing: float
-    looking: float
+    examining: float
     choices: int = 1  # legal actions at a state, at most
     has_key: bool = False
     has_costs: bool = False
@@ -46,26 +46,26 @@ class WalkCosts:
     def walk(self, part: float, states: float, *, sampled: bool) -> float:
         """The work of a walk through an example with this part of the steps."""
         steps = self.steps * part
-        followed, looked = 1.0, min(states, steps)
-        if self.has_key:  # after some walks, a merged pair is followed to the end, from halfway on average
-            followed, looked = followed + 1.0, 1.25 * looked
+        followed, examined = 1.0, min(states, steps)
+        if self.has_key:  # after some walks, a pair with one key is followed to the end, on average from halfway on
+            followed, examined = followed + 1.0, 1.25 * examined
         if self.has_costs:  # actions are rolled out
             followed += (min(self.choices, MOST_ACTIONS) if sampled else self.choices) / 2.0
-        return followed * steps * self.passing + looked * self.looking
+        return followed * steps * self.passing + examined * self.examining
 
 
 @dataclass(frozen=True)
 class CheckPlan:
-    """Which examples, how many walks through each, and how many states on the longest walk are looked at."""
+    """Which examples are examined, on how many walks each, and how many states on the longest walk."""
 
     examples: list[int]
     walks: int
     states: float
-    steps: np.ndarray  # of the walks through each example, about
+    steps: np.ndarray  # approximate length of the walks through each example
     sampled: bool
 
     def pace(self, index: int, budget: Budget) -> Pace:
-        """How closely the walks through an example look."""
+        """How many states of the walks through an example are examined."""
         stride = max(1.0, float(self.steps[index]) / self.states) if self.sampled else 1.0
         return Pace(budget, stride, self.sampled)
 
@@ -73,7 +73,7 @@ class CheckPlan:
 def make_plan(
     space: SearchSpace, reference: Reference | None, examples: Examples, walks: int, seed: int, budget: Budget
 ) -> CheckPlan:
-    """Plan to look at everything if the budget is enough for it, and else at a sample."""
+    """Plan to examine everything if the budget allows it, and otherwise a sample."""
     order = np.argsort(examples.steps, kind="stable")
     count = min(len(order), MOST_EXAMPLES)
     if budget.seconds == math.inf:
@@ -86,13 +86,13 @@ def make_plan(
 
 
 def choose(costs: WalkCosts, work: float, examples: int, walks: int, mean: float = 1.0) -> tuple[int, int, float, bool]:
-    """The numbers of examples, walks and states that fit into the work, and whether these are fewer than all.
+    """How many examples, walks and states fit into the work, and whether these are fewer than all.
 
     `mean` is the mean length of the examples, where the longest has length 1.
 
-    >>> choose(Costs(steps=10, passing=50, looking=500), 5_000_000, examples=25, walks=20)
+    >>> choose(WalkCosts(steps=10, passing=50, examining=500), 5_000_000, examples=25, walks=20)
     (25, 20, 10, False)
-    >>> choose(Costs(steps=225, passing=500, looking=5000), 5_000_000, examples=25, walks=20)
+    >>> choose(WalkCosts(steps=225, passing=500, examining=5000), 5_000_000, examples=25, walks=20)
     (3, 4, 13, True)
     """
 
@@ -105,7 +105,7 @@ def choose(costs: WalkCosts, work: float, examples: int, walks: int, mean: float
         return examples, walks, costs.steps, False
     for floor in FLOORS:
         while not fits(sampled=True):
-            # what is furthest above its floor has most to give
+            # cut what is furthest above its lower bound
             most = max(range(3), key=lambda i: counts[i] / floor[i])
             if counts[most] <= floor[most]:
                 break
@@ -116,7 +116,7 @@ def choose(costs: WalkCosts, work: float, examples: int, walks: int, mean: float
 def _scout(
     space: SearchSpace, reference: Reference | None, examples: Examples, index: int, seed: int, budget: Budget
 ) -> WalkCosts:
-    """Walk through an example once, reporting nothing, to see what work that is."""
+    """Walk through an example once, without reporting, to measure the work."""
     limit = max(1, int(examples.steps[index]))
     own, coverage = Budget(budget.seconds * SCOUTING_TIME, budget.work * SCOUTING_WORK), Coverage()
     pace = Pace(own, max(1.0, limit / SCOUTED), sampled=True)
@@ -126,8 +126,8 @@ def _scout(
     functions = walk.probe.functions
     return WalkCosts(
         steps=walk.length if walk.ended else limit,
-        passing=(own.work_done - walk.looking) / max(1, coverage.states_met),
-        looking=walk.looking / max(1, coverage.states),
+        passing=(own.work_done - walk.examining) / max(1, coverage.states_met),
+        examining=walk.examining / max(1, coverage.states),
         choices=walk.most_choices,
         has_key="key" in functions,
         has_costs="Reference.costs" in functions,
@@ -135,7 +135,7 @@ def _scout(
 
 
 def _spread(order: np.ndarray, count: int) -> list[int]:
-    """Some examples from the shortest to the longest, because mistakes hide at both ends; one alone is the longest."""
+    """Examples from the shortest to the longest, because mistakes hide at both ends; if one is taken, the longest."""
     if count == 1:
         order = order[-1:]
     elif count < len(order):

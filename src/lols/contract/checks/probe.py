@@ -1,9 +1,8 @@
-"""Ask the functions of a space about a state of one example, and see that they answer as the contract says."""
+"""Calls the functions of a space at states of one example, and checks their answers against the contract."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,24 +18,24 @@ from lols.contract.features import FeatureBuffer, ItemBuffer
 from lols.contract.hashing import MASK
 from lols.contract.space import Reference, SearchSpace
 
-__all__ = ["BLIND", "FailedError", "Probe", "some_of"]
+__all__ = ["WITHOUT_TRUTH", "Answers", "FailedError", "Probe", "some_of"]
 
-# Functions that do not know the truth, and those that may write the state.
-BLIND = ("start", "actions", "step", "features", "items", "action_features", "key")
+# Functions that are not given the truth, and those that may write the state.
+WITHOUT_TRUTH = ("start", "actions", "step", "features", "items", "action_features", "key")
 WRITERS = ("start", "step")
 
-# Of how many actions `cost` and `action_features` are asked at a state, besides the one taken.
+# At how many actions of a state `cost` and `action_features` are called, besides the one taken.
 MOST_ACTIONS = 5
 
-# A call takes as long as so many reads of a guarded array, and so many cells to copy as long as one more.
+# A call takes as long as this many reads of a guarded array; one more for each so many cells that are copied.
 WORK_OF_A_CALL = 30
 CELLS_PER_WORK = 500
 
-Seen = dict[str, np.ndarray | None]
+Answers = dict[str, np.ndarray | None]
 
 
 class FailedError(Exception):
-    """A function failed, which was reported: this state can be looked at no further."""
+    """A function failed and was reported: this state cannot be examined further."""
 
 
 class Probe:
@@ -55,7 +54,7 @@ class Probe:
         pace: Pace,
     ):
         x, y = examples.example(index)
-        self.space, self.sizes, self.reference = space, space.sizes, reference
+        self.space, self.sizes = space, space.sizes
         self.index, self.findings, self.pace = index, findings, pace
         self.step = self.stream = 0
         self.x, self.y, self.plain_x = guard_record("x", x), guard_record("y", y), read_only_record(x)
@@ -64,12 +63,13 @@ class Probe:
         self.work_of_a_call = WORK_OF_A_CALL + room // CELLS_PER_WORK
         first = examples.items.first
         self.item_count = int(first[index + 1] - first[index]) if first.size > 1 else 0
-        known = space.functions() if examples.has_truth else _without(space.functions(), ("loss", "cost"))
-        taught = reference.functions() if reference is not None else {}
-        self.functions = {name: plain(function) for name, function in known.items()}
-        self.functions |= {f"Reference.{name}": plain(function) for name, function in taught.items()}
+        callable_ = {n: f for n, f in space.functions().items() if examples.has_truth or n not in ("loss", "cost")}
+        of_reference = reference.functions() if reference is not None else {}
+        callable_ |= {f"Reference.{name}": function for name, function in of_reference.items()}
+        self.functions = {name: plain(function) for name, function in callable_.items()}
+        self.reference_functions = tuple(f"Reference.{name}" for name in of_reference)
         self.random = reference is not None and reference.random
-        self.teaching = tuple(f"Reference.{name}" for name in taught)
+        self.needs_truth = reference is not None and reference.needs_truth
 
     def report(self, function: str, kind: str, message: str) -> None:
         """Report a mistake at the current step."""
@@ -78,12 +78,12 @@ class Probe:
     # --- one function -------------------------------------------------------------------------------------------------
 
     def ask(self, name: str, s: np.ndarray, a: int | None = None, *, y: Any = None, check: bool = False) -> np.ndarray:
-        """Call a function on a copy of a state; what it raises is raised, other mistakes are reported on demand."""
+        """Call a function on a copy of a state. Exceptions pass through; with `check`, other mistakes are reported."""
         self.pace.budget.stop_if_spent()
         WORK[0] += self.work_of_a_call
         state = guard(s.copy(), "the state")
         arguments = [self.x, state]
-        if name not in BLIND:
+        if name not in WITHOUT_TRUTH:
             arguments.insert(1, self._truth(name) if y is None else y)
         if a is not None:
             arguments.append(a)
@@ -106,73 +106,68 @@ class Probe:
         return np.int64(wrapped)  # type: ignore[return-value]
 
     def answer(self, name: str, s: np.ndarray, a: int | None = None, *, twice: bool = True) -> np.ndarray:
-        """Ask a function, twice by default, and report all that is wrong with what it does and says."""
+        """Call a function, twice by default, and report everything that is wrong with its answer."""
         try:
-            said = self.ask(name, s, a, check=True)
-            again = self.ask(name, s, a) if twice else said
+            answer = self.ask(name, s, a, check=True)
+            again = self.ask(name, s, a) if twice else answer
         except Exception as error:
-            self._blame(name, error)
+            self._report_error(name, error)
             raise FailedError from error
-        if said.tobytes() != again.tobytes():
+        if answer.tobytes() != again.tobytes():
             fix = "draw from the `rng` argument only" if name == "Reference.action" else "use no random numbers"
             message = "gives another answer when asked again with the same arguments: "
             self.report(name, "deterministic", f"{message}{fix}, and no global that changes")
         if name in ("loss", "cost"):
-            self._number(name, float(said))
-        return said
+            self._check_number(name, float(answer))
+        return answer
 
-    def blurt(self, s: np.ndarray, a: int, y: Any) -> None:
-        """Show some truth to all functions that may know it, whatever they do with it."""
-        for name in ("loss", "cost", *self.teaching):
-            if name in self.functions and (name not in self.teaching or self._needs_truth()):
-                try:
+    def show_truth(self, s: np.ndarray, a: int, y: Any) -> None:
+        """Call all functions that are given the truth with this one, to see later whether one of them leaks it."""
+        for name in ("loss", "cost", *(self.reference_functions if self.needs_truth else ())):
+            if name in self.functions:
+                with suppress(Exception):  # another truth need not fit this example
                     self.ask(name, s, a if name == "cost" else None, y=y)
-                except Exception:  # another example's truth need not fit
-                    continue
 
     # --- all functions ------------------------------------------------------------------------------------------------
 
-    def observe(self, s: np.ndarray, legal: np.ndarray, a: int, *, check: bool = False) -> Seen:
-        """What every function says of a state that is no end state; None for a function that fails.
+    def ask_all(self, s: np.ndarray, legal: np.ndarray, a: int, *, check: bool = False) -> Answers:
+        """The answers of all functions at a state that is not an end state; None for a function that fails.
 
-        With `check`, `legal` is what `actions` answered a moment ago.
+        With `check`, they are checked, and `legal` is taken as the answer of `actions`.
         """
         ask = self.answer if check else self.ask
         some = some_of(np.flatnonzero(legal)).tolist()
-        seen: Seen = {"actions": legal}
-        for name in ("actions", "features", "items", "key", "step", "action_features", "cost", *self.teaching):
+        answers: Answers = {"actions": legal}
+        own = ("actions", "features", "items", "key", "step", "action_features", "cost")
+        for name in (*own, *self.reference_functions):
             if name not in self.functions or (check and name == "actions"):
                 continue
             try:
                 if name in ("action_features", "cost"):
-                    seen[name] = np.concatenate([np.atleast_1d(ask(name, s, b)) for b in some])
+                    answers[name] = np.concatenate([np.atleast_1d(ask(name, s, b)) for b in some])
                 elif name == "step":
-                    seen[name] = ask(name, s, a)[: self.sizes.live]
+                    answers[name] = ask(name, s, a)[: self.sizes.live]
                 else:
-                    seen[name] = ask(name, s)
+                    answers[name] = ask(name, s)
             except Exception:
-                seen[name] = None
-        return seen
+                answers[name] = None
+        return answers
 
-    def taught(self, s: np.ndarray) -> Seen:
-        """What the reference says of a state; None for a function that fails."""
-        seen: Seen = {}
-        for name in self.teaching:
-            seen[name] = None
+    def ask_reference(self, s: np.ndarray) -> Answers:
+        """The answers of the reference at a state; None for a function that fails."""
+        answers: Answers = dict.fromkeys(self.reference_functions)
+        for name in self.reference_functions:
             with suppress(FailedError):
-                seen[name] = self.answer(name, s, twice=False)
-        return seen
+                answers[name] = self.answer(name, s, twice=False)
+        return answers
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
-    def _needs_truth(self) -> bool:
-        return self.reference is not None and self.reference.needs_truth
-
     def _truth(self, name: str) -> Any:
-        return HiddenTruth() if name in self.teaching and not self._needs_truth() else self.y
+        return HiddenTruth() if name in self.reference_functions and not self.needs_truth else self.y
 
     def _buffer(self, name: str) -> Any:
-        """What a function writes its answer to; the random stream is the same whenever a state is asked about."""
+        """The last argument of a function: what it writes its answer to, or its random stream."""
         sizes, label = self.sizes, "the item buffer" if name == "items" else "the feature buffer"
         if name in ("features", "action_features"):
             room = sizes.features if name == "features" else sizes.action_features
@@ -190,7 +185,7 @@ class Probe:
         return None
 
     def _emitted(self, name: str, out: FeatureBuffer | ItemBuffer, check: bool) -> np.ndarray:
-        """The features or items in a buffer, as integers; those that break the sizes are reported."""
+        """The features or items in a buffer, as integers; with `check`, those beyond the sizes are reported."""
         first, second = (np.asarray(part) for part in out[:2])
         count, room = int(out.size[0]), first.size
         first, second = first[:count], second[:count]
@@ -210,17 +205,17 @@ class Probe:
                 self.report(name, "role", f"uses role {role}, but Sizes.roles is {self.sizes.roles}: raise it")
         return np.concatenate([first, second])
 
-    def _number(self, name: str, value: float) -> None:
+    def _check_number(self, name: str, value: float) -> None:
         if not np.isfinite(value):
-            where = (
-                "at an end state: let `actions` avoid this dead end, or" if name == "loss" else "for a legal action:"
-            )
+            where = "for a legal action:"
+            if name == "loss":
+                where = "at an end state: let `actions` avoid this dead end, or"
             self.report(name, "finite", f"is {value} {where} give it a finite {name}")
         elif value < 0:
             self.report(name, "negative", f"is negative ({value:g}): add a constant, so that the best costs 0")
 
-    def _blame(self, name: str, error: Exception) -> None:
-        """Report what a function raised, with the line in the user's code."""
+    def _report_error(self, name: str, error: Exception) -> None:
+        """Report an exception of a function, with the line in the user's code."""
         here = Path(__file__).parent
         frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent != here]
         place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
@@ -241,7 +236,3 @@ def some_of(choices: np.ndarray) -> np.ndarray:
     [0, 3, 6, 9]
     """
     return choices[:: -(-choices.size // MOST_ACTIONS)]
-
-
-def _without(functions: dict[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    return {name: function for name, function in functions.items() if name not in names}

@@ -1,4 +1,4 @@
-"""Walk through one example, by the reference's actions, deviations and random ones, and look at the states met."""
+"""Walks through one example, by the reference's actions, deviations and random actions, and checks at its states."""
 
 from __future__ import annotations
 
@@ -13,15 +13,13 @@ from lols.contract.checks.findings import Coverage, Findings
 from lols.contract.checks.futures import Futures
 from lols.contract.checks.guards import WORK, guard_record
 from lols.contract.checks.leaks import altered_truth
-from lols.contract.checks.probe import BLIND, FailedError, Probe, Seen, some_of
-from lols.contract.checks.teaching import Teaching
+from lols.contract.checks.probe import WITHOUT_TRUTH, Answers, FailedError, Probe, some_of
+from lols.contract.checks.reference import ReferenceChecks, differ
 from lols.contract.examples import Examples
 from lols.contract.hashing import MASK, mix
 from lols.contract.space import Reference, SearchSpace
 
 __all__ = ["SampleWalk"]
-
-TOLERANCE = 1e-9
 
 Place = tuple[int, bytes]  # a step and the state there
 
@@ -42,31 +40,31 @@ class SampleWalk:
     ):
         self.rng = np.random.default_rng(mix(seed, index) & MASK)
         self.probe = Probe(space, reference, examples, index, findings, pace)
-        self.teaching = Teaching(self.probe)
-        self.futures = Futures(self.probe, self.teaching, self.rng)
+        self.reference_checks = ReferenceChecks(self.probe)
+        self.futures = Futures(self.probe, self.reference_checks, self.rng)
         other = altered_truth(examples, index, self.rng)
         self.other_truth = None if other is None else guard_record("y", other)
         self.pace, self.coverage = pace, coverage
         self.number = -1  # of the walk
         self.length = 1  # of the last walk, for choosing steps within the next one
-        self.ended = False  # whether the last walk came to an end state
-        self.looking = 0  # the work of looking at states from all sides
+        self.ended = False  # whether the last walk reached an end state
+        self.examining = 0  # the work spent on examining states
         self.most_choices = 1  # legal actions at a state
-        self.looked_at: dict[Place, Seen] = {}
-        self.prices: dict[tuple[Place, int], float] = {}
+        self.examined: dict[Place, Answers] = {}
+        self.costs: dict[tuple[Place, int], float] = {}
         live = space.sizes.live
         if live is not None and live > self.probe.state_size:
             message = f"is {live}, but the state has {self.probe.state_size} cells: live cells are the first of these"
             findings.add("Sizes.live", "live", message, index)
 
     def go(self) -> None:
-        """Walk from the start state to an end state: the first time as the reference says, then elsewhere, too."""
+        """Walk from the start state to an end state: the first time by the reference's actions, then by others, too."""
         self.number, self.ended = self.number + 1, False
         self.coverage.examples += self.number == 0
         self.coverage.walks += 1
         chance = (1.0, 0.0, 0.5)[self.number % 3]
         deviation = -1 if self.number == 0 else int(self.rng.integers(self.length))
-        with np.errstate(all="ignore"):  # integers wrap around in silence in compiled code, too
+        with np.errstate(all="ignore"):  # in compiled code, too, integers wrap around silently
             with suppress(FailedError):  # reported where it happened
                 self._go(chance, deviation)
             self.futures.compare()
@@ -74,7 +72,7 @@ class SampleWalk:
     def _go(self, chance: float, deviation: int) -> None:
         probe, total = self.probe, 0.0
         rolled_out = int(self.rng.integers(self.length))
-        s, passed = self._start(), None
+        s, unexamined = self._start(), None
         for t in itertools.count():
             probe.step, self.length = t, max(t, 1)
             closely = t == rolled_out or self.pace.due(t, self.number)
@@ -85,9 +83,9 @@ class SampleWalk:
                 return
             if not choices.size:
                 self.ended = True
-                if passed is not None:  # which step is the last one is known only now
+                if unexamined is not None:  # the last state before the end is always examined
                     probe.step = t - 1
-                    self.teaching.judge(self._look(*passed), passed[1])
+                    self.reference_checks.check(self._examine(*unexamined), unexamined[1])
                     probe.step = t
                 self._finish(s, total)
                 return
@@ -96,89 +94,88 @@ class SampleWalk:
                 return
             self.coverage.states_met += 1
             self.most_choices = max(self.most_choices, choices.size)
-            passed = None if closely else (s, legal)
-            seen = self._look(s, legal) if closely else self._listen(s) if chance else {}
-            taught = self.teaching.judge(seen, legal)
+            unexamined = None if closely else (s, legal)
+            answers = self._examine(s, legal) if closely else self._ask_reference(s) if chance else {}
+            reference_action = self.reference_checks.check(answers, legal)
             if t == rolled_out:
-                self.teaching.compare_costs(s, legal, seen)
+                self.reference_checks.compare_costs(s, legal, answers)
             a = int(self.rng.choice(choices))
-            if taught is not None and t != deviation and self.rng.random() < chance:
-                a = taught
-            total += self._price(s, a, closely=closely)
+            if reference_action is not None and t != deviation and self.rng.random() < chance:
+                a = reference_action
+            total += self._cost(s, a, closely=closely)
             s = probe.answer("step", s, a, twice=closely)
 
-    def _listen(self, s: np.ndarray) -> Seen:
-        """What the reference alone says of a state, because the way depends on it."""
+    def _ask_reference(self, s: np.ndarray) -> Answers:
+        """The answers of the reference alone, which the walk needs in order to go on."""
         self.probe.stream = int(self.rng.integers(1 << 62))
-        return self.probe.taught(s)
+        return self.probe.ask_reference(s)
 
-    def _price(self, s: np.ndarray, a: int, *, closely: bool) -> float:
-        """What the action taken adds to the loss; NaN where that is unknown."""
-        probe, said, place = self.probe, np.array(np.nan), (self.probe.step, s.tobytes())
-        if (place, a) in self.prices:
-            return self.prices[place, a]
+    def _cost(self, s: np.ndarray, a: int, *, closely: bool) -> float:
+        """What the action taken adds to the loss; NaN if that is unknown."""
+        probe, cost, place = self.probe, np.array(np.nan), (self.probe.step, s.tobytes())
+        if (place, a) in self.costs:
+            return self.costs[place, a]
         with suppress(FailedError):
             if "action_features" in probe.functions and closely:
                 probe.answer("action_features", s, a)
             if "cost" in probe.functions:
-                said = probe.answer("cost", s, a, twice=closely)
+                cost = probe.answer("cost", s, a, twice=closely)
         if closely:
-            self.prices[place, a] = float(said)
-        return float(said)
+            self.costs[place, a] = float(cost)
+        return float(cost)
 
-    def _keep_prices(self, place: Place, legal: np.ndarray, seen: Seen) -> None:
-        """The actions that a look asked about need not be asked about again when they are taken."""
+    def _keep_costs(self, place: Place, legal: np.ndarray, answers: Answers) -> None:
+        """Keep the costs of the actions that were asked about, in case one of them is taken."""
         actions = some_of(np.flatnonzero(legal)).tolist()
-        prices = seen.get("cost", np.full(len(actions), np.nan))
-        if prices is not None and seen.get("action_features", prices) is not None:
-            self.prices |= {(place, a): price for a, price in zip(actions, prices.tolist(), strict=True)}
+        costs = answers.get("cost", np.full(len(actions), np.nan))
+        if costs is not None and answers.get("action_features", costs) is not None:
+            self.costs |= {(place, a): cost for a, cost in zip(actions, costs.tolist(), strict=True)}
 
     def _start(self) -> np.ndarray:
-        """The start state; it must be the same whatever truth was seen before."""
+        """The start state, which must not depend on the truth that other functions saw before."""
         probe, nothing = self.probe, np.zeros(self.probe.state_size, np.int32)
         probe.step = 0
         s = probe.answer("start", nothing)
         if self.other_truth is not None:
-            probe.blurt(s, 0, self.other_truth)
+            probe.show_truth(s, 0, self.other_truth)
             self._compare("start", s, probe.answer("start", nothing))
         return s
 
-    def _look(self, s: np.ndarray, legal: np.ndarray) -> Seen:
-        """What the functions say of a state; then change what they must not know, and see whether they notice."""
+    def _examine(self, s: np.ndarray, legal: np.ndarray) -> Answers:
+        """Ask all functions about a state; then change what they must not know, and see whether the answers change."""
         probe, live, place = self.probe, self.probe.sizes.live, (self.probe.step, s.tobytes())
         self.coverage.states += 1
-        if place in self.looked_at and not probe.random:
-            return self.looked_at[place]
+        if place in self.examined and not probe.random:
+            return self.examined[place]
         before = WORK[0]
         probe.stream = int(self.rng.integers(1 << 62))
         a = int(self.rng.choice(np.flatnonzero(legal)))
-        seen = self.looked_at[place] = probe.observe(s, legal, a, check=True)
-        self._keep_prices(place, legal, seen)
+        answers = self.examined[place] = probe.ask_all(s, legal, a, check=True)
+        self._keep_costs(place, legal, answers)
         if self.other_truth is not None:
-            probe.blurt(s, a, self.other_truth)
-            again = probe.observe(s, legal, a)
-            for name in (n for n in seen if n in BLIND):
-                self._compare(name, seen[name], again[name])
+            probe.show_truth(s, a, self.other_truth)
+            again = probe.ask_all(s, legal, a)
+            for name in (n for n in answers if n in WITHOUT_TRUTH):
+                self._compare(name, answers[name], again[name])
         if live is not None and live < s.size:
             changed = s.copy()
             changed[live:] += 1 + self.rng.integers(0, 5, s.size - live).astype(np.int32)
-            again = probe.observe(changed, legal, a)
-            for name in _differing(seen, again):
+            again = probe.ask_all(changed, legal, a)
+            for name in _differing(answers, again):
                 message = f"reads the state beyond its first {live} cells, its live ones: raise Sizes.live"
                 if not probe.findings.has(name, "deterministic"):
                     probe.report(name, "live", message)
-        self.futures.meet(s, seen)
-        self.looking += WORK[0] - before
-        return seen
+        self.futures.note(s, answers)
+        self.examining += WORK[0] - before
+        return answers
 
     def _compare(self, name: str, before: Any, after: Any) -> None:
-        found = self.probe.findings
-        if _differing({name: before}, {name: after}) and not found.has(name, "deterministic"):
+        if _differing({name: before}, {name: after}) and not self.probe.findings.has(name, "deterministic"):
             message = "changes when only the truth `y` changes: another function hands the truth on, in a global; "
             self.probe.report(name, "leak", f"{message}compute it from `x` and `s` alone")
 
     def _finish(self, s: np.ndarray, total: float) -> None:
-        """See that an end state has a loss, which costs add up to, and an output."""
+        """Check that an end state has an output and a loss, and that the costs add up to the loss."""
         probe = self.probe
         try:
             state = s.copy()
@@ -190,13 +187,12 @@ class SampleWalk:
             probe.report("output", "fails", f"{message}a result, and leave `x` as it is")
         if "loss" in probe.functions:
             loss = float(probe.answer("loss", s))
-            # without `cost`, or where it failed, the total is NaN and nothing is compared
-            if abs(total - loss) > TOLERANCE * max(1.0, abs(loss)):
+            if differ([total, loss], abs(loss)):  # without `cost`, or if it failed, the total is NaN: no difference
                 message = f"adds up to {total:g} along the way, but `loss` is {loss:g} at the end"
                 probe.report("cost", "sum", f"{message}: make the costs sum to the loss, or leave `cost` out")
 
     def _too_long(self, s: np.ndarray) -> None:
-        """Tell a search without end from a size that is too small."""
+        """Distinguish an endless search from a Sizes.steps that is too small."""
         probe, limit = self.probe, self.probe.limit
         for t in range(limit, 10 * limit + 100):
             try:
@@ -211,10 +207,10 @@ class SampleWalk:
         probe.report("step", "endless", f"{message}: let every step bring an end state nearer, or raise Sizes.steps")
 
 
-def _differing(before: Seen, after: Seen) -> list[str]:
-    """The functions that now say something else."""
-    return [n for n, said in before.items() if said is not None and _bytes(said) != _bytes(after[n])]
+def _differing(before: Answers, after: Answers) -> list[str]:
+    """The functions whose answers have changed."""
+    return [n for n, answer in before.items() if answer is not None and _bytes(answer) != _bytes(after[n])]
 
 
-def _bytes(said: np.ndarray | None) -> bytes | None:
-    return None if said is None else said.tobytes()
+def _bytes(answer: np.ndarray | None) -> bytes | None:
+    return None if answer is None else answer.tobytes()

@@ -1,7 +1,7 @@
-"""Kernels compiled before they are needed, in a process beside this one: they do not depend on each other.
+"""Compiles kernels ahead of time in a second process, since they do not depend on each other.
 
-The other process is a copy of this one that compiles, leaves the object code where kernels are kept, and ends. Whoever
-needs one of these kernels meanwhile waits for it; if the other process fails or takes too long, it is compiled here.
+The second process is a fork that compiles, stores the object code, and exits. A thread that needs one of these kernels
+meanwhile waits for it; if the second process fails or takes too long, the kernel is compiled in this one.
 `LOLS_COMPILE_AHEAD=0` switches this off.
 """
 
@@ -24,13 +24,13 @@ from lols.engine.compile.layout import Layout
 __all__ = ["COMPILING", "compile_ahead", "wait_for"]
 
 PATIENCE = 120.0  # seconds for one kernel, many times what it takes
-COMPILING = threading.RLock()  # held by whoever compiles
-_UNDER_WAY: dict[str, int] = {}  # kernels that another process compiles
-_OWN: dict[int, int] = {}  # such processes that have not ended, and whose they are
+COMPILING = threading.RLock()  # held while something is compiled
+_UNDER_WAY: dict[str, int] = {}  # kernels that another process compiles, and its process id
+_OWN: dict[int, int] = {}  # running processes, and the process that started each
 
 
 def compile_ahead(work: Sequence[tuple[Any, tuple[Any, ...]]]) -> None:
-    """Have kernels ready for calls with such arguments: the first one now, the others beside it."""
+    """Prepare kernels for calls with such arguments: the first one in this process, the others in a second one."""
     missing = []
     for kernel, arguments in work:
         layout = kernel.layout_of(*arguments)
@@ -40,34 +40,34 @@ def compile_ahead(work: Sequence[tuple[Any, tuple[Any, ...]]]) -> None:
                 missing.append((kernel, layout, name))
     if len(missing) < 2 or not possible():
         return
-    with COMPILING, warnings.catch_warnings():  # a copy must not find the lock taken by a thread that it does not have
-        warnings.simplefilter("ignore", DeprecationWarning)  # of several threads it has one, enough for what it does
+    with COMPILING, warnings.catch_warnings():  # the fork must not inherit a lock that another thread holds
+        warnings.simplefilter("ignore", DeprecationWarning)  # the fork has one thread only, which is enough here
         process = os.fork()
     if process == 0:
         _compile_and_end([(kernel, layout) for kernel, layout, _ in missing[1:]])
     _UNDER_WAY.update((name, process) for _, _, name in missing[1:])
     _OWN[process] = os.getpid()
     kernel, layout, _ = missing[0]
-    with contextlib.suppress(Exception):  # what is wrong will show again when the kernel runs
+    with contextlib.suppress(Exception):  # an error comes up again when the kernel runs
         kernel.prepare(layout)
 
 
 def possible() -> bool:
-    """Whether there are processes of this kind, a second processor, and a place to put kernels."""
+    """Whether there are forks, a second processor, and a folder for kernels."""
     wanted = os.environ.get("LOLS_COMPILE_AHEAD", "1") not in ("", "0")
-    wanted = wanted and os.environ.get("LOLS_PLAIN_COMPILER", "0") in ("", "0")  # whose code cannot be passed on
+    wanted = wanted and os.environ.get("LOLS_PLAIN_COMPILER", "0") in ("", "0")  # its code cannot be stored
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     return wanted and sys.platform == "linux" and cores > 1 and store.folder() is not None
 
 
 def wait_for(name: str) -> tuple[bytes, str] | None:
-    """The object code of a kernel that another process compiles, if it does; else None."""
+    """The object code of a kernel that another process compiles; None if none does, or if it failed."""
     process = _UNDER_WAY.pop(name, None)
     end = time.monotonic() + PATIENCE
     while process is not None and time.monotonic() < end:
-        found = store.find(name)
-        if found is not None:
-            return found
+        stored = store.find(name)
+        if stored is not None:
+            return stored
         if not _ended(process):
             time.sleep(0.01)
             continue
@@ -78,7 +78,7 @@ def wait_for(name: str) -> tuple[bytes, str] | None:
 
 
 def _ended(process: int) -> bool:
-    """Whether another process has ended; then its number may be that of somebody else's."""
+    """Whether another process has ended; from then on its id may belong to a stranger."""
     if process in _OWN:
         with contextlib.suppress(OSError):
             if os.waitpid(process, os.WNOHANG)[0] == 0:
@@ -88,7 +88,7 @@ def _ended(process: int) -> bool:
 
 
 def _compile_and_end(missing: list[tuple[Any, Layout]]) -> None:
-    """What the other process does; it says nothing, and leaves without cleaning up what is not its own."""
+    """The work of the second process: it prints nothing, and exits without running the handlers of its parent."""
     try:
         silence = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
@@ -101,8 +101,8 @@ def _compile_and_end(missing: list[tuple[Any, Layout]]) -> None:
 
 
 def _end(process: int) -> None:
-    """End another process, and expect nothing more of it."""
-    for name in [name for name, one in _UNDER_WAY.items() if one == process]:
+    """End another process, and wait for none of its kernels."""
+    for name in [name for name, compiling in _UNDER_WAY.items() if compiling == process]:
         del _UNDER_WAY[name]
     if _OWN.get(process) == os.getpid() and not _ended(process):
         with contextlib.suppress(OSError):
@@ -113,6 +113,6 @@ def _end(process: int) -> None:
 
 @atexit.register
 def _end_all() -> None:
-    """Leave no process behind."""
+    """Leave no process running."""
     for process in list(_OWN):
         _end(process)

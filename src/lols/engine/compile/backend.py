@@ -1,4 +1,4 @@
-"""From Python to machine code, by Numba: the types behind pointers, the compiled twins of functions with two lives.
+"""From Python to machine code with Numba: types of values behind pointers, compiled versions of dual functions.
 
 Imported only when something has to be compiled.
 """
@@ -31,7 +31,7 @@ OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 def _whole_kernels() -> Any:
-    """What compiles a kernel in one pass; None if this version of Numba has no place for it."""
+    """The module that compiles a kernel in one pass; None if it does not work with this version of Numba."""
     if os.environ.get("LOLS_PLAIN_COMPILER", "0") not in ("", "0"):
         return None
     try:
@@ -50,13 +50,13 @@ if PIPELINE is not None:
 
 
 def compile_kernel(function: Any, layout: Any, name: str) -> tuple[bytes | int, str]:
-    """Object code of a kernel for arguments of this layout, and two letters: of `struct` for what it returns, and what
-    it needs (see `pipeline`).
+    """Object code of a kernel for arguments of this layout, and two letters: the `struct` format of its result, and
+    what it needs (see `pipeline`).
 
-    Where kernels cannot be compiled in one pass, the address of the machine code in this process instead.
+    If kernels cannot be compiled in one pass, the address of the machine code in this process instead.
     """
     collecting = gc.isenabled()
-    gc.disable()  # a fifth of the time would go into looking for garbage among what is still needed
+    gc.disable()  # the collector would take a fifth of the time and find nothing
     try:
         register_twins()
         entry = _entry(function, layout)
@@ -74,7 +74,7 @@ def compile_kernel(function: Any, layout: Any, name: str) -> tuple[bytes | int, 
 
 
 def compile_plainly(entry: Any) -> tuple[int, Any]:
-    """The address of the machine code of a function of an address, made by Numba's own compiler."""
+    """Compile a function of an address with Numba's own compiler: the address of the code, the type of the result."""
     made = njit(nogil=True, _nrt=False)(entry)
     made.compile((types.int64,))
     (found,) = made.overloads.values()
@@ -86,7 +86,7 @@ KEPT: list[Any] = []
 
 
 def _entry(function: Any, layout: Any) -> Any:
-    """A function of an address that calls a kernel with what lies there."""
+    """A function of an address that calls a kernel with the arguments stored there."""
     block_type = BlockType(layout)
 
     @intrinsic
@@ -110,7 +110,7 @@ I64 = ir.IntType(64)
 
 
 def short_name(kind: str, layout: Fields) -> str:
-    """A name for the type of a layout: names of functions are made of those of types, and should not be pages long."""
+    """A short name for the type of a layout, because names of types are part of the names of compiled functions."""
     return f"{kind}({layout.kind.__name__[:12]} {hashlib.sha256(layout.name.encode()).hexdigest()[:12]})"
 
 
@@ -131,7 +131,7 @@ class RowType(types.Type):  # type: ignore[misc]
 
 
 class FunctionsType(types.Type):  # type: ignore[misc]
-    """The functions of a space or reference; identity is the digest, so that code is never stale."""
+    """The functions of a space or reference, identified by their digest, so that code is never stale."""
 
     def __init__(self, layout: FunctionsLayout):
         self.digest = layout.digest
@@ -154,7 +154,7 @@ register_model(FunctionsType)(models.OpaqueModel)
 
 
 def numba_type(layout: Any) -> Any:
-    """What Numba takes a value of this layout for."""
+    """The Numba type of a value of this layout."""
     if isinstance(layout, NumberLayout):
         return {"int": types.int64, "float": types.float64, "bool": types.boolean}[layout.kind]
     if isinstance(layout, ArrayLayout):
@@ -189,7 +189,7 @@ class _RowAttributes(AttributeTemplate):  # type: ignore[misc]
 
 
 def _load(builder: Any, pointer: Any, at: int, kind: Any = I64) -> Any:
-    """A word that stays as it is while the kernel runs, which is what lets LLVM keep it in a register."""
+    """A word that does not change while the kernel runs, so that LLVM may keep it in a register."""
     place = builder.gep(builder.bitcast(pointer, I64.as_pointer()), [ir.Constant(I64, at)])
     return _unchanging(builder, builder.bitcast(place, kind.as_pointer()))
 
@@ -214,7 +214,7 @@ def _value(context: Any, builder: Any, pointer: Any, at: int, layout: Any, by_ad
     if isinstance(layout, FunctionsLayout):
         return context.get_dummy_value()
     if by_address:
-        # That all of it can be read lets LLVM read ahead of the branch that asks for it.
+        # "dereferenceable" lets LLVM load ahead of the branch that needs the value.
         inner = _load(builder, pointer, at, POINTER)
         inner.set_metadata("dereferenceable", builder.module.add_metadata([ir.Constant(I64, 8 * max(layout.size, 1))]))
         return inner
@@ -223,7 +223,7 @@ def _value(context: Any, builder: Any, pointer: Any, at: int, layout: Any, by_ad
 
 
 def _array(context: Any, builder: Any, array_type: Any, data: Any, shape: list[Any]) -> Any:
-    """A C-contiguous array that owns nothing."""
+    """A C-contiguous array that does not own its memory."""
     made = context.make_array(array_type)(context, builder)
     size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
     strides: list[Any] = []
@@ -340,13 +340,13 @@ def _reference_action(bound, x, y, s, rng):
     return lambda bound, x, y, s, rng: function(x, y, s)
 
 
-# --- functions with two lives -----------------------------------------------------------------------------------------
+# --- dual functions ---------------------------------------------------------------------------------------------------
 
 _REGISTERED: set[Any] = set()
 
 
 def register_twins(helpers: Iterable[Any] = ()) -> None:
-    """Tell Numba of all functions with two lives that are known by now, and of these helpers."""
+    """Register all dual functions that exist by now, and these helpers, with Numba."""
     for helper in helpers:
         _register(helper, helper)
     for function, compiled in list(dual.TWINS.items()):
@@ -363,7 +363,7 @@ def _register(function: Any, compiled: Any) -> None:
 
 
 def _overload(function: Any, choose: Any) -> None:
-    """Compile what `choose` gives for types of arguments in the place of a function."""
+    """Compile, in place of a function, what `choose` returns for the types of the arguments."""
     if function not in _REGISTERED:
         _REGISTERED.add(function)
         overload(function, jit_options=OPTIONS, strict=False)(lambda *arguments: choose(*arguments))

@@ -1,4 +1,4 @@
-"""What a processor can do with many bytes at once: what Numba makes of the functions in `words`.
+"""Compiled versions of the functions in `words`: operations on many bytes at once.
 
 Imported only when something has to be compiled.
 """
@@ -20,7 +20,7 @@ __all__ = ["register"]
 
 
 def _load(context, builder, signature, arguments, kind):
-    """Bytes of an array, wherever they are, as a value of another type."""
+    """Bytes of an array, at any alignment, as a value of another type."""
     array = context.make_array(signature.args[0])(context, builder, arguments[0])
     at = context.cast(builder, arguments[1], signature.args[1], types.intp)
     loaded = builder.load(builder.bitcast(builder.gep(array.data, [at]), kind.as_pointer()))
@@ -29,7 +29,7 @@ def _load(context, builder, signature, arguments, kind):
 
 
 def _compare(builder, how, loaded, byte):
-    """Compare 64 bytes with one, the results as the bits of a word."""
+    """Compare 64 bytes with one; the results are the bits of a word."""
     lane = builder.insert_element(ir.Constant(loaded.type, ir.Undefined), byte, ir.IntType(32)(0))
     order = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), [0] * BLOCK)
     return builder.bitcast(how(loaded, builder.shuffle_vector(lane, lane, order)), ir.IntType(BLOCK))
@@ -83,7 +83,7 @@ def _copy(typing_context, out, target, source, begin, end):
 
 
 def register(options: Mapping[str, Any]) -> None:
-    """Tell Numba of these functions."""
+    """Register these functions with Numba."""
     inlined = functools.partial(overload, jit_options={**options, "forceinline": True})
     inlined(word_at)(lambda buffer, at: lambda buffer, at: _word_at(buffer, at))
     inlined(rare_bits)(lambda buffer, at: lambda buffer, at: _rare_bits(buffer, at))

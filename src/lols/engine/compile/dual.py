@@ -1,9 +1,9 @@
-"""Functions with two lives: plain Python when called from Python, compiled when called from a kernel.
+"""Dual functions: plain Python when called from Python, compiled when called from a kernel.
 
-A user's space enters a kernel as a value without content whose *layout* carries a digest; the functions of the contract
-(`step(space, ...)`, `features(space, ...)`) are then the user's own, so that any edit of one of them, or of a helper
-that it calls, gives another kernel. Nothing here needs Numba: `lols.engine.compile.backend` gives these functions their
-second life when something has to be compiled.
+A user's space is passed to a kernel as an empty value whose *layout* carries a digest. The functions of the contract
+(`step(space, ...)`, `features(space, ...)`) then call the user's own, so that any edit of one of them, or of a helper
+that it calls, gives another kernel. Nothing here needs Numba: `lols.engine.compile.backend` registers these functions
+with it when something has to be compiled.
 """
 
 from __future__ import annotations
@@ -17,58 +17,55 @@ from lols.contract.examples import view
 from lols.engine.compile.layout import FunctionsLayout, functions_layout
 
 __all__ = [
-    "APART",
     "CONTRACT",
     "KINDS",
     "NEEDS",
+    "NOT_INLINED",
     "TWINS",
     "Bound",
-    "apart",
     "bind",
     "by_kind",
     "dual",
     "has",
     "needs",
+    "not_inlined",
     "row",
     "take",
 ]
 
-# What kernels call by name, and the function that is compiled in its place: mostly the same one.
+# Functions that kernels call, and the function that is compiled in place of each: usually the same one.
 TWINS: dict[Any, Any] = {function: function for function in (features.emit, features.look, features.uniform)}
 
 
 def dual(function: Any) -> Any:
-    """Compile a function as it stands when a kernel calls it; from Python it stays what it is."""
+    """Make a function dual: kernels compile it as it is written, and Python calls it as usual."""
     TWINS[function] = function
     return function
 
 
-APART: set[Any] = set()
+NOT_INLINED: set[Any] = set()
 
 
-def apart(function: Any) -> Any:
-    """Mark a function that stays a call of its own in machine code: optimising it within its caller takes longer than
-    the calls do, because it is large.
-    """
-    APART.add(function)
-    return _marked(function, apart=True)
+def not_inlined(function: Any) -> Any:
+    """Mark a large function that is never inlined: optimising it inside its callers costs more than the calls."""
+    NOT_INLINED.add(function)
+    return _marked(function, not_inlined=True)
 
 
 def _marked(function: Any, **marks: Any) -> Any:
-    """Note on a function how it is compiled, so that its digest tells."""
+    """Record on a function how it is compiled, which is part of its digest."""
     function.compiled_as = getattr(function, "compiled_as", {}) | marks
     return function
 
 
-NEEDS: dict[
-    Any, tuple[str, str, Any]
-] = {}  # functions that are compiled only for a space or reference that has another
+# Functions that are compiled only if a space or reference has an optional function: field, its name, value otherwise.
+NEEDS: dict[Any, tuple[str, str, Any]] = {}
 
 
 def needs(field: str, name: str, absent: Any = None) -> Any:
-    """Mark a function of a search that is called only where its `field`, the space or reference, has function `name`.
+    """Mark a function of a search that is called only if its `field`, the space or reference, has function `name`.
 
-    For others it is compiled as one that gives `absent`: a branch that is never taken need not be compiled.
+    For others it is compiled as a function that returns `absent`: a branch that is never taken is not compiled.
     """
 
     def mark(function: Any) -> Any:
@@ -88,16 +85,16 @@ class Bound:
 
     @property
     def digest(self) -> str:
-        """The digest of the functions and of all they reach."""
+        """The digest of the functions and of everything they reach."""
         return self.layout.digest
 
     def helpers(self) -> Any:
-        """The plain functions that these call: they are compiled, too."""
+        """The plain functions that these call; they are compiled, too."""
         for function in self.functions.values():
             yield from reached_helpers(function)
 
 
-BOUND: dict[str, Bound] = {}  # by digest: a kernel knows no more of them
+BOUND: dict[str, Bound] = {}  # by digest, which is all that a layout has
 
 
 def bind(kind: str, functions: Mapping[str, Any]) -> Bound:
@@ -113,11 +110,11 @@ def has(bound: Any, name: str) -> bool:
     return name in bound.functions
 
 
-CONTRACT: dict[Any, tuple[str, Any]] = {}  # of each function below: its name in the contract, its value if absent
+CONTRACT: dict[Any, tuple[str, Any]] = {}  # for each function below: its name in the contract, its value if absent
 
 
 def _generic(name: str, absent: Any = None) -> Any:
-    """Make the plain version of one function of the contract."""
+    """The plain version of one function of the contract."""
 
     def call(bound: Any, *arguments: Any) -> Any:
         function = bound.functions.get(name)
@@ -143,18 +140,18 @@ names_action = _generic("named", True)
 
 
 def reference_action(bound: Any, x: Any, y: Any, s: Any, rng: Any) -> int:
-    """The action of a reference, whether or not it wants a random stream."""
+    """The action of a reference, with or without a random stream."""
     function = bound.functions["action"]
     return function(x, y, s, rng) if function.__code__.co_argcount == 4 else function(x, y, s)
 
 
 # --- one name, several functions --------------------------------------------------------------------------------------
 
-KINDS: dict[Any, tuple[str, dict[type, Any]]] = {}  # of each function below: the field that decides, and the functions
+KINDS: dict[Any, tuple[str, dict[type, Any]]] = {}  # for each function below: the field that decides, the functions
 
 
 def by_kind(name: str, field: str, functions: dict[type, Any]) -> Any:
-    """A function that is one of several, by the class of a field of its first argument."""
+    """A function that calls one of several, by the class of a field of its first argument."""
 
     def call(record: Any, *arguments: Any) -> Any:
         return functions[type(getattr(record, field))](record, *arguments)
@@ -176,6 +173,6 @@ def row(columns: Any, index: int) -> Any:
 
 
 def take(counter: Any) -> int:
-    """Take the next number of a counter shared by threads; compiled, as one atomic operation."""
+    """Take the next number of a counter shared by threads; in compiled code one atomic operation."""
     counter[0] += 1
     return int(counter[0]) - 1

@@ -1,7 +1,8 @@
-"""Kernels: entry points that run as plain Python when asked to, else as machine code, found on disk or compiled."""
+"""Kernels: entry points that run as machine code, loaded from disk or compiled, or as plain Python on request."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
@@ -9,34 +10,40 @@ import pickle
 import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from lols.contract.digest import digest_functions
+from lols.contract.user_frames import one_line
 from lols.engine.compile import store
 from lols.engine.compile.ahead import COMPILING, wait_for
 from lols.engine.compile.dual import TWINS
 from lols.engine.compile.layout import Block, Layout, block_of
+from lols.errors import LolsError
 
-__all__ = ["DISABLED", "Kernel", "KernelError", "compile_seconds", "kernel"]
+__all__ = ["DISABLED", "CompilerError", "Kernel", "KernelError", "compile_seconds", "kernel"]
 
-# int entry(void *result, void **exception, int64 arguments); ctypes lets other threads run meanwhile
+# int entry(void *result, void **exception, int64 arguments); ctypes releases the interpreter lock meanwhile
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
 class KernelError(Exception):
-    """A function raised something unknown inside a kernel."""
+    """A function raised an unknown exception inside a kernel."""
+
+
+class CompilerError(RuntimeError):
+    """A kernel could not be compiled or loaded, for a reason other than the functions that it consists of."""
 
 
 class Kernel:
-    """An entry point. It allocates nothing: what it makes, it writes into arrays that it is given."""
+    """An entry point. It allocates nothing and writes its results into arrays that are passed to it."""
 
     def __init__(self, function: Any):
         self.plain = function
-        self._made: dict[Layout, tuple[Any, Any]] = {}
+        self._loaded: dict[Layout, tuple[Any, Any]] = {}
 
     def __call__(self, compiled: bool, *arguments: Any) -> Any:
         if not compiled or DISABLED:
@@ -45,11 +52,11 @@ class Kernel:
         return self.run(block_of(arguments))
 
     def on(self, compiled: bool, *arguments: Any) -> Callable[[], Any]:
-        """The kernel on these arguments, to be run again and again as what they hold changes."""
+        """A function that runs the kernel on these arguments, again and again as their contents change."""
         if not compiled or DISABLED:
             return functools.partial(self, False, *arguments)
         block = block_of(arguments)
-        entry, unpack = self._made.get(block.layout) or self.prepare(block.layout)
+        entry, unpack = self._loaded.get(block.layout) or self.prepare(block.layout)
         addresses = block.address, block.address + 8, block.address + 16
 
         def run() -> Any:
@@ -60,8 +67,8 @@ class Kernel:
         return run
 
     def run(self, block: Block) -> Any:
-        """Run the machine code on arguments that are laid out already; the first two words are for what comes back."""
-        entry, unpack = self._made.get(block.layout) or self.prepare(block.layout)
+        """Run the machine code on arguments as words; the first two words are for the result and the exception."""
+        entry, unpack = self._loaded.get(block.layout) or self.prepare(block.layout)
         address = block.address
         if entry(address, address + 8, address + 16) != 0:
             raise _exception(block)
@@ -69,53 +76,51 @@ class Kernel:
 
     @staticmethod
     def layout_of(*arguments: Any) -> Layout:
-        """How such arguments are laid out."""
+        """The layout of such arguments."""
         return block_of(arguments).layout
 
     def has(self, layout: Layout) -> bool:
         """Whether the machine code for arguments of this layout is loaded."""
-        return layout in self._made
+        return layout in self._loaded
 
     @functools.cached_property
     def _digest(self) -> str:
         return digest_functions({"kernel": self.plain})
 
     def name_for(self, layout: Layout) -> str:
-        """The name under which the machine code for arguments of this layout is kept."""
+        """The name under which the machine code for arguments of this layout is stored."""
         return store.name_of(f"{self._digest} {layout.name}")
 
     def prepare(self, layout: Layout) -> tuple[Any, Any]:
-        """Find or make the machine code for arguments of this layout."""
-        with COMPILING:
-            if layout in self._made:
-                return self._made[layout]
-            name = self.name_for(layout)
-            symbol = f"lols_{name}"
-            code, letters = store.find(name) or _compiled(self.plain, layout, name, symbol)
-            letter, with_numba = letters[0], letters[1] != " "
-            address = code if isinstance(code, int) else store.load(code, symbol, with_numba=with_numba)
-            unpack = struct.Struct("q" if letter == "x" else letter).unpack_from  # of native size: NumPy's "l" is long
-            made = self._made[layout] = ENTRY(address), _nothing if letter == "x" else unpack
-        return made
+        """Load the machine code for arguments of this layout, or compile it: the entry, and what reads its result."""
+        with COMPILING, _compiler_errors(self.plain):
+            if layout not in self._loaded:
+                name = self.name_for(layout)
+                stored, loaded = store.find(name), None
+                if stored is not None:
+                    with contextlib.suppress(OSError, RuntimeError):  # what cannot be loaded is compiled again
+                        loaded = _loaded(*stored, name)
+                self._loaded[layout] = loaded or _loaded(*_compiled(self.plain, layout, name), name)
+            return self._loaded[layout]
 
 
 def kernel(function: Any) -> Any:
-    """Make a function a kernel that is compiled whenever Python calls it; another kernel takes it in as a part.
+    """Make a function a kernel, which is compiled when Python calls it; inside another kernel it is a dual function.
 
     >>> @kernel
     ... def total(numbers):
-    ...     made = 0
+    ...     total = 0
     ...     for n in range(numbers.size):
-    ...         made += numbers[n]
-    ...     return made
+    ...         total += numbers[n]
+    ...     return total
     >>> total(np.arange(5))
     10
     """
-    made = Kernel(function)
+    compiled = Kernel(function)
 
     @functools.wraps(function)
     def run(*arguments: Any) -> Any:
-        return made(True, *arguments)
+        return compiled(True, *arguments)
 
     run.py_func = function  # type: ignore[attr-defined]
     TWINS[run] = function
@@ -127,7 +132,7 @@ def _nothing(_words: Any) -> tuple[None]:
 
 
 def _exception(block: Block) -> Exception:
-    """What was raised inside a kernel: Numba leaves it as a pickled class and arguments, part of the kernel's code."""
+    """The exception raised inside a kernel, whose class and arguments Numba pickles into the kernel's code."""
     (address,) = struct.unpack_from("=q", block.words, 8)
     try:
         data, size = ctypes.c_void_p.from_address(address).value, ctypes.c_int32.from_address(address + 8).value
@@ -148,18 +153,47 @@ def compile_seconds() -> float:
     return _SECONDS
 
 
-def _compiled(function: Any, layout: Layout, name: str, symbol: str) -> tuple[bytes | int, str]:
-    """Compile a kernel, say so, and keep it."""
+@contextlib.contextmanager
+def _compiler_errors(function: Any) -> Iterator[None]:
+    """Turn errors of the compiler and the loader into a `CompilerError`; errors about a user's function stay."""
+    try:
+        yield
+    except LolsError:
+        raise
+    except Exception as error:
+        if type(error).__module__.startswith("numba"):
+            raise
+        raise CompilerError(
+            f"the kernel `{function.__name__}` could not be compiled or loaded: {one_line(error)}. compiled=False runs "
+            "it as plain Python"
+        ) from error
+
+
+def _symbol(name: str) -> str:
+    return f"lols_{name}"
+
+
+def _loaded(code: bytes | int, letters: str, name: str) -> tuple[Any, Any]:
+    """The entry of a kernel and the function that reads its result, from object code or an address in this process."""
+    letter, with_numba = letters[0], letters[1] != " "
+    address = code if isinstance(code, int) else store.load(code, _symbol(name), with_numba=with_numba)
+    if letter == "x":
+        return ENTRY(address), _nothing
+    return ENTRY(address), struct.Struct(letter).unpack_from  # of native size: NumPy's "l" is C's long
+
+
+def _compiled(function: Any, layout: Layout, name: str) -> tuple[bytes | int, str]:
+    """Compile a kernel, announce it, and store it: the object code and two letters about it."""
     global _SECONDS
     _announce()
     began = time.perf_counter()
     try:
-        found = wait_for(name)
-        if found is not None:
-            return found
+        stored = wait_for(name)
+        if stored is not None:
+            return stored
         from lols.engine.compile import backend
 
-        code, letters = backend.compile_kernel(function, layout, symbol)
+        code, letters = backend.compile_kernel(function, layout, _symbol(name))
         if isinstance(code, bytes) and letters[1] != "p":
             store.keep(name, code, letters)
     finally:
@@ -168,7 +202,7 @@ def _compiled(function: Any, layout: Layout, name: str, symbol: str) -> tuple[by
 
 
 def _announce() -> None:
-    """Say once that something is compiled: a cold start must not look like a hang."""
+    """Print once that something is being compiled, so that a cold start does not look like a hang."""
     global _ANNOUNCED
     forced = os.environ.get("LOLS_ANNOUNCE")
     wanted = forced == "1" if forced else sys.stderr.isatty() or "ipykernel" in sys.modules

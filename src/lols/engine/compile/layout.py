@@ -1,8 +1,8 @@
-"""Values as kernels see them: everything is a row of 64-bit words behind one pointer.
+"""Values as kernels see them: a sequence of 64-bit words behind one pointer.
 
-A number is one word. An array is the address of its data and its shape. A named tuple lies inside what holds it, and a
-`Struct` is the address of words of its own, which are kept: what does not change from call to call is laid out once.
-The layout says which words mean what; it is known without Numba, so that finding a kernel on disk needs no compiler.
+A number is one word. An array is the address of its data followed by its shape. A named tuple is stored inline. A
+`Struct` is the address of words of its own, which are kept, so that what does not change between calls is laid out
+once. The layout says what the words mean. It does not need Numba, so that a kernel on disk is found without a compiler.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ WORD = 8
 
 
 class Layout:
-    """What some words mean. Equal layouts are one object, so that comparing them costs nothing."""
+    """The meaning of a sequence of words. Equal layouts are the same object, so that comparing them is fast."""
 
-    name: str  # says everything: kernels are found by it
+    name: str  # describes the layout completely: part of the digest of a kernel
     size: int  # in words
-    format: str  # of `struct`, a letter a word
+    format: str  # of `struct`, one letter for each word
 
 
 class NumberLayout(Layout):
@@ -51,7 +51,7 @@ class ArrayLayout(Layout):
 
 
 class FunctionsLayout(Layout):
-    """The functions of a space or a reference: no words, since their code is part of the kernel."""
+    """The functions of a space or a reference: no words, because their code is part of the kernel."""
 
     def __init__(self, kind: str, digest: str):
         self.kind, self.digest, self.name = kind, digest, f"{kind}:{digest}"
@@ -59,7 +59,7 @@ class FunctionsLayout(Layout):
 
 
 class Fields(Layout):
-    """Named values one after the other; those of a `Struct` lie elsewhere, behind an address of one word."""
+    """Named values one after the other; a `Struct` among them is one word, the address of its own words."""
 
     def __init__(self, kind: type, names: tuple[str, ...], layouts: tuple[Layout, ...]):
         self.kind, self.names, self.layouts = kind, names, layouts
@@ -67,10 +67,10 @@ class Fields(Layout):
         parts = (f"{n}={each.name}" for n, each in zip(names, layouts, strict=True))
         self.name = f"{kind.__module__}.{kind.__name__}({','.join(parts)})"
         self.offsets, at, self.format = {}, 0, ""
-        for name, each, apart in zip(names, layouts, self.by_address, strict=True):
+        for name, each, by_address in zip(names, layouts, self.by_address, strict=True):
             self.offsets[name] = at
-            at += 1 if apart else each.size
-            self.format += "q" if apart else each.format
+            at += 1 if by_address else each.size
+            self.format += "q" if by_address else each.format
         self.size, self.pack_into = at, struct.Struct(f"={self.format}").pack_into
 
 
@@ -88,14 +88,14 @@ def functions_layout(kind: str, digest: str) -> FunctionsLayout:
 
 def fields_layout(kind: type, names: tuple[str, ...], layouts: tuple[Layout, ...]) -> Fields:
     """The layout of named values."""
-    found = _FIELDS.get((kind, names, layouts))
-    if found is None:
-        found = _FIELDS.setdefault((kind, names, layouts), Fields(kind, names, layouts))
-    return found
+    layout = _FIELDS.get((kind, names, layouts))
+    if layout is None:
+        layout = _FIELDS.setdefault((kind, names, layouts), Fields(kind, names, layouts))
+    return layout
 
 
 class Block:
-    """Words in memory, what they mean, and what they point to."""
+    """Words in memory, their layout, and references to what they point to."""
 
     __slots__ = ("_kept", "address", "layout", "words")
 
@@ -108,7 +108,7 @@ class Block:
 
 @dataclass_transform(frozen_default=True)
 class Struct:
-    """A record that kernels see behind one pointer, and plain Python as an object with attributes.
+    """A record that kernels see behind one pointer, and that plain Python sees as an object with attributes.
 
     >>> class Point(Struct):
     ...     x: int
@@ -134,7 +134,7 @@ class Struct:
         return (getattr(self, name) for name in self.names())
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is pickled and copied: the fields, not where they lie in this process."""
+        """The fields alone are pickled and copied, not their addresses in this process."""
         return {name: getattr(self, name) for name in self.names()}
 
     @cached_property
@@ -147,11 +147,11 @@ class Struct:
 
 
 class Arguments(Struct):
-    """What a kernel is called with, behind two words for what comes back."""
+    """The arguments of a kernel; two words for its result and exception come before them."""
 
 
 def block_of(values: Any) -> Block:
-    """The arguments of a kernel in words.
+    """The arguments of a kernel as words.
 
     >>> block_of((1, np.zeros((2, 3)), True)).layout.name
     'lols.engine.compile.layout.Arguments(a0=int,a1=<f8[2],a2=bool)'
@@ -166,23 +166,23 @@ def block_of(values: Any) -> Block:
 _NAMES = tuple(f"a{n}" for n in range(64))
 
 
-def _said_address(array: np.ndarray) -> int:
-    """Where an array's data are, as NumPy says it."""
+def _official_address(array: np.ndarray) -> int:
+    """The address of an array's data, by NumPy's public interface."""
     return int(array.__array_interface__["data"][0])
 
 
 def _read_address(array: np.ndarray) -> int:
-    """The same, read from where NumPy's binary interface has it, behind the object's head: several times faster."""
+    """The same, read from the array object itself, as laid out in NumPy's binary interface: several times faster."""
     return ctypes.c_size_t.from_address(id(array) + object.__basicsize__).value
 
 
-# Only where that is so: every call of a kernel asks for several addresses.
+# Every call of a kernel needs several addresses, so the fast way is used where it gives the same result.
 _SAMPLE = np.zeros(3)
-_address_of = _read_address if _read_address(_SAMPLE) == _said_address(_SAMPLE) else _said_address
+_address_of = _read_address if _read_address(_SAMPLE) == _official_address(_SAMPLE) else _official_address
 
 
 def readonly(array: np.ndarray) -> np.ndarray:
-    """A view that cannot be written to: with it, a kernel that only reads is compiled once for both kinds of array."""
+    """A read-only view: with it, a kernel that only reads is compiled once for writable and read-only arrays."""
     view = array.view()
     view.flags.writeable = False
     return view
@@ -198,7 +198,7 @@ def _lay_out(values: Any) -> tuple[tuple[Layout, ...], list[Any], list[Any]]:
 
 
 def _append(value: Any, words: list[Any], kept: list[Any]) -> Layout:
-    """Write a value's words, and say what they mean."""
+    """Append the words of a value, and return its layout."""
     kind = value.__class__
     if kind is np.ndarray:
         flags = value.flags
@@ -228,7 +228,7 @@ def _append(value: Any, words: list[Any], kept: list[Any]) -> Layout:
     if isinstance(value, tuple):
         names = getattr(kind, "_fields", _NAMES[: len(value)])
         return fields_layout(kind, names, tuple(_append(each, words, kept) for each in value))
-    if isinstance(value, np.ndarray):  # of a class of its own, such as one that is mapped from a file
+    if isinstance(value, np.ndarray):  # a subclass, such as an array that is mapped from a file
         kept.append(np.asarray(value))
         return _append(kept[-1], words, kept)
     layout = getattr(value, "layout", None)

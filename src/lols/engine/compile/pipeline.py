@@ -1,8 +1,8 @@
-"""One pass over a whole kernel: what Numba types and lowers function by function is optimised once, together.
+"""One pass over a whole kernel: Numba types and lowers each function; then all of them are optimised together, once.
 
-Numba itself optimises every function and makes machine code of it, also of those that only ever become part of another;
-that is most of the time a kernel takes to compile. What is used here is not part of Numba's public interface: where it
-does not work, `backend` does without, which only takes longer (and a test says so).
+Numba itself optimises every function and generates machine code for it, even if it only ever becomes part of another;
+that takes most of the compile time. This module does not use Numba's public interface only: if it fails, `backend` uses
+Numba's own compiler, which is slower (and a test fails).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import AnnotateTypes
 
-from lols.engine.compile.dual import APART
+from lols.engine.compile.dual import NOT_INLINED
 
 __all__ = ["HelperCompiler", "object_code"]
 
 
-class _Deaf:
-    """Stands in for Numba's code generator where a helper's environment would be set: it has no machine code."""
+class _CodegenWithoutEnvironment:
+    """Numba's code generator, except that it sets no environments: a helper has no machine code to set one in."""
 
     def __init__(self, codegen: Any):
         self._codegen = codegen
@@ -30,22 +30,22 @@ class _Deaf:
         return getattr(self._codegen, name)
 
     def set_env(self, name: str, env: Any) -> None:
-        """Nothing to set."""
+        """Do nothing."""
 
 
 class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """The code of a function that only ever becomes part of a kernel: neither optimised nor made executable."""
+    """The code of a function that only becomes part of a kernel: neither optimised nor made executable by itself."""
 
     _shared_module: Any
-    apart = False  # whether it stays a call
+    not_inlined = False
 
     @property
     def codegen(self) -> Any:
-        return _Deaf(self._codegen)
+        return _CodegenWithoutEnvironment(self._codegen)
 
     def add_llvm_module(self, module: Any) -> None:
         for function in module.functions:
-            if self.apart and not function.is_declaration:
+            if self.not_inlined and not function.is_declaration:
                 function.add_function_attribute("noinline")
         self._final_module.link_in(module)
 
@@ -56,7 +56,7 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
         return 0
 
     def _get_module_for_linking(self) -> Any:
-        """For a library of Numba's own, which looks no further: the helper with all that it calls."""
+        """The helper with everything it calls, for Numba's own libraries, which link only their direct dependencies."""
         module: Any = self._shared_module
         if module is None:
             self._shared_module = module = self.whole()
@@ -82,10 +82,10 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
         return module
 
     def emit(self, symbol: str, name: str) -> tuple[bytes, str]:
-        """Object code of it all, with function `symbol` as the only way in, under a new name; and what it needs.
+        """Object code of the whole kernel, with function `symbol` as its only entry, renamed; and what it needs.
 
-        That is "n" if it calls functions that come with Numba, as those for `math.gamma` do; "p" if it is good for this
-        process only, because it has addresses of large arrays in it.
+        That is "n" if it calls functions that come with Numba, as `math.gamma` does; "p" if it is valid in this process
+        only, because it contains addresses of large arrays; otherwise a space.
         """
         module = self.whole()
         for function in module.functions:
@@ -104,7 +104,7 @@ class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=False, analysis_only=True)
 class _TakeLibrary(AnalysisPass):  # type: ignore[misc]
-    """Give the function a library that does no work of its own."""
+    """Give the function a `HelperLibrary`."""
 
     _name = "lols_take_library"
 
@@ -114,7 +114,7 @@ class _TakeLibrary(AnalysisPass):  # type: ignore[misc]
     def run_pass(self, state: Any) -> bool:
         if state.library is None:
             state.library = HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
-            state.library.apart = state.func_id.func in APART
+            state.library.not_inlined = state.func_id.func in NOT_INLINED
         return False
 
 
@@ -148,7 +148,7 @@ class QuickFlags(compiler.Flags):  # type: ignore[misc]
 
 
 class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
-    """Numba's own passes, with that library."""
+    """Numba's own passes, with a `HelperLibrary`."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
@@ -157,14 +157,14 @@ class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
     def define_pipelines(self) -> list[Any]:
         manager = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
         if self.state.func_id.modname.startswith("lols."):
-            manager.passes = [one for one in manager.passes if one[0].__name__ not in UNUSED]
+            manager.passes = [entry for entry in manager.passes if entry[0].__name__ not in UNUSED]
         manager.add_pass_after(_TakeLibrary, AnnotateTypes)
         manager.finalize()
         return [manager]
 
 
 def object_code(entry: Any, argument: Any, name: str, *, boundscheck: bool) -> tuple[bytes, Any, str]:
-    """Object code of a function of one argument, under this name; the type of what it returns; what it needs."""
+    """Object code of a function of one argument, under this name; the type of its result; what it needs."""
     typing_context, target = cpu_target.typing_context, cpu_target.target_context
     typing_context.refresh()
     target.refresh()

@@ -1,8 +1,9 @@
-"""Machine code on disk: object files by the digest of what they were made from, loaded without a compiler.
+"""Machine code on disk: object files named by a digest of their sources, loaded without a compiler.
 
-A file is written under a temporary name and renamed, so that two processes that compile the same kernel do not disturb
-each other. What cannot be read, or was made for another processor or version, is compiled again; where nothing can be
-written, kernels live as long as the process.
+A file is written under a temporary name and renamed, so that processes that compile the same kernel do not disturb each
+other. Files that cannot be read, or that were written for another processor or version, are ignored and compiled again.
+If no folder is writable, kernels are kept in memory only. The folder is limited in size: storing a kernel deletes the
+least recently used ones beyond `MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ import contextlib
 import functools
 import hashlib
 import os
+import re
 import sys
 import tempfile
+import time
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,11 +25,14 @@ import llvmlite.binding as llvm
 __all__ = ["find", "folder", "holds", "keep", "load", "name_of"]
 
 MAGIC = b"lols kernel 2\n"
+MOST_BYTES = 256 << 20  # of all kernels together
+LEFT_OVER = 86_400  # seconds after which a temporary file belongs to a process that was killed
+FILE = re.compile(r"[0-9a-f]{32}\.(o|\w{8})")  # a kernel or a temporary file
 
 
 @functools.cache
 def folder() -> Path | None:
-    """Where kernels are kept: `LOLS_CACHE`, or `lols` in Numba's or the user's cache folder; None for nowhere."""
+    """The folder for kernels: `lols` in `LOLS_CACHE`, Numba's or the user's cache folder; None if none is writable."""
     chosen = os.environ.get("LOLS_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
     places = [Path(chosen) / "lols"] if chosen else []
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
@@ -42,7 +48,7 @@ def folder() -> Path | None:
 
 @functools.cache
 def machine() -> str:
-    """What machine code depends on besides its source: versions, the processor, the compiler's switches."""
+    """What machine code depends on besides its source: versions, the processor, settings of the compiler."""
     versions = [f"{name} {metadata.version(name)}" for name in ("numba", "llvmlite", "numpy")]
     processor = llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
     switches = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name in SWITCHES]
@@ -56,31 +62,34 @@ SWITCHES = {
 
 
 def name_of(source: str) -> str:
-    """The name under which the machine code of a source is kept on this machine."""
+    """The name under which the machine code of a source is stored on this machine."""
     return hashlib.sha256(f"{machine()}\n{source}".encode()).hexdigest()[:32]
 
 
 def holds(name: str) -> bool:
-    """Whether there is something of this name."""
+    """Whether there is a kernel of this name."""
     place = folder()
     return place is not None and (place / f"{name}.o").exists()
 
 
 def find(name: str) -> tuple[bytes, str] | None:
-    """The object code of this name and the two letters that were kept with it, or None."""
+    """The object code of this name and the two letters that were stored with it, or None."""
     place = folder()
     if place is None:
         return None
+    path = place / f"{name}.o"
     try:
-        whole = (place / f"{name}.o").read_bytes()
+        whole = path.read_bytes()
     except OSError:
         return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # used now, so not the next one to be deleted
     head, code = whole[: len(MAGIC) + 32], whole[len(MAGIC) + 32 :]
     return (code[2:], code[:2].decode()) if head == MAGIC + hashlib.sha256(code).digest() else None
 
 
 def keep(name: str, code: bytes, letters: str) -> None:
-    """Put object code on disk with two letters about it, if that is possible."""
+    """Write object code and two letters about it to disk, if that is possible."""
     place, code = folder(), letters.encode() + code
     if place is None:
         return
@@ -90,16 +99,41 @@ def keep(name: str, code: bytes, letters: str) -> None:
             with os.fdopen(handle, "wb") as file:
                 file.write(MAGIC + hashlib.sha256(code).digest() + code)
             os.replace(temporary, place / f"{name}.o")
+            _tidy(place)
         except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
 
 
-_ENGINES: list[Any] = []  # what is loaded stays: addresses of it are in use
+def _tidy(place: Path) -> None:
+    """Delete the least recently used kernels beyond `MOST_BYTES`, and temporary files that were left over.
+
+    Processes may do this at the same time. One that misses a kernel which another has deleted compiles it again.
+    """
+    kernels, left_over = [], []
+    for entry in os.scandir(place):
+        with contextlib.suppress(OSError):
+            if FILE.fullmatch(entry.name):
+                status = entry.stat()
+                if entry.name.endswith(".o"):
+                    kernels.append((status.st_mtime, status.st_size, entry.path))
+                elif status.st_mtime < time.time() - LEFT_OVER:
+                    left_over.append(entry.path)
+    total = 0
+    for _, size, path in sorted(kernels, reverse=True):
+        total += size
+        if total > MOST_BYTES:
+            left_over.append(path)
+    for path in left_over:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+_ENGINES: list[Any] = []  # loaded code is never released: its addresses are in use
 
 
 def load(code: bytes, symbol: str, *, with_numba: bool = False) -> int:
-    """Load object code into this process, with what it calls in Numba; the address of a function in it."""
+    """Load object code into this process and return the address of a function; it may call functions of Numba."""
     if with_numba:
         from numba.core.registry import cpu_target
 

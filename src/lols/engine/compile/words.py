@@ -1,4 +1,4 @@
-"""What a processor can do with many bytes at once, in plain words; compiled kernels get it from `bits`."""
+"""Operations on many bytes at once, as plain Python; `bits` has the compiled versions."""
 
 from __future__ import annotations
 

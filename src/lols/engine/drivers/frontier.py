@@ -1,4 +1,4 @@
-"""What searches that advance together hold: those that wait, the paths of roll-outs, and the states they have met."""
+"""The memory of searches that advance in lock-step: those that wait, paths of roll-outs, and states they have met."""
 
 from __future__ import annotations
 
@@ -26,41 +26,44 @@ __all__ = [
 
 
 class Walks(Struct):
-    """Searches under way: those that wait for the policy lie side by side in the first rows."""
+    """Searches in progress; those that wait for the policy are in the first rows."""
 
     state: np.ndarray  # [row, cell]
     legal: np.ndarray  # [row, action]
     example: np.ndarray  # [row]: in the data set
-    number: np.ndarray  # [row]: which walk it is
+    number: np.ndarray  # [row]: the number of the walk
     stream: np.ndarray  # [row]
     draw: np.ndarray  # [row]: for a policy that draws at random
     time: np.ndarray  # [walk]: steps taken
-    waiting: np.ndarray  # [1]: how many rows
+    waiting: np.ndarray  # [1]: how many rows wait
 
 
 class RolloutPaths(Struct):
     """The roll-outs of some walks."""
 
     cost: np.ndarray  # [walk, step]
-    place: np.ndarray  # [walk, step]: where the state before the step is remembered, or -1
-    joined: np.ndarray  # [walk]: where the state is remembered at which it met another, or -1
+    slot: np.ndarray  # [walk, step]: the slot of the cache for the state before the step, or -1
+    joined: np.ndarray  # [walk]: the slot of the state at which it met another roll-out, or -1
     value: np.ndarray  # [walk]: the loss at its end
     settled: np.ndarray  # [walk]
 
 
 class RolloutCache(Struct):
-    """States of the examples of a batch under teacher or learner, by key, and what they are worth once it is known."""
+    """States that roll-outs of a batch have met, by key, under teacher or learner; and costs to go once they are known.
 
-    owner: np.ndarray  # example and policy; -1 where there is nothing
+    Unlike a `Memo`, it has states whose cost to go is still unknown, of many examples at the same time.
+    """
+
+    owner: np.ndarray  # example and policy; -1 for an empty slot
     key: np.ndarray
     settled: np.ndarray
     value: np.ndarray
     filled: np.ndarray
-    mask: np.ndarray  # places in use, less one
+    mask: np.ndarray  # the number of slots in use, minus one
 
 
 class Level(Struct):
-    """Searches at the same level, and what the policy says of those that waited for it; nothing at the start."""
+    """Searches at the same level, and the predicted costs for those that waited; none at the start."""
 
     walks: Walks
     rows: int
@@ -73,20 +76,20 @@ class RollIns(Struct):
 
     batch: Batch
     trails: Trail  # of columns, one entry for each example
-    predicted: np.ndarray  # [place in the trails, action]: what the policy predicted on the way; empty if nobody asks
+    predicted: np.ndarray  # [position in the trails, action]: costs predicted during the roll-in; empty if not needed
 
 
 class Group(Struct):
-    """Some examples of a batch, whose deviations are completed together."""
+    """Consecutive examples of a batch whose deviations are completed at the same time."""
 
     low: int
     high: int
-    ends: np.ndarray  # [2]: where the next features, and features of actions, go
+    ends: np.ndarray  # [2]: the next free places for features, and for features of actions
     cache: RolloutCache
 
 
 class RollOuts(Struct):
-    """Deviations that are completed together, from number `first` on."""
+    """Deviations that are completed at the same time, from number `first` on."""
 
     pending: PendingRollouts
     first: int
@@ -95,7 +98,7 @@ class RollOuts(Struct):
 
 
 def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
-    """Memory for so many searches."""
+    """Memory for searches in this many rows."""
     width = int(examples.states.max(initial=1))
     return Walks(
         state=np.zeros((rows, width), state_type(compiled)),
@@ -110,7 +113,7 @@ def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
 
 
 def make_paths(rows: int, steps: int) -> RolloutPaths:
-    """Memory for so many roll-outs."""
+    """Memory for this many roll-outs."""
     return RolloutPaths(
         np.zeros((rows, steps + 1)),
         np.zeros((rows, steps + 1), np.int64),
@@ -127,7 +130,7 @@ def make_cache(most: int) -> RolloutCache:
 
 
 def make_pending(most: int, chances: int) -> PendingRollouts:
-    """Room for up to `most` deviations."""
+    """Memory for up to `most` deviations."""
     return PendingRollouts(
         chances=np.ones(chances),
         asking=np.zeros(1, np.bool_),
@@ -143,7 +146,7 @@ def make_pending(most: int, chances: int) -> PendingRollouts:
 
 
 def make_trails(steps: np.ndarray) -> Trail:
-    """The trails of roll-ins with up to so many steps, each in columns: `row` gives one of them."""
+    """The trails of roll-ins with up to these numbers of steps, in columns: `row` gives one of them."""
     offsets = np.concatenate([[0], np.cumsum(steps + 1)])
     whole = int(offsets[-1])
     columns = (np.zeros(whole, np.int64), np.zeros(whole), np.zeros(whole), np.zeros(whole, np.int64))

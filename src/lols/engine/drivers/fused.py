@@ -1,10 +1,10 @@
-"""The fused driver: batches of examples through the compiled space, on one or several threads, with errors in words."""
+"""The fused driver: runs batches of examples through a compiled space, on one or several threads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,25 +13,36 @@ from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
 from lols.engine.compile.dual import bind
-from lols.engine.compile.kernel import Kernel
-from lols.engine.drivers.mistakes import explain, not_compiled
+from lols.engine.compile.kernel import CompilerError, Kernel
+from lols.engine.drivers.mistakes import explain, explain_compiler
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import new_policy
 from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_kernel, predict, predict_kernel
-from lols.engine.structures import AT_EXAMPLE, CODE, Batch, Data, FrozenPolicy, Plan, Scratch, Slots
+from lols.engine.structures import AT_EXAMPLE, CODE, Batch, Data, FrozenPolicy, Lessons, Plan, Scratch, Slots
 from lols.errors import LolsError, SpaceError
 
-__all__ = ["FusedDriver"]
+__all__ = ["FusedDriver", "KernelCall", "KernelCalls"]
+
+KernelCall = tuple[Kernel, tuple[Any, ...]]
+Failed = Callable[[Exception | None, Scratch], LolsError]  # the error to raise, from an exception or a report
+
+
+class KernelCalls(NamedTuple):
+    """The kernels of training and prediction with arguments of the right types: enough to compile them."""
+
+    search: KernelCall
+    predict: KernelCall
+    lessons: Lessons  # of the search, for the kernels of the learner
 
 
 class FusedDriver:
-    """Runs a data set through a space: `collect` for training, `predict` and `follow_teacher` for the rest.
+    """Runs a data set through a space: `make_lessons` for training, `predict` and `follow_teacher` for the rest.
 
     Parameters
     ----------
     space, reference
-        The contract; the reference is needed for `collect` and `follow_teacher` only.
+        The search problem; the reference is needed for `make_lessons` and `follow_teacher` only.
     examples
         The data set.
     threads
@@ -54,10 +65,10 @@ class FusedDriver:
         self.bound = bind("Space", space.functions())
         self.bound_reference, y = None, examples.y if examples.has_truth else ()
         if reference is not None:
-            functions, y = _taught(reference, examples)
+            functions, y = _reference_and_truth(reference, examples)
             self.bound_reference = bind("Reference", functions)
         self.data = Data(examples.x, y, examples.items, examples.states, examples.steps)
-        self._unlabelled = self.data._replace(y=())  # prediction never sees the truth, and is compiled once
+        self._unlabelled = self.data._replace(y=())  # prediction never sees the truth, so one kernel serves both
         self.threads = threads if compiled else 1
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self._scratch: list[Scratch] = []
@@ -70,15 +81,15 @@ class FusedDriver:
         self.close()
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Stop the threads."""
         if self._pool is not None:
             self._pool.shutdown()
             self._pool = None
 
     def turn_to(self, examples: Examples) -> None:
-        """Go on with other examples without truth, whose types of items that last are those of the old ones and more.
+        """Continue with other examples, without truth; the lasting types of the old items must keep their numbers.
 
-        What types contribute is then kept for `predict` with the `same` policy.
+        Then the scores of types are kept for `predict` with the `same` policy.
         """
         self.examples = examples
         self.data = Data(examples.x, (), examples.items, examples.states, examples.steps)
@@ -87,7 +98,7 @@ class FusedDriver:
 
     # --- stages ---
 
-    def collect(
+    def make_lessons(
         self,
         indices: np.ndarray,
         rounds: np.ndarray,
@@ -96,7 +107,7 @@ class FusedDriver:
         beta: np.ndarray,
         beta_in: np.ndarray,
     ) -> Batch:
-        """Turn examples into lessons under a frozen policy; the memory is reused by the next call."""
+        """Search examples with a frozen policy; the lessons are in memory that the next call reuses."""
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
         self._slots = batch.lessons.slots
         counter = np.zeros(1, np.int64)
@@ -116,39 +127,39 @@ class FusedDriver:
         return batch
 
     def predict(self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
-        """Follow the learned policy on all examples; it may be known to be the `same` as the last time."""
-        made = Predictions(self.examples, self.compiled, self.space.sizes.actions if scores else 0)
+        """Follow the learned policy on all examples; `same` says that it has not changed since the last call."""
+        predictions = Predictions(self.examples, self.compiled, self.space.sizes.actions if scores else 0)
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         scratches = self._scratches(policy)
         for scratch in scratches:
             if not same:
                 new_policy(scratch.seen)
         work = [
-            (self.bound, self._unlabelled, policy, plan, scratch, parts[k], parts[k + 1], made.ends)
+            (self.bound, self._unlabelled, policy, plan, scratch, parts[k], parts[k + 1], predictions.ends)
             for k, scratch in enumerate(scratches)
         ]
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
             at = int(scratch.report[AT_EXAMPLE])
-            again = (self.bound, self._unlabelled, policy, plan, self._fresh(policy), at, at + 1, made.ends)
+            again = (self.bound, self._unlabelled, policy, plan, self._fresh(policy), at, at + 1, predictions.ends)
             return self.explain(error, scratch, at, lambda: predict(*again))
 
         self._run(predict_kernel, work, failed)
-        return made
+        return predictions
 
     def follow_teacher(self, plan: Plan, policy: FrozenPolicy) -> Predictions:
         """Follow the teacher on all examples."""
-        made = Predictions(self.examples, self.compiled)
+        predictions = Predictions(self.examples, self.compiled)
         scratch = self._scratches(policy)[0]
         head = (self.bound, self.bound_reference, self.data, plan)
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
             at = int(scratch.report[AT_EXAMPLE])
-            tail = (self._fresh(policy), at, at + 1, made.ends)
+            tail = (self._fresh(policy), at, at + 1, predictions.ends)
             return self.explain(error, scratch, at, lambda: follow_teacher(*head, *tail))
 
-        self._run(follow_teacher_kernel, [(*head, scratch, 0, len(self.examples), made.ends)], failed)
-        return made
+        self._run(follow_teacher_kernel, [(*head, scratch, 0, len(self.examples), predictions.ends)], failed)
+        return predictions
 
     def losses(self, predictions: Predictions, policy: FrozenPolicy) -> np.ndarray:
         """The loss of every prediction; the examples must have their truth."""
@@ -169,22 +180,21 @@ class FusedDriver:
         self._run(losses_kernel, [(self.bound, self.data, scratch, predictions.ends, out)], failed)
         return out
 
-    def calls(self, policy: FrozenPolicy, plan: Plan) -> list[tuple[Kernel, tuple[Any, ...]]]:
-        """The kernels of training and prediction, with arguments as they get them."""
+    def calls(self, policy: FrozenPolicy, plan: Plan) -> KernelCalls:
+        """The kernels of training and prediction, to compile them ahead."""
         none, scratch = np.zeros(0, np.int64), self._scratches(policy)[0]
         batch = make_batch(None, self.examples, none, none, np.zeros(0), np.zeros(0))
         ends = Predictions(self.examples, self.compiled).ends
-        return [
-            (algorithm1_kernel, (self.bound, self.bound_reference, self.data, policy, plan, scratch, batch, none)),
-            (predict_kernel, (self.bound, self._unlabelled, policy, plan, scratch, 0, 0, ends)),
-        ]
+        search = (self.bound, self.bound_reference, self.data, policy, plan, scratch, batch, none)
+        predict = (self.bound, self._unlabelled, policy, plan, scratch, 0, 0, ends)
+        return KernelCalls((algorithm1_kernel, search), (predict_kernel, predict), batch.lessons)
 
     # --- helpers ---
 
-    def _run(self, kernel: Kernel, work: Sequence[tuple[Any, ...]], failed: Any) -> None:
-        """Run one kernel call per thread; the first error, in the order of the examples, is raised in words."""
+    def _run(self, kernel: Kernel, work: Sequence[tuple[Any, ...]], failed: Failed) -> None:
+        """Run one kernel call per thread; of several errors, the one of the first example is raised."""
 
-        def one(arguments: tuple[Any, ...]) -> tuple[Exception | None, Scratch]:
+        def call(arguments: tuple[Any, ...]) -> tuple[Exception | None, Scratch]:
             scratch = next(a for a in arguments if isinstance(a, Scratch))
             scratch.report[:] = 0
             try:
@@ -193,13 +203,13 @@ class FusedDriver:
                 return error, scratch
             return None, scratch
 
-        waiting = [self._pool.submit(one, w) for w in work[1:]] if self._pool is not None else []
-        results = [one(work[0]), *(w.result() for w in waiting)]
-        wrong = [(error, scratch) for error, scratch in results if error is not None or scratch.report[CODE]]
-        if wrong:
-            error, scratch = min(wrong, key=lambda pair: int(pair[1].report[AT_EXAMPLE]))
-            if error is not None and type(error).__module__.startswith("numba"):
-                raise SpaceError(not_compiled(self, error)) from None
+        waiting = [self._pool.submit(call, w) for w in work[1:]] if self._pool is not None else []
+        results = [call(work[0]), *(w.result() for w in waiting)]
+        errors = [(error, scratch) for error, scratch in results if error is not None or scratch.report[CODE]]
+        if errors:
+            error, scratch = min(errors, key=lambda pair: int(pair[1].report[AT_EXAMPLE]))
+            if error is not None and (isinstance(error, CompilerError) or type(error).__module__.startswith("numba")):
+                raise explain_compiler(self, error) from error.__cause__
             raise failed(error, scratch) from error
 
     def _scratches(self, policy: FrozenPolicy) -> list[Scratch]:
@@ -212,21 +222,18 @@ class FusedDriver:
         return make_scratch(self.examples, policy.stack.shape[0], policy.stack.shape[2], self.compiled)
 
     def _renewed(self, old: Scratch) -> Scratch:
-        """Memory for the examples of now, in which what types contribute is still known."""
+        """Memory for the current examples, with the scores of types taken over."""
         components, columns = old.seen.item_scores.shape[::3]
         return make_scratch(self.examples, components, columns, self.compiled, old.seen)
 
     def explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
-        """Say which function went wrong, on which example, at which step; run it again as plain Python to find out."""
+        """An error that names the function, the example and the step; `again` runs that example as plain Python."""
         return explain(self, error, scratch, example, again)
 
 
-def _taught(reference: Reference, examples: Examples) -> tuple[Mapping[str, Any], Any]:
-    """The functions of a teacher and the truth as they see it; several teachers may be compiled as one."""
-    if reference.together is None or not examples.has_truth:
+def _reference_and_truth(reference: Reference, examples: Examples) -> tuple[Mapping[str, Any], Any]:
+    """The functions of a reference, and the truth for them: a family of references needs the number of this one."""
+    if reference.family is None or not examples.has_truth:
         return reference.functions(), examples.y
-    columns = {
-        **dict(zip(type(examples.y)._fields, examples.y)),
-        "teacher": Shared(np.int64(reference.together.number)),
-    }
-    return reference.together.functions, record_class(tuple(columns))(*columns.values())
+    columns = dict(zip(type(examples.y)._fields, examples.y)) | {"teacher": Shared(np.int64(reference.family.number))}
+    return reference.family.functions, record_class(tuple(columns))(*columns.values())

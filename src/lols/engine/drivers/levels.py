@@ -1,6 +1,6 @@
-"""Kernels of the lock-step driver: each takes all searches on until they end, or wait for the policy's opinion.
+"""Kernels of the lock-step driver: each continues all searches until they end or need the policy's costs.
 
-The same draws, teachers and sums as in `roll_in`, `roll_out` and `algorithm1`, in another order.
+Draws, teachers and sums are the same as in `roll_in`, `roll_out` and `algorithm1`, in a different order.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from lols.engine.compile.dual import cost, dual, has, key, loss, row, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.merging import merges, repeats
 from lols.engine.policy import cheapest, gather
-from lols.engine.predict import state_stream, write_down
+from lols.engine.predict import record_step, state_stream
 from lols.engine.roll_in import asks_policy, choose, go_on, teacher_rolls_in, value_trail
 from lols.engine.roll_out import copy_state, teacher_rolls_out
 from lols.engine.search import Search, begin, find_legal, turn_to
@@ -33,12 +33,12 @@ from lols.engine.structures import (
 )
 from lols.engine.teacher import teacher_action
 
-__all__ = ["follow_kernel", "roll_in_kernel", "roll_out_kernel", "settle_kernel", "weigh_kernel"]
+__all__ = ["follow_kernel", "roll_in_kernel", "roll_out_kernel", "search_kernel", "settle_kernel"]
 
 
 @dual
 def wait(walks, i, number, t, stream, draw):
-    """Put the walk of row i among those that wait."""
+    """Move the walk of row i to the rows that wait."""
     k = walks.waiting[0]
     example = walks.example[i]
     if k < i:
@@ -55,7 +55,7 @@ def wait(walks, i, number, t, stream, draw):
 
 
 def roll_in(space, reference, data, plan, scratch, rollins, level):
-    """Go on with the roll-ins of a level, by the policy's costs of their states if there are any."""
+    """Continue the roll-ins of a level, with the policy's costs of their states if there are any."""
     search = Search(space, reference, None, plan, data.items, scratch)
     batch, walks, report, answered = rollins.batch, level.walks, scratch.report, level.costs.shape[0] > 0
     walks.waiting[0] = 0
@@ -65,13 +65,13 @@ def roll_in(space, reference, data, plan, scratch, rollins, level):
         walks.example[i] = example
         here = turn_to(search, data, example, b, batch.round[b])
         s, legal, trail = walks.state[i, : data.states[example]], walks.legal[i], row(rollins.trails, b)
-        t, told = walks.time[b], answered
+        t, scored = walks.time[b], answered  # whether the policy's costs of the state are known
         if not answered:
             t = 0
             begin(search, here, s)
         while report[CODE] == 0:
             report[AT_STEP] = t
-            if not told:
+            if not scored:
                 if not find_legal(search, here, s, legal):
                     if t == 0:
                         report[CODE] = NO_ACTIONS
@@ -84,29 +84,29 @@ def roll_in(space, reference, data, plan, scratch, rollins, level):
                     break
             stream = mix(mix(here.key, ROLL_IN), t)
             teaching = teacher_rolls_in(plan, stream, batch.beta_in[b])
-            if not told and asks_policy(plan, teaching):
+            if not scored and asks_policy(plan, teaching):
                 wait(walks, i, b, t, stream, mix(stream, COMPONENT))
                 break
             if rollins.predicted.shape[0] > 0:
                 at = rollins.trails.action.offsets[b] + t
                 for a in range(legal.size):
-                    rollins.predicted[at, a] = level.costs[i, a] if told else np.float32(np.nan)
-            a = choose(search, here, s, legal, teaching, level.bits[i] if told else scratch.seen.bits, stream)
+                    rollins.predicted[at, a] = level.costs[i, a] if scored else np.float32(np.nan)
+            a = choose(search, here, s, legal, teaching, level.bits[i] if scored else scratch.seen.bits, stream)
             if report[CODE] != 0:
                 break
             go_on(search, here, s, t, a, trail)
             t += 1
-            told = False
+            scored = False
         if report[CODE] != 0:
             break
 
 
-# --- what states cost -------------------------------------------------------------------------------------------------
+# --- costs to go ------------------------------------------------------------------------------------------------------
 
 
 @dual
-def place_of(cache, owner, identity):
-    """Where a state is remembered, or the empty place where it belongs."""
+def find_slot(cache, owner, identity):
+    """The slot of a state, or the empty slot for it."""
     mask = cache.mask[0]
     h = mix(identity, owner) & mask
     while cache.owner[h] >= 0 and (cache.owner[h] != owner or cache.key[h] != identity):
@@ -115,28 +115,28 @@ def place_of(cache, owner, identity):
 
 
 @dual
-def claim(cache, place, owner, identity):
-    """Remember a state at an empty place, if there is room: the place, or -1."""
+def claim(cache, slot, owner, identity):
+    """Enter a state into an empty slot, if there is room; the slot, or -1."""
     if cache.filled[0] * 2 > cache.mask[0]:
         return np.int64(-1)
-    cache.owner[place], cache.key[place], cache.settled[place] = owner, identity, False
+    cache.owner[slot], cache.key[slot], cache.settled[slot] = owner, identity, False
     cache.filled[0] += 1
-    return np.int64(place)
+    return np.int64(slot)
 
 
 @dual
-def know(cache, owner, identity, value):
-    """Remember what a state is worth."""
-    place = place_of(cache, owner, identity)
-    if cache.owner[place] < 0:
-        place = claim(cache, place, owner, identity)
-        if place >= 0:
-            cache.settled[place], cache.value[place] = True, value
+def store_value(cache, owner, identity, value):
+    """Store the cost to go from a state."""
+    slot = find_slot(cache, owner, identity)
+    if cache.owner[slot] < 0:
+        slot = claim(cache, slot, owner, identity)
+        if slot >= 0:
+            cache.settled[slot], cache.value[slot] = True, value
 
 
 @dual
 def recall_roll_in(search, here, trail, rollins, steps, cache):
-    """Put a roll-in where `compare` looks for it, and remember what its states are worth."""
+    """Put a roll-in where `compare` expects it, and store the costs to go from its states."""
     scratch, plan, b = search.scratch, search.plan, here.number
     components = search.policy.chances.size
     for t in range(steps):
@@ -147,13 +147,13 @@ def recall_roll_in(search, here, trail, rollins, steps, cache):
     if has(search.space, "key") and plan.merge and search.policy.asking[0]:
         for t in range(steps - 1, -1, -1):
             if repeats(plan, components, TEACHER_POLICY):
-                know(cache, 2 * b, np.int64(trail.key[t]), trail.value[t])
+                store_value(cache, 2 * b, np.int64(trail.key[t]), trail.value[t])
             if repeats(plan, components, 0):
-                know(cache, 2 * b + 1, np.int64(trail.key[t]), trail.value[t])
+                store_value(cache, 2 * b + 1, np.int64(trail.key[t]), trail.value[t])
 
 
-def weigh(space, reference, data, plan, scratch, rollins, pending, group):
-    """Write down the deviations of some examples, to be completed; or, when they are, write the lessons.
+def search_group(space, reference, data, plan, scratch, rollins, pending, group):
+    """Record the deviations of some examples, to be completed; or, once they are, write the lessons.
 
     Lessons and their features are written without gaps.
     """
@@ -173,9 +173,9 @@ def weigh(space, reference, data, plan, scratch, rollins, pending, group):
 
 
 def roll_out(space, reference, data, plan, scratch, rollins, rollouts, level):
-    """Go on with roll-outs, by the policy's costs of their states if there are any.
+    """Continue roll-outs, with the policy's costs of their states if there are any.
 
-    A walk that comes to a state which another one was at ends there: both are worth the same.
+    A walk that reaches a state where another one was before ends there: both have the same cost to go.
     """
     search = Search(space, reference, None, plan, data.items, scratch)
     pending, walks, answered = rollouts.pending, level.walks, level.costs.shape[0] > 0
@@ -197,16 +197,16 @@ def roll_out(space, reference, data, plan, scratch, rollins, rollouts, level):
             while reached < t:
                 step(space, here.x, s, trail.action[reached])
                 reached += 1
-            depart(search, here, s, d, w, rollouts)
+            take_deviation(search, here, s, d, w, rollouts)
             walks.time[w] = 0
-        go_along(search, here, d, i, w, rollouts, level)
+        continue_roll_out(search, here, d, i, w, rollouts, level)
         if scratch.report[CODE] != 0:
             break
 
 
 @dual
-def depart(search, here, s, d, w, rollouts):
-    """Take the deviation's own action at state `s`, into state `d`."""
+def take_deviation(search, here, s, d, w, rollouts):
+    """Take the action of a deviation at state `s`, into state `d`."""
     paths, a = rollouts.paths, rollouts.pending.action[rollouts.first + w]
     copy_state(search.plan, s, d)
     paths.cost[w, 0] = cost(search.space, here.x, here.y, s, a)
@@ -215,37 +215,37 @@ def depart(search, here, s, d, w, rollouts):
 
 
 @dual
-def go_along(search, here, d, i, w, rollouts, level):
-    """Take walk w, in row i, on from state `d` until it ends or waits."""
+def continue_roll_out(search, here, d, i, w, rollouts, level):
+    """Continue walk w, in row i, from state `d` until it ends or waits."""
     space, plan, report = search.space, search.plan, search.scratch.report
     pending, paths, cache, walks = rollouts.pending, rollouts.paths, rollouts.cache, level.walks
     legal, order = walks.legal[i], rollouts.first + w
-    n, told, who = walks.time[w], level.costs.shape[0] > 0, pending.who[order]
+    n, scored, who = walks.time[w], level.costs.shape[0] > 0, pending.who[order]
     merged = has(space, "key") and merges(plan, who)
     owner = 2 * here.number if who == TEACHER_POLICY else 2 * here.number + 1
     while report[CODE] == 0:
-        if not told:
+        if not scored:
             if not find_legal(search, here, d, legal):
                 if not has(space, "cost"):
                     paths.value[w] = float(loss(space, here.x, here.y, d))
                 break
             if plan.horizon > 0 and n >= plan.horizon:
                 break
-            paths.place[w, n] = -1
+            paths.slot[w, n] = -1
             if merged:
                 identity = np.int64(key(space, here.x, d))
-                place = place_of(cache, owner, identity)
-                if cache.owner[place] >= 0:
-                    paths.joined[w] = place
+                slot = find_slot(cache, owner, identity)
+                if cache.owner[slot] >= 0:
+                    paths.joined[w] = slot
                     break
-                paths.place[w, n] = claim(cache, place, owner, identity)
+                paths.slot[w, n] = claim(cache, slot, owner, identity)
             if pending.time[order] + n + 1 >= here.limit:
                 report[CODE], report[AT_STEP] = TOO_MANY_STEPS, here.limit
                 break
         draw = mix(pending.stream[order], n)
         if teacher_rolls_out(who, pending.beta[order], draw):
             a = teacher_action(search, here, d, legal, mix(draw, TEACHER))
-        elif told:
+        elif scored:
             a = cheapest(level.bits[i], legal, plan.random_ties, mix(draw, TIE))
         else:
             wait(walks, i, w, n, draw, mix(draw, TEACHER))
@@ -255,12 +255,12 @@ def go_along(search, here, d, i, w, rollouts, level):
         n += 1
         paths.cost[w, n] = cost(space, here.x, here.y, d, a)
         step(space, here.x, d, a)
-        told = False
+        scored = False
     walks.time[w] = n
 
 
 def settle(rollouts, count, walks, scratch):
-    """Add up the costs of roll-outs from their ends backwards, those first that others ended at."""
+    """Add up the costs of roll-outs from their ends backwards, first those that others have joined."""
     pending, paths, cache, report = rollouts.pending, rollouts.paths, rollouts.cache, scratch.report
     left = count
     while left > 0 and report[CODE] == 0:
@@ -272,24 +272,24 @@ def settle(rollouts, count, walks, scratch):
             value = cache.value[joined] if joined >= 0 else paths.value[w]
             for k in range(walks.time[w], 0, -1):
                 value = paths.cost[w, k] + value
-                place = paths.place[w, k - 1]
-                if place >= 0:
-                    cache.settled[place], cache.value[place] = True, value
+                slot = paths.slot[w, k - 1]
+                if slot >= 0:
+                    cache.settled[slot], cache.value[slot] = True, value
             if not np.isfinite(value):
-                blame(report, NOT_FINITE, pending, rollouts.first + w)
+                report_roll_out(report, NOT_FINITE, pending, rollouts.first + w)
             pending.value[rollouts.first + w] = paths.cost[w, 0] + value
             paths.settled[w] = True
             left -= 1
-        if left == before:  # each of them waits for another one: they go round in a circle
+        if left == before:  # each of them has joined another one: an endless loop
             for w in range(count):
                 if not paths.settled[w]:
-                    blame(report, TOO_MANY_STEPS, pending, rollouts.first + w)
+                    report_roll_out(report, TOO_MANY_STEPS, pending, rollouts.first + w)
                     break
 
 
 @dual
-def blame(report, code, pending, order):
-    """Report what is wrong with a roll-out."""
+def report_roll_out(report, code, pending, order):
+    """Report an error of a roll-out."""
     report[CODE], report[AT_EXAMPLE], report[AT_STEP] = code, pending.example[order], pending.time[order]
 
 
@@ -297,7 +297,7 @@ def blame(report, code, pending, order):
 
 
 def follow(space, data, plan, drawn, scratch, level, ends):
-    """Go on following the policy on examples, by its costs of their states if there are any."""
+    """Continue to follow the policy on examples, with its costs of their states if there are any."""
     search = Search(space, None, None, plan, data.items, scratch)
     walks, report, answered = level.walks, scratch.report, level.costs.shape[0] > 0
     walks.waiting[0] = 0
@@ -308,7 +308,7 @@ def follow(space, data, plan, drawn, scratch, level, ends):
         t = walks.time[w]
         if answered:
             a = cheapest(level.bits[i], legal, plan.random_ties, mix(walks.stream[i], TIE))
-            write_down(ends, example, t, a, legal, level.costs[i])
+            record_step(ends, example, t, a, legal, level.costs[i])
             report[AT_STEP] = t
             step(space, here.x, s, a)
             t += 1
@@ -334,7 +334,7 @@ def follow(space, data, plan, drawn, scratch, level, ends):
 
 
 roll_in_kernel = Kernel(roll_in)
-weigh_kernel = Kernel(weigh)
+search_kernel = Kernel(search_group)
 roll_out_kernel = Kernel(roll_out)
 settle_kernel = Kernel(settle)
 follow_kernel = Kernel(follow)

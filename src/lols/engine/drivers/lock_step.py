@@ -1,8 +1,8 @@
-"""The lock-step driver: searches of many examples and deviations advance together, one call of the policy a level."""
+"""The lock-step driver: many searches advance at the same time, with one call of the policy for each level."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,12 @@ from lols.engine.drivers.frontier import (
     make_trails,
     make_walks,
 )
-from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.levels import follow_kernel, roll_in_kernel, roll_out_kernel, settle_kernel, weigh_kernel
+from lols.engine.drivers.fused import Failed, FusedDriver
+from lols.engine.drivers.levels import follow_kernel, roll_in_kernel, roll_out_kernel, search_kernel, settle_kernel
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.lessons import make_slots
 from lols.engine.memory import make_batch, make_scratch, state_type
-from lols.engine.states import Replayed, Seen, States, look_at_kernel, replay_kernel
+from lols.engine.states import Replayed, StateFeatures, States, look_at_kernel, replay_kernel
 from lols.engine.structures import AT_EXAMPLE, EXPECTED, NONE, Batch, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
 
@@ -44,7 +44,7 @@ NO_COSTS = np.zeros((0, 1), np.float32)
 class LockStepDriver(FusedDriver):
     """Runs a data set through a space with any policy that scores batches: see `lols.policies`.
 
-    The same interface as the fused driver's. `room` is about how many bytes the searches under way may take.
+    It has the interface of the fused driver. `room` is the approximate memory, in bytes, for searches in progress.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class LockStepDriver(FusedDriver):
     ):
         super().__init__(space, examples, reference, threads=1, compiled=compiled)
         self._bytes = room
-        self._bare = bare  # whether errors are raised as they are
+        self._bare = bare  # whether errors are raised unchanged
         self._measure()
 
     def _measure(self) -> None:
-        """See how much memory a walk takes; that of before is let go."""
+        """Compute how much memory a walk takes, and release the memory of earlier examples."""
         sizes, examples = self.space.sizes, self.examples
         self._widest = sizes.features + sizes.items * examples.widest_item
         self._steps = int(examples.steps.max(initial=1))
@@ -74,19 +74,19 @@ class LockStepDriver(FusedDriver):
         self._walks: Walks | None = None
         self._paths: RolloutPaths | None = None
         self._cache: RolloutCache | None = None
-        self._seen: Slots | None = None
+        self._features: Slots | None = None
         self._trails: Trail | None = None
         self._ends = 0, 0
 
     def turn_to(self, examples: Examples) -> None:
-        """Go on with other examples without truth."""
+        """Continue with other examples, without truth."""
         self._scratch = []
         super().turn_to(examples)
         self._measure()
 
     # --- stages ---
 
-    def collect(
+    def make_lessons(
         self,
         indices: np.ndarray,
         rounds: np.ndarray,
@@ -95,7 +95,7 @@ class LockStepDriver(FusedDriver):
         beta: np.ndarray,
         beta_in: np.ndarray,
     ) -> Batch:
-        """Turn examples into lessons under a frozen policy; the memory is reused by the next call."""
+        """Search examples with a frozen policy; the lessons are in memory that the next call reuses."""
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
         self._slots = batch.lessons.slots
         plan = plan._replace(bound=False)
@@ -105,12 +105,12 @@ class LockStepDriver(FusedDriver):
 
             def again() -> None:
                 plain = LockStepDriver(self.space, self.examples, self.reference, compiled=False, bare=True)
-                plain.collect(indices[at], rounds[at], policy, plan, beta[at], beta_in[at])
+                plain.make_lessons(indices[at], rounds[at], policy, plan, beta[at], beta_in[at])
 
             return self.explain(error, scratch, int(indices[at][0]), again)
 
-        asked = plan.prune > 0 or bool(np.isfinite(plan.slack))
-        states = int(self.examples.steps[indices].sum()) + indices.size if asked else 0
+        keeps_costs = plan.prune > 0 or bool(np.isfinite(plan.slack))
+        states = int(self.examples.steps[indices].sum()) + indices.size if keeps_costs else 0
         self._trails = make_trails(self.examples.steps[indices])
         rollins = RollIns(batch, self._trails, np.zeros((states, self.actions), np.float32))
         scratch, lessons = self._scratches(policy)[0], batch.lessons
@@ -122,49 +122,49 @@ class LockStepDriver(FusedDriver):
         lessons.first[:] = np.cumsum(lessons.filled) - lessons.filled
         ends, drawn = np.zeros(2, np.int64), bool(getattr(policy, "random", False))
         for low, high, pending in self._groups(lessons.filled, plan, 2 if drawn else 1):
-            cache = self._forget(pending.value.size)
+            cache = self._empty_cache(pending.value.size)
             arguments = (*head, plan, scratch, rollins, pending, Group(low, high, ends, cache))
             if plan.roll_out != NONE:
                 pending.asking[0] = True
-                self._run(weigh_kernel, [arguments], failed)
+                self._run(search_kernel, [arguments], failed)
                 self._complete((*head, plan, scratch, rollins), pending, cache, policy, failed)
             pending.asking[0], pending.filled[0] = False, 0
-            self._run(weigh_kernel, [arguments], failed)
+            self._run(search_kernel, [arguments], failed)
         self._ends = int(ends[0]), int(ends[1])
         return batch
 
     def lesson(self, batch: Batch) -> tuple[States, np.ndarray, np.ndarray]:
-        """What a policy is to learn from the last batch collected: states in order, cost vectors and weights."""
+        """The lessons of the last batch for a policy to learn from: states in order, cost vectors and weights."""
         lessons = batch.lessons
         count, slots = int(lessons.filled.sum()), lessons.slots
         kept: Any = slice(count)
-        place = np.repeat(np.arange(lessons.example.size), lessons.filled)
+        number = np.repeat(np.arange(lessons.example.size), lessons.filled)
         if (slots.weight[:count] == 0.0).any():
             kept = np.flatnonzero(slots.weight[:count])
-            place = place[kept]
+            number = number[kept]
         time = (np.arange(count) - np.repeat(lessons.first, lessons.filled))[kept]
         trails: Any = self._trails
-        seen, example = Seen(slots, kept, self._ends), lessons.example[place]
+        features, example = StateFeatures(slots, kept, self._ends), lessons.example[number]
 
-        def places() -> tuple[np.ndarray, np.ndarray]:
-            vectors, legal = self._places(example.size)
-            first = trails.action.offsets[place]
+        def find_states() -> tuple[np.ndarray, np.ndarray]:
+            vectors, legal = self._states(example.size)
+            first = trails.action.offsets[number]
             replayed = Replayed(example, first, time, trails.action.values, vectors, legal)
             self._run(replay_kernel, [(self.bound, self.data, self._scratches(None)[0], replayed)], self._failed)
             return vectors, legal
 
         draws = np.zeros(example.size, np.int64)
-        states = States(self.examples, example, draws, places=places, sight=lambda states: seen)
+        states = States(self.examples, example, draws, find_states=find_states, find_features=lambda _: features)
         return states, slots.costs[kept], slots.weight[kept]
 
     def predict(self, policy: Any, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
         """Follow the learned policy on all examples."""
-        made = Predictions(self.examples, self.compiled, self.actions if scores else 0)
+        predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0)
         for low in range(0, len(self.examples), self._most):
-            self._follow(policy, plan, made, low, min(low + self._most, len(self.examples)))
-        return made
+            self._follow(policy, plan, predictions, low, min(low + self._most, len(self.examples)))
+        return predictions
 
-    def _follow(self, policy: Any, plan: Plan, made: Predictions, low: int, high: int) -> None:
+    def _follow(self, policy: Any, plan: Plan, predictions: Predictions, low: int, high: int) -> None:
         """Follow the learned policy on examples `low` to `high`."""
 
         def failed(error: Exception | None, scratch: Scratch) -> LolsError:
@@ -180,14 +180,14 @@ class LockStepDriver(FusedDriver):
         walks.number[:rows], walks.example[:rows] = np.arange(rows), np.arange(low, high)
         drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
         before = (self.bound, self.data, plan, drawn, scratch)
-        self._advance(follow_kernel, before, (made.ends,), walks, rows, policy, failed)
+        self._advance(follow_kernel, before, (predictions.ends,), walks, rows, policy, failed)
 
     # --- levels ---
 
     def _advance(
         self, kernel: Kernel, before: Any, after: Any, walks: Walks, rows: int, policy: Any, failed: Any
     ) -> None:
-        """Take the walks of the first rows to their ends, level by level."""
+        """Continue the walks of the first rows to their ends, level by level."""
         costs = NO_COSTS
         while True:
             self._run(kernel, [(*before, Level(walks, rows, costs, costs.view(np.int32)), *after)], failed)
@@ -197,7 +197,7 @@ class LockStepDriver(FusedDriver):
             costs = self._costs(policy, walks, rows)
 
     def _costs(self, policy: Any, walks: Walks, rows: int) -> np.ndarray:
-        """What the policy thinks of the states that wait, asked for no more at a time than it likes."""
+        """The policy's costs of the states that wait, in batches of at most the size that it accepts."""
         costs = np.empty((rows, self.actions), np.float32)
         most = getattr(policy, "batch", None) or rows
         for low in range(0, rows, most):
@@ -206,19 +206,19 @@ class LockStepDriver(FusedDriver):
                 self.examples,
                 walks.example[part],
                 walks.draw[part],
-                places=lambda part=part: (walks.state[part], walks.legal[part]),  # type: ignore[misc]
-                sight=self._look,
+                find_states=lambda part=part: (walks.state[part], walks.legal[part]),  # type: ignore[misc]
+                find_features=self._gather,
             )
             predicted = policy.costs(states)
-            given = np.asarray(predicted.toarray() if hasattr(predicted, "toarray") else predicted)
-            if given.shape != (len(states), self.actions):
+            predicted = np.asarray(predicted.toarray() if hasattr(predicted, "toarray") else predicted)
+            if predicted.shape != (len(states), self.actions):
                 raise LolsError(
-                    f"`costs` of {type(policy).__name__} gave an array of shape {given.shape} for {len(states)} states "
-                    f"with {self.actions} actions: it must be {(len(states), self.actions)}"
+                    f"`costs` of {type(policy).__name__} gave an array of shape {predicted.shape} for {len(states)} "
+                    f"states with {self.actions} actions: it must be {(len(states), self.actions)}"
                 )
-            if given.dtype.kind not in "fiub":
-                raise LolsError(f"`costs` of {type(policy).__name__} gave {given.dtype} values: give real numbers")
-            np.add(given, 0.0, out=costs[part], casting="unsafe")  # and no -0.0
+            if predicted.dtype.kind not in "fiub":
+                raise LolsError(f"`costs` of {type(policy).__name__} gave {predicted.dtype} values: give real numbers")
+            np.add(predicted, 0.0, out=costs[part], casting="unsafe")  # turns -0.0 into 0.0
         if not np.isfinite(costs).all() and not np.isfinite(costs[walks.legal[:rows]]).all():
             raise LolsError(
                 f"`costs` of {type(policy).__name__} gave NaN or infinity for a legal action: has it diverged? Lower "
@@ -226,18 +226,18 @@ class LockStepDriver(FusedDriver):
             )
         return costs
 
-    def _look(self, states: States) -> Seen:
+    def _gather(self, states: States) -> StateFeatures:
         """Gather the features of states."""
         rows = len(states)
-        if self._seen is None or self._seen.start.size < rows:
-            self._seen = make_slots(self.space.sizes, rows + rows // 4, self._widest)
+        if self._features is None or self._features.start.size < rows:
+            self._features = make_slots(self.space.sizes, rows + rows // 4, self._widest)
         ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
-        arguments = (self.bound, self.data, scratch, states.example, states.vectors, states.legal, self._seen, ends)
+        arguments = (self.bound, self.data, scratch, states.example, states.vectors, states.legal, self._features, ends)
         self._run(look_at_kernel, [arguments], self._failed)
-        return Seen(self._seen, slice(rows), (int(ends[0]), int(ends[1])))
+        return StateFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
 
     def _complete(self, head: Any, pending: PendingRollouts, cache: RolloutCache, policy: Any, failed: Any) -> None:
-        """Roll out what is pending, as many at a time as there is room for."""
+        """Roll out the pending deviations, as many at a time as the memory allows."""
         for first in range(0, int(pending.filled[0]), self._most):
             count = min(self._most, int(pending.filled[0]) - first)
             walks = self._room(count)
@@ -256,7 +256,7 @@ class LockStepDriver(FusedDriver):
         return self.space.sizes.actions
 
     def _groups(self, filled: np.ndarray, plan: Plan, chances: int) -> Iterator[tuple[int, int, PendingRollouts]]:
-        """Runs of examples whose deviations are completed together, and room to write these down."""
+        """Ranges of examples whose deviations are completed at the same time, and memory for these."""
         most = filled * self.actions * (2 if plan.mix == EXPECTED else 1) + 1
         low = 0
         while low < filled.size:
@@ -266,8 +266,8 @@ class LockStepDriver(FusedDriver):
             yield low, high, make_pending(size, chances)
             low = high
 
-    def _forget(self, deviations: int) -> RolloutCache:
-        """Memory for the states that roll-outs meet, empty."""
+    def _empty_cache(self, deviations: int) -> RolloutCache:
+        """An empty cache for the states that roll-outs meet."""
         size = 2
         if self.space.key is not None:
             size = 1 << min(4 * deviations, MOST_PENDING).bit_length()
@@ -282,7 +282,8 @@ class LockStepDriver(FusedDriver):
             self._walks = make_walks(self.examples, rows, self.compiled)
         return self._walks
 
-    def _places(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    def _states(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Memory for state vectors and legal actions."""
         width = int(self.examples.states.max(initial=1))
         return np.zeros((rows, width), state_type(self.compiled)), np.zeros((rows, self.actions), np.bool_)
 
@@ -296,7 +297,7 @@ class LockStepDriver(FusedDriver):
 
     # --- errors ---
 
-    def _run(self, kernel: Kernel, work: Any, failed: Callable[[Exception | None, Scratch], LolsError]) -> None:
+    def _run(self, kernel: Kernel, work: Any, failed: Failed) -> None:
         if self._bare:
             kernel(False, *work[0])
         else:
@@ -304,6 +305,6 @@ class LockStepDriver(FusedDriver):
 
     def _failed(self, error: Exception | None, scratch: Scratch) -> LolsError:
         def again() -> None:
-            raise error or LolsError("it works when run again")
+            raise error or LolsError("the error did not occur again")
 
         return self.explain(error, scratch, int(scratch.report[AT_EXAMPLE]), again)

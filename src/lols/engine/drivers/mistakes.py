@@ -1,7 +1,7 @@
-"""What is said when a search goes wrong: which function, on which example, at which step, and what to do about it.
+"""Error messages of the drivers: which function failed, on which example, at which step, and how to fix it.
 
-Kernels cannot make sentences: they leave a code and a place in a report, or an exception without a place. Then the
-example is run again as plain Python, to name the function and the line.
+Kernels cannot build messages: they leave a code and a place in a report, or an exception without a place. Then the
+example is run again as plain Python, to find the function and the line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.user_frames import place_of, said
+from lols.contract.user_frames import one_line, user_line
+from lols.engine.compile.kernel import CompilerError
 from lols.engine.structures import (
     AT_ACTION,
     AT_STEP,
@@ -31,18 +32,18 @@ from lols.engine.structures import (
 )
 from lols.errors import LolsError, SpaceError
 
-__all__ = ["explain", "not_compiled"]
+__all__ = ["explain", "explain_compiler"]
 
 
 def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int, again: Any) -> LolsError:
-    """Say which function went wrong, on which example, at which step; run it again as plain Python to find out."""
+    """An error that names the function, the example and the step; `again` runs that example as plain Python."""
     code, step, action = (int(scratch.report[k]) for k in (CODE, AT_STEP, AT_ACTION))
     place = f"example {example}" + (f", step {step}" if step >= 0 else "")
     if code == 0 and error is not None:
-        return SpaceError(_blame(driver, error, place, again))
+        return SpaceError(_failed_function(driver, error, place, again))
     reason = {
-        TOO_MANY_STEPS: f"the search goes on after {driver.examples.steps[example]} steps: `step` loops for ever, "
-        "or Sizes.steps is too small",
+        TOO_MANY_STEPS: f"the search goes on after {driver.examples.steps[example]} steps: `step` never reaches an end "
+        "state, or Sizes.steps is too small",
         NO_ACTIONS: "`actions` allows nothing at the start state: leave such examples out",
         ILLEGAL_REFERENCE: f"the reference takes action {action}, which `actions` does not allow there"
         if action != NOTHING
@@ -64,40 +65,38 @@ def _costly(driver: Any) -> str:
     return "` or `".join(names)
 
 
-def _blame(driver: Any, error: Exception, place: str, again: Any) -> str:
-    """Name the user's function and line behind an error, if need be from a run as plain Python."""
+def _failed_function(driver: Any, error: Exception, place: str, again: Any) -> str:
+    """A message with the user's function and line behind an error, if necessary from a run as plain Python."""
     if driver.compiled:
         try:
             with np.errstate(all="ignore"):
                 again()
-        except Exception as found:
-            error = found
+        except Exception as plain_error:
+            error = plain_error
     reference = driver.bound_reference.functions if driver.bound_reference is not None else {}
     for name, function in [*driver.bound.functions.items(), *reference.items()]:
         for frame, line in traceback.walk_tb(error.__traceback__):
             if frame.f_code is function.__code__:
-                at = place_of(error, function.__code__)
+                at = user_line(error, function.__code__)
                 other = not at.endswith(f":{line})")
                 via = f", called from line {line})" if other else ")"
-                return f"{place}: `{name}` failed with {said(error)}{at[:-1]}{via}"
-    if driver.compiled and not isinstance(error, ArithmeticError | LookupError):
-        reason = not_compiled(driver, error, "")
-        if reason:
-            return reason
-    fix = "lols.checks.check_space tells which"
-    return f"{place}: a function of the space failed, or gave what it must not: {said(error)}; {fix}"
+                return f"{place}: `{name}` failed with {one_line(error)}{at[:-1]}{via}"
+    fix = "lols.checks.check_space finds out which"
+    return f"{place}: a function of the space failed, or returned what it must not: {one_line(error)}; {fix}"
 
 
-def not_compiled(driver: Any, error: Exception, otherwise: str | None = None) -> str:
-    """Which function cannot be compiled, and why."""
-    from lols.engine.diagnose import diagnose
-
+def explain_compiler(driver: Any, error: Exception) -> Exception:
+    """An error that names the function that cannot be compiled, and why; the error itself if none is at fault."""
+    if isinstance(error.__cause__, OSError | MemoryError | ImportError):
+        return error
     reference = driver.bound_reference.functions if driver.bound_reference is not None else {}
     with contextlib.suppress(Exception):
-        found = diagnose(driver.bound.functions, reference, driver.examples, driver.space.sizes.actions)
-        if found is not None:
-            return found
-    if otherwise is not None:
-        return otherwise
+        from lols.engine.diagnose import diagnose
+
+        reason = diagnose(driver.bound.functions, reference, driver.examples, driver.space.sizes.actions)
+        if reason is not None:
+            return SpaceError(reason)
+    if isinstance(error, CompilerError):
+        return error
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return f"a function of the space cannot be compiled: {lines[0]}. compiled=False runs it as plain Python"
+    return SpaceError(f"the functions of the space cannot be compiled: {lines[0]}. compiled=False runs them as Python")

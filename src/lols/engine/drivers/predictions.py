@@ -1,4 +1,4 @@
-"""What comes of following a policy: end states, actions, predicted costs, and the user's own results."""
+"""The results of following a policy: end states, actions, predicted costs, and the space's outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Predictions"]
 
 
 class Predictions:
-    """End states, actions and, if asked for, predicted costs of all examples."""
+    """End states, actions and, on request, predicted costs of all examples."""
 
     def __init__(self, examples: Examples, compiled: bool, actions: int = 0):
         self.examples = examples
@@ -47,5 +47,5 @@ class Predictions:
         return self.scores[self.first_step[index] : self.first_step[index] + self.actions(index).size]
 
     def output(self, index: int) -> Any:
-        """The user's own result for one example."""
+        """The output of the space for one example."""
         return self.examples.output(index, self.state(index))

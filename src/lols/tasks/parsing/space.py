@@ -15,7 +15,7 @@ import numpy as np
 
 from lols.contract.features import look
 from lols.contract.hashing import add_product, mix
-from lols.contract.space import Example, Reference, taught_together
+from lols.contract.space import Example, Reference, as_family
 
 __all__ = ["FUNCTIONS", "references"]
 
@@ -406,4 +406,4 @@ def references() -> dict[str, Reference]:
         "suboptimal": Reference(action=suboptimal, name="suboptimal"),
         "bad": Reference(action=bad, name="bad"),
     }
-    return taught_together(teachers, action=teach, costs=best_costs, named=named)
+    return as_family(teachers, action=teach, costs=best_costs, named=named)

@@ -193,7 +193,7 @@ class ParsingTask:
 
     def _values(self, corpus: Corpus, numbers: np.ndarray, kinds: _Kinds) -> np.ndarray:
         """What the attributes of each distinct word are, [kind of word, attribute]."""
-        made = np.empty((kinds.first.size, max(len(self.sources), 1)), np.int64)
+        made = np.zeros((kinds.first.size, max(len(self.sources), 1)), np.int64)
         for name in self.columns:
             wanted = [(a, k) for (column, a), k in self.sources.items() if column == name]
             if wanted:

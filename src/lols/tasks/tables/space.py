@@ -13,7 +13,7 @@ import numpy as np
 
 from lols.contract.examples import Examples, Items, Ragged, Scalar
 from lols.contract.features import look, uniform
-from lols.contract.space import Example, Reference, SearchSpace, Sizes, taught_together
+from lols.contract.space import Example, Reference, SearchSpace, Sizes, as_family
 from lols.tasks.tables.tree_of_labels import NOTHING, LabelTree
 
 __all__ = ["make_examples", "make_space", "references"]
@@ -142,7 +142,7 @@ def references(name: str) -> Reference | None:
         "suboptimal": Reference(action=suboptimal, name="label_tree:suboptimal"),
         "bad": Reference(action=bad, needs_truth=False, name="label_tree:bad"),
     }
-    return taught_together(teachers, action=teach, costs=best_costs).get(name)
+    return as_family(teachers, action=teach, costs=best_costs).get(name)
 
 
 # --- space and examples -----------------------------------------------------------------------------------------------

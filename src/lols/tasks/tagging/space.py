@@ -13,7 +13,7 @@ import numpy as np
 from lols.contract.examples import Examples, Ragged, Scalar
 from lols.contract.features import emit, look, uniform
 from lols.contract.hashing import mix
-from lols.contract.space import Example, Reference, SearchSpace, Sizes, taught_together
+from lols.contract.space import Example, Reference, SearchSpace, Sizes, as_family
 from lols.tasks.tagging.spans import Automaton
 from lols.tasks.tokens.encoding import Encoded, TemplateLayout
 
@@ -158,7 +158,7 @@ def references() -> dict[str, Reference]:
         "suboptimal": Reference(action=suboptimal, name="suboptimal"),
         "bad": Reference(action=bad, name="bad"),
     }
-    return taught_together(teachers, action=teach, costs=best_costs)
+    return as_family(teachers, action=teach, costs=best_costs)
 
 
 # --- spaces and examples ----------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lols.contract.features import uniform
-from lols.contract.space import Reference, taught_together
+from lols.contract.space import Reference, as_family
 from lols.tasks.tagging import space as tagging
 from lols.tasks.tagging.space import HEAD, OPEN, POSITION, STATE
 from lols.tasks.tagging.span_oracle import span_step, span_step_cost
@@ -122,4 +122,4 @@ def span_references(closed_form: bool) -> dict[str, Reference]:
         "suboptimal": Reference(action=suboptimal, name="suboptimal"),
         "bad": Reference(action=tagging.bad, name="bad"),
     }
-    return taught_together(teachers, action=teach, **({"costs": best_costs} if closed_form else {}))
+    return as_family(teachers, action=teach, **({"costs": best_costs} if closed_form else {}))

@@ -1,0 +1,320 @@
+"""Kernels on disk: object files that processes share, what happens without them, and how they are compiled."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lols
+from lols.contract.digest import digest_functions
+from lols.datasets.worlds import tagging_references, tagging_space
+from lols.engine.compile import ahead, store
+from lols.engine.compile.dual import needs
+from lols.engine.compile.kernel import DISABLED, CompilerError, Kernel
+from lols.engine.predict import predict_kernel
+
+# --- object files -----------------------------------------------------------------------------------------------------
+
+PROGRAM = """
+import sys
+import numpy as np
+from lols.engine.compile.kernel import Kernel, compile_seconds
+
+def squares(values):
+    made = 0.0
+    for k in range(values.size):
+        made += values[k] * values[k]
+    return made
+
+assert Kernel(squares)(True, np.arange(4.0)) == 14.0
+print(f"compiled={compile_seconds() > 0} numba={'numba' in sys.modules}")
+"""
+
+
+def run(folder: Path, program: str = PROGRAM, **environment: str) -> str:
+    given = os.environ | {"LOLS_CACHE": str(folder)} | environment
+    found = subprocess.run(
+        [sys.executable, "-c", program], env=given, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    return found.stdout.strip()
+
+
+COLD, WARM = "compiled=True numba=True", "compiled=False numba=False"
+
+
+def test_a_second_process_needs_no_compiler(tmp_path: Path) -> None:
+    assert [run(tmp_path), run(tmp_path)] == [COLD, WARM]
+
+
+def test_processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    given = os.environ | {"LOLS_CACHE": str(tmp_path)}
+    started = [
+        subprocess.Popen([sys.executable, "-c", PROGRAM], env=given, stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    said = [process.communicate(timeout=120)[0] for process in started]
+    assert all(process.returncode == 0 for process in started) and all("compiled=" in words for words in said)
+    files = list((tmp_path / "lols").iterdir())
+    assert len(files) == 1 and files[0].suffix == ".o"
+    assert run(tmp_path) == WARM
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "other version", "empty"])
+def test_what_cannot_be_read_is_compiled_again(tmp_path: Path, harm: str) -> None:
+    run(tmp_path)
+    (file,) = (tmp_path / "lols").iterdir()
+    whole = file.read_bytes()
+    changed = bytes([whole[-9] ^ 1])
+    file.write_bytes(
+        {
+            "cut": whole[:-20],
+            "changed": whole[:-9] + changed + whole[-8:],
+            "other version": whole.replace(b"lols kernel 2", b"lols kernel 1"),
+            "empty": b"",
+        }[harm]
+    )
+    assert [run(tmp_path), run(tmp_path)] == [COLD, WARM]
+
+
+def test_a_place_where_nothing_can_be_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    home = {"HOME": str(blocked), "XDG_CACHE_HOME": str(blocked), "NUMBA_CACHE_DIR": ""}
+    assert [run(blocked, **home), run(blocked, **home)] == [COLD, COLD]
+
+
+def test_another_version_or_processor_has_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = store.name_of("kernel")
+    monkeypatch.setattr(store, "machine", lambda: "another version, another processor")
+    assert store.name_of("kernel") != here
+
+
+# What a module holds, and what Numba brings along, must be there in a process that does not compile, too.
+LARGE = """
+import math, sys
+import numpy as np
+from lols.engine.compile.kernel import Kernel, compile_seconds
+
+TABLE = np.arange(300_000.0)
+
+def look(at):
+    return TABLE[at]
+
+def gamma(at):
+    return math.gamma(at)
+
+print(Kernel(look)(True, 299_999), compile_seconds() > 0)
+seconds = compile_seconds()
+print(Kernel(gamma)(True, 5.0), compile_seconds() > seconds)
+"""
+
+
+def test_large_arrays_of_a_module_and_functions_of_numba_are_there_in_the_next_process(tmp_path: Path) -> None:
+    """An array whose address is in the code is looked for again in each process, so that the code is made again."""
+    assert run(tmp_path, LARGE) == "299999.0 True\n24.0 True"
+    assert run(tmp_path, LARGE) == "299999.0 True\n24.0 False"
+
+
+def test_how_a_function_is_compiled_is_part_of_its_digest() -> None:
+    def plain(search):
+        return search
+
+    def marked(search):
+        return search
+
+    before = digest_functions({"f": plain})
+    assert digest_functions({"f": needs("space", "key", 1)(marked)}) not in (before, digest_functions({"f": plain}))
+
+
+# --- the size of the folder -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    return tmp_path
+
+
+def stored(shelf: Path, number: int, age: float = 0.0) -> str:
+    """Store a kernel of about 1,000 bytes that was last used some seconds ago."""
+    name = store.name_of(str(number))
+    store.keep(name, bytes(1000), "x ")
+    used = time.time() - age
+    os.utime(shelf / f"{name}.o", (used, used))
+    return name
+
+
+def test_the_least_recently_used_kernels_are_deleted(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [stored(shelf, k, age=1000.0 - k) for k in range(5)]
+    assert store.find(names[0]) is not None  # from now on the most recently used one
+    monkeypatch.setattr(store, "MOST_BYTES", 4000)
+    newest = stored(shelf, 5)
+    assert [store.holds(name) for name in (*names, newest)] == [True, False, False, False, True, True]
+
+
+def test_files_that_killed_processes_left_are_deleted_and_files_of_others_are_not(shelf: Path) -> None:
+    name = store.name_of("left")
+    left, recent, other = (shelf / file for file in (f"{name}.abcd_123", f"{name}.abcd_456", "notes.o"))
+    for file in (left, recent, other):
+        file.write_bytes(b"...")
+    for file in (left, other):
+        os.utime(file, (0, 0))
+    stored(shelf, 1)
+    assert [file.exists() for file in (left, recent, other)] == [False, True, True]
+
+
+def test_processes_that_tidy_up_at_once_do_not_disturb_each_other(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "MOST_BYTES", 5000)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: stored_by_somebody(shelf, k), range(80)))
+    assert 1 <= len(list(shelf.glob("*.o"))) <= 8 and not [f for f in shelf.iterdir() if f.suffix != ".o"]
+
+
+def stored_by_somebody(shelf: Path, number: int) -> None:
+    name = store.name_of(str(number))
+    store.keep(name, bytes(1000), "x ")
+    assert store.find(name) in (None, (bytes(1000), "x "))
+
+
+# --- errors of the compiler and the loader ----------------------------------------------------------------------------
+
+
+def no_memory(*_: object, **__: object) -> int:
+    raise OSError("Cannot allocate memory")
+
+
+def broken(*_: object) -> tuple[bytes, str]:
+    raise RuntimeError("LLVM ERROR: out of registers")
+
+
+def first(values):
+    return values[0]
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+def test_an_error_of_the_loader_is_named(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "load", no_memory)
+    with pytest.raises(CompilerError, match="kernel `first` could not be compiled or loaded: OSError: Cannot a"):
+        Kernel(first)(True, np.arange(3))
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+def test_a_stored_kernel_that_cannot_be_loaded_is_compiled_again(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Kernel(first)(True, np.arange(3, 6)) == 3
+    load, calls = store.load, []
+
+    def fails_once(*arguments: Any, **options: Any) -> int:
+        calls.append(arguments)
+        return no_memory() if len(calls) == 1 else load(*arguments, **options)
+
+    monkeypatch.setattr(store, "load", fails_once)
+    assert Kernel(first)(True, np.arange(3, 6)) == 3 and len(calls) == 2
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+@pytest.mark.parametrize(
+    ("part", "fails", "says"),
+    [
+        ("load", no_memory, "OSError: Cannot allocate memory"),
+        (
+            "compile",
+            broken,
+            "RuntimeError: LLVM ERROR: out of registers",
+        ),
+    ],
+)
+def test_an_error_of_the_compiler_is_not_blamed_on_the_space(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, part: str, fails: Any, says: str
+) -> None:
+    from lols.engine.compile import backend
+
+    space, data = tagging_space(labels=3), [{"words": [4, 5], "tags": [0, 2]}]
+    model = lols.train(space, data, tagging_references()["optimal"], compiled=False)
+    model.compiled = True
+    monkeypatch.setattr(predict_kernel, "_loaded", {})
+    if part == "load":
+        monkeypatch.setattr(store, "load", fails)
+    else:
+        monkeypatch.setattr(backend, "compile_kernel", fails)
+    with pytest.raises(CompilerError, match=f"kernel `predict` could not be compiled or loaded: {says}"):
+        model.predict(data)
+
+
+# --- the compiler -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT", "0") == "1", reason="nothing is compiled")
+def test_this_version_of_numba_compiles_kernels_in_one_pass() -> None:
+    from lols.engine.compile import backend
+
+    assert backend.PIPELINE is not None, (
+        "engine/compile/pipeline.py uses what this version of Numba has changed: kernels still work, but take several "
+        "times as long to compile"
+    )
+
+
+# Trains as plain Python, and predicts compiled: one kernel of middle size.
+PREDICT = """
+import lols
+from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
+
+data = tagging_data(20, labels=3, words=30)
+model = lols.train(tagging_space(labels=3), data, tagging_references()["optimal"], seed=1, compiled=False)
+model.compiled = True
+print(model.predict(data))
+"""
+
+
+@pytest.mark.slow
+def test_numbas_own_compiler_gives_the_same_results(tmp_path: Path) -> None:
+    assert run(tmp_path, PREDICT) == run(tmp_path, PREDICT, LOLS_PLAIN_COMPILER="1") != "[]"
+
+
+# Two kernels at once, of which another process compiles the second.
+BESIDE = """
+import numpy as np
+from lols.engine.compile.ahead import compile_ahead
+from lols.engine.compile.kernel import Kernel
+
+def sums(values):
+    made = 0.0
+    for k in range(values.size):
+        made += values[k]
+    return made
+
+def products(values):
+    made = 1.0
+    for k in range(values.size):
+        made *= values[k]
+    return made
+
+values, kernels = np.arange(1.0, 5.0), [Kernel(sums), Kernel(products)]
+compile_ahead([(kernel, (values,)) for kernel in kernels])
+assert [kernel.has(kernel.layout_of(values)) for kernel in kernels] == [AHEAD, False]
+print([kernel(True, values) for kernel in kernels])
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there are no such processes")
+def test_a_process_beside_this_one_compiles_the_others(tmp_path: Path) -> None:
+    for on in ("1", "0"):
+        program = BESIDE.replace("AHEAD", str(on == "1" and len(os.sched_getaffinity(0)) > 1))
+        assert run(tmp_path / on, program, LOLS_COMPILE_AHEAD=on) == "[10.0, 24.0]"
+        assert len(list((tmp_path / on / "lols").glob("*.o"))) == 2
+
+
+def test_a_process_beside_this_one_that_dies_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = os.fork()
+    if process == 0:
+        os._exit(1)
+    monkeypatch.setitem(ahead._UNDER_WAY, "no such kernel", process)
+    assert ahead.wait_for("no such kernel") is None
