@@ -146,5 +146,5 @@ def test_a_function_that_cannot_be_compiled_is_named_in_one_line() -> None:
         lols.train(broken, data(FINE), REFERENCE)
     line = str(caught.value)
     assert "\n" not in line and "cannot be compiled" in line and "compiled=False runs it as plain Python" in line
-    assert "test_bad_use.py" in line
+    assert "test_bad_prediction.py" in line
     lols.train(broken, data(FINE), REFERENCE, compiled=False, passes=1)

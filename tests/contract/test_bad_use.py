@@ -81,7 +81,7 @@ def test_without_a_mistake_the_space_trains() -> None:
 def test_a_function_that_raises_is_named_with_example_and_step(fault: int, name: str, text: str, at: int) -> None:
     line = mistakes(fault, at)
     assert line.startswith(f"example 3, step {at}: `{name}` failed with ValueError: {text} (")
-    assert "test_bad_use.py:" in line
+    assert "bad_space.py:" in line
 
 
 def test_start_and_loss_have_no_step_of_their_own_but_are_named() -> None:
@@ -99,7 +99,7 @@ def test_a_teacher_that_raises_is_named() -> None:
 def test_a_helper_that_raises_is_named_by_its_line_and_by_the_function_that_called_it() -> None:
     line = mistakes(HELPER)
     raised = helper.__code__.co_firstlineno + 2
-    assert "step 1: `features` failed with ValueError: no help" in line and f"test_bad_use.py:{raised}," in line
+    assert "step 1: `features` failed with ValueError: no help" in line and f"bad_space.py:{raised}," in line
 
 
 def test_a_mistake_that_only_a_deviation_meets_is_found() -> None:

@@ -111,7 +111,7 @@ class Project:
     def run(self, program: str = ASK, **environment: str) -> dict[str, Any]:
         self.write("program.py", program)
         # Python's own byte code is stale after two edits of one size within a second; here only ours is tested.
-        given = {"NUMBA_CACHE_DIR": str(self.folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+        given = {"LOLS_CACHE": str(self.folder / "cache"), "PYTHONDONTWRITEBYTECODE": "1", **environment}
         run = subprocess.run(
             [sys.executable, "program.py"],
             cwd=self.folder,

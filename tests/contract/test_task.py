@@ -295,7 +295,7 @@ def test_what_is_no_space_is_refused() -> None:
         ({"words": [1, np.nan], "tags": [0, 0]}, "example 1: column 'words' of x holds NaN or infinity"),
         (
             {"words": [1], "tags": ["noun"]},
-            "column 'tags' of y: strings need numbers: give their labels, Columns(y={'",
+            "example 1: column 'tags' of y: strings need numbers: give their labels",
         ),
         ({"words": [1], "tags": None}, "example 1: column 'tags' of y is None: give a number"),
         ({"words": [[1], [2]], "tags": [0, 0]}, "example 1: column 'words' of x has 2 dimensions"),
@@ -384,7 +384,7 @@ def test_an_edit_of_a_function_in_a_class_is_seen_by_the_next_process_and_no_edi
 
     def run(value: str) -> list[float]:
         file.write_text(FILE.replace("VALUE", value))
-        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        environment = os.environ | {"LOLS_CACHE": str(tmp_path / "cache")}
         done = subprocess.run([sys.executable, str(file)], capture_output=True, text=True, env=environment, check=False)
         assert done.returncode == 0, done.stderr
         return list(json.loads(done.stdout))

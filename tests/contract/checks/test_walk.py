@@ -42,7 +42,7 @@ def test_loss_and_output_that_raise_are_found():
         raise RuntimeError("no tree")
 
     broken = replace(GOOD, loss=lambda x, y, s: fail(), output=lambda x, s: fail())
-    assert_found(broken, "loss", "end state", "RuntimeError: no tree", "test_checks.py")
+    assert_found(broken, "loss", "end state", "RuntimeError: no tree", "test_walk.py")
     assert_found(broken, "output", "end state", "RuntimeError: no tree")
 
 
