@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import functools
 import hashlib
+import re
 import sys
 import types
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,7 @@ SOURCES = (*(f"contract/{name}" for name in _CONTRACT), *(f"engine/compile/{name
 TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})
 # Modules of this library whose functions are covered by SOURCES.
 COVERED = ("lols.contract.features", "lols.contract.hashing")
+LENGTH = re.compile(rb"tuple of \d+")
 
 
 def digest_functions(functions: Mapping[str, Any]) -> str:
@@ -78,10 +80,16 @@ def source_digest(functions: Mapping[str, Any]) -> str:
 
 
 def _as_in_first_version(part: bytes) -> bytes:
-    """A description with the library's modules and version as they were in 0.1, so that old model files still match."""
+    """A description as it was in 0.1, so that old model files still match.
+
+    Library modules had shorter names; marks of compilation, fields of classes and lengths of tuples were not described.
+    """
     if part.startswith(b"module lols "):
         return b"module lols 0.1.0"
-    return part.replace(b"lols.contract.", b"lols.", 1) if part.startswith(b"lols.contract.") else part
+    if LENGTH.fullmatch(part):
+        return b""
+    part = part.replace(b"lols.contract.", b"lols.", 1) if part.startswith(b"lols.contract.") else part
+    return part.removesuffix(b"('', '')") if not part.endswith(b", [])") else part.removesuffix(b", [])") + b")"
 
 
 def reached_helpers(function: Any) -> Iterator[types.FunctionType]:

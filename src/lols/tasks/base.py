@@ -44,6 +44,9 @@ class Estimator(FileVerbs):
     predict_columns: Any
     evaluate_columns: Any
     from_file: ClassVar[Any]
+    vocabulary_: list[str]
+    column_values_: dict[str, list[str]]
+    fingerprint_: str
     _stream: Any
     _learner: Any
     _model: Any

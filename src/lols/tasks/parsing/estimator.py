@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError
 from lols.tasks.base import as_paths
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
@@ -17,12 +17,12 @@ from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
 from lols.tasks.parsing.verbs import ParserVerbs
-from lols.tasks.tagging.input import check_lengths, check_options, checked_sentences, string_tensors, strings_of
 from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
-from lols.training.model import Model, make_model
+from lols.training.model import Model
 
 __all__ = ["Parser"]
 
@@ -57,6 +57,7 @@ class Parser(ParserVerbs):
 
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
+    Task = ParsingTask
     RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", default="auto")
@@ -283,10 +284,7 @@ class Parser(ParserVerbs):
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
-        tensors = string_tensors("vocabulary", self.vocabulary_)
-        for name, values in self.column_values_.items():
-            tensors |= string_tensors(f"column.{name}", values)
-        return self.model_.contents(self.describe(), tensors)
+        return self.model_.contents(self.describe(), self.stored_strings())
 
     def describe(self) -> dict[str, Any]:
         """What a model file says of the task."""
@@ -299,32 +297,11 @@ class Parser(ParserVerbs):
             "files": columns.describe() if isinstance(columns, ParserColumns) else None,
         }
 
-    @classmethod
-    def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
-    ) -> Parser:
-        """The parser that a file's header and arrays describe."""
-        try:
-            task = header["task"]
-            known = cls().get_params()
-            options = {k: v for k, v in dict(task["options"]).items() if k in known}
-            check_options(options)
-            made = cls(**options | {"threads": threads})
-            if type(made.beam) is not int or made.beam < 1:
-                raise ValueError(f"option 'beam' is {made.beam!r}")
-            made.task_ = ParsingTask.from_description(task)
-            made.templates = made.task_.templates
-            made.fingerprint_ = str(task["fingerprint"])
-            made.prepared_ = {str(k): int(v) for k, v in dict(task["treebank"]).items()}
-            made.vocabulary_ = strings_of("vocabulary", tensors)
-            names = [name for name in made.task_.columns if f"task.column.{name}" in tensors]
-            made.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
-            if task["files"] is not None:
-                made.columns_ = ParserColumns.from_description(task["files"])
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
-            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
-        return made
+    def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        """Take over what else a model file has."""
+        if type(self.beam) is not int or self.beam < 1:
+            raise ValueError(f"option 'beam' is {self.beam!r}")
+        self.prepared_ = {str(name): int(count) for name, count in dict(task["treebank"]).items()}
 
     # --- helpers ---
 

@@ -24,8 +24,8 @@ from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
 from lols.tasks.parsing.treebank import Trees, taught
 from lols.tasks.parsing.trees import read_heads, require_trees
-from lols.tasks.tagging.input import checked_sentences
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+from lols.tasks.tokens.input import checked_sentences
 from lols.tasks.tokens.verbs import check_sentence
 
 __all__ = ["Arc", "Move", "Parse", "ParsedWord", "Step", "TreebankSentence", "explain_parse", "read_tree"]

@@ -11,8 +11,8 @@ import numpy as np
 from lols.errors import LolsError
 from lols.tasks.parsing.treebank import ARROW, ROOT, UNLABELLED
 from lols.tasks.parsing.trees import check_trees
-from lols.tasks.tagging.input import is_list, numbered
 from lols.tasks.tokens.corpus import WORD, Corpus, offsets_of
+from lols.tasks.tokens.input import is_list, numbered
 
 __all__ = ["checked_trees", "punctuation", "wrong_relation"]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
-from lols.tasks.tokens.columns import file_format, file_header, use_of
+from lols.tasks.tokens.columns import TokenColumns, file_format, file_header, use_of
 from lols.tasks.tokens.options import FILE, ExplainOptions
-from lols.tasks.verbs import TOKENS, CertifyOptions, FileLayout, InspectOptions, Verbs
+from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, Verbs
 
 __all__ = [
     "VERBS",
@@ -23,7 +23,7 @@ __all__ = [
 
 
 @dataclass(frozen=True)
-class ParserColumns(FileLayout):
+class ParserColumns(TokenColumns):
     """Where things are in a file: columns as `lols.io.conll` names them.
 
     `use` maps names for templates to columns; None means those of upos, xpos and feats that are filled in.
@@ -45,24 +45,6 @@ class ParserColumns(FileLayout):
     def changed(self, **given: Any) -> ParserColumns:
         """The same columns in another file, whose format is detected anew, but for those that are given."""
         return replace(self, **{"format": None, "header": None} | given)
-
-    @classmethod
-    def from_description(cls, files: Mapping[str, Any]) -> ParserColumns:
-        """What `describe` described; anything else is an error."""
-        made = cls(**files)
-        if not isinstance(made.use, dict | None):
-            raise ValueError("the files' further columns are no mapping")
-        use = made.use or {}
-        strings = [made.word, made.head, made.relation, *use, *use.values()]
-        if not all(isinstance(s, str) for s in [*strings, *([] if made.format is None else [made.format])]):
-            raise ValueError("the files' columns are not named by strings")
-        if made.header not in (None, True, False):
-            raise ValueError("the files' header is neither true nor false")
-        return made
-
-    def describe(self) -> dict[str, Any]:
-        """Plain values, for model files."""
-        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from lols.tasks.case import Case, pair_of
 from lols.tasks.parsing.files import parse_pieces, read_treebanks, write_trees
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.options import VERBS, ParserColumns, ParserInspectOptions, ParserPredictOptions
-from lols.tasks.tagging.input import check_lengths
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.tokens.input import check_lengths
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 

@@ -24,8 +24,8 @@ from lols.tasks.parsing.scores import TreeScores
 from lols.tasks.parsing.treebank import Trees
 from lols.tasks.pipeline.verbs import PipelineVerbs, part_of
 from lols.tasks.tagging.estimator import Tagger
-from lols.tasks.tagging.input import check_lengths, checked_sentences
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.verbs import Say, silent
 
 __all__ = ["Pipeline", "PipelineScores"]

@@ -11,9 +11,9 @@ from lols.errors import LolsError
 from lols.tasks.case import Case, Naming, draw_examples, teacher_of
 from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import read_like_training
-from lols.tasks.tagging.input import check_lengths, checked_labels, numbered
 from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tokens.corpus import Corpus
+from lols.tasks.tokens.input import check_lengths, checked_labels, numbered
 
 __all__ = ["tagged_file_case", "tagger_case"]
 

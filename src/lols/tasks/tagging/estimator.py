@@ -8,16 +8,21 @@ from typing import Any
 import numpy as np
 
 from lols.engine.drivers.predictions import Predictions
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
 from lols.tasks.base import as_paths
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
 from lols.tasks.tagging.clusters import CLUSTER, read_clusters, with_clusters
 from lols.tasks.tagging.files import FileColumns, read_files, tagged
 from lols.tasks.tagging.held_out import TEMPERATURE, HeldOut, shares
-from lols.tasks.tagging.input import (
+from lols.tasks.tagging.scores import TagScores, score_tags
+from lols.tasks.tagging.session import Session
+from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
+from lols.tasks.tagging.task import SCHEMES, TaggingTask
+from lols.tasks.tagging.verbs import TaggerVerbs
+from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
+from lols.tasks.tokens.input import (
     check_lengths,
-    check_options,
     checked_labels,
     checked_sentences,
     cut,
@@ -26,15 +31,9 @@ from lols.tasks.tagging.input import (
     string_tensors,
     strings_of,
 )
-from lols.tasks.tagging.scores import TagScores, score_tags
-from lols.tasks.tagging.session import Session
-from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
-from lols.tasks.tagging.task import SCHEMES, TaggingTask
-from lols.tasks.tagging.verbs import TaggerVerbs
-from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
 from lols.tasks.verbs import Say, silent
 from lols.training.clock import Clock
-from lols.training.model import Model, make_model
+from lols.training.model import Model
 from lols.training.stream import Stream
 
 __all__ = ["Tagger"]
@@ -67,6 +66,7 @@ class Tagger(TaggerVerbs):
 
     `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
     """
+    Task = TaggingTask
     RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     clusters: Mapping[str, str] | None = option(
@@ -327,46 +327,22 @@ class Tagger(TaggerVerbs):
         task = self.task_.describe() | {"temperature": float(self.temperature_), "fingerprint": self.fingerprint_}
         task["options"] = self._options()
         task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
-        tensors = string_tensors("vocabulary", self.vocabulary_)
-        for name, values in self.column_values_.items():
-            tensors |= string_tensors(f"column.{name}", values)
+        tensors = self.stored_strings()
         if self.clusters is not None:
             tensors |= string_tensors("clustered", list(self.clusters)) | string_tensors(
                 "clusters", list(self.clusters.values())
             )
         return self._fitted.contents(task, tensors)
 
-    @classmethod
-    def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
-    ) -> Tagger:
-        """The tagger that a file's header and arrays describe."""
-        try:
-            task = header["task"]
-            known = cls().get_params()
-            options = {k: v for k, v in dict(task["options"]).items() if k in known}
-            check_options(options)
-            made = cls(**options | {"threads": threads})
-            made.task_ = TaggingTask.from_description(task)
-            made.templates = made.task_.templates
-            made.temperature_ = float(task["temperature"])
-            if not 0.0 < made.temperature_ < float("inf"):
-                raise ValueError("the temperature is not positive")
-            made.fingerprint_ = str(task["fingerprint"])
-            made.vocabulary_ = strings_of("vocabulary", tensors)
-            names = [name for name in made.task_.columns if f"task.column.{name}" in tensors]
-            made.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
-            if "task.clusters" in tensors:
-                made.clusters = dict(
-                    zip(strings_of("clustered", tensors), strings_of("clusters", tensors), strict=True)
-                )
-            if task["files"] is not None:
-                made.columns_ = FileColumns.from_description(task["files"])
-            made._begin(None)
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
-            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
-        return made
+    def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        """Take over what else a model file has."""
+        self.temperature_ = float(task["temperature"])
+        if not 0.0 < self.temperature_ < float("inf"):
+            raise ValueError("the temperature is not positive")
+        if "task.clusters" in tensors:
+            words, clusters = strings_of("clustered", tensors), strings_of("clusters", tensors)
+            self.clusters = dict(zip(words, clusters, strict=True))
+        self._begin(None)
 
     # --- helpers ---
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lols.errors import LolsError
 from lols.tasks.options import option
-from lols.tasks.tokens.columns import file_format, file_header, use_of
+from lols.tasks.tokens.columns import TokenColumns, file_format, file_header, use_of
 from lols.tasks.tokens.options import FILE, ExplainOptions
-from lols.tasks.verbs import TOKENS, CertifyOptions, FileLayout, InspectOptions, Verbs
+from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, Verbs
 
 if TYPE_CHECKING:
     from lols.io.conll import Sentences
@@ -19,7 +19,7 @@ __all__ = ["VERBS", "FileColumns", "TaggerEvaluateOptions", "TaggerExplainOption
 
 
 @dataclass(frozen=True)
-class FileColumns(FileLayout):
+class FileColumns(TokenColumns):
     """Where things are in a file: columns as `lols.io.conll` names them.
 
     `label` is None for the default: `upos` in CoNLL-U and CoNLL-X, the last column elsewhere. `use` maps names for
@@ -58,23 +58,6 @@ class FileColumns(FileLayout):
                 f"{sentences.path}: read as {sentences.format}, but the tagger was trained on {self.trained} and knows "
                 "its columns by number; name them with --word, --column and --use"
             )
-
-    @classmethod
-    def from_description(cls, files: Mapping[str, Any]) -> FileColumns:
-        """What `describe` described; anything else is an error."""
-        made = cls(**files)
-        use = made.use if isinstance(made.use, dict) else None
-        strings = [made.word, made.label, *(use or {}), *(use or {}).values()]
-        optional = [value for value in (made.format, made.trained) if value is not None]
-        if use is None or not all(isinstance(value, str) for value in (*strings, *optional)):
-            raise ValueError("the files' columns are not named by strings")
-        if made.header not in (None, True, False):
-            raise ValueError("the files' header is neither true nor false")
-        return made
-
-    def describe(self) -> dict[str, Any]:
-        """Plain values, for model files."""
-        return asdict(self) | {"use": None if self.use is None else dict(self.use)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,12 +2,40 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
+from lols.tasks.verbs import FileLayout
 
-__all__ = ["file_format", "file_header", "use_of"]
+__all__ = ["TokenColumns", "file_format", "file_header", "use_of"]
+
+
+@dataclass(frozen=True)
+class TokenColumns(FileLayout):
+    """Where things are in a file of tokens; a subclass has the columns as fields."""
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> Self:
+        """What `describe` described; anything else is an error."""
+        columns = cls(**files)
+        values = {each.name: getattr(columns, each.name) for each in fields(cls)}
+        use, header = values.pop("use"), values.pop("header")
+        if not isinstance(use, dict | None):
+            raise ValueError("the files' further columns are no mapping")
+        names = [value for name, value in values.items() if value is not None or name not in ("format", "trained")]
+        if not all(isinstance(name, str) for name in (*names, *(use or {}), *(use or {}).values())):
+            raise ValueError("the files' columns are not named by strings")
+        if header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return columns
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        values = asdict(self)
+        return values | {"use": None if values["use"] is None else dict(values["use"])}
 
 
 def file_format() -> Any:

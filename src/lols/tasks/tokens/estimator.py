@@ -1,14 +1,18 @@
-"""What taggers and parsers share: templates, and roll-outs of a few actions only."""
+"""What taggers and parsers share: templates, roll-outs of a few actions only, and what a model file keeps of words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from lols.errors import ConfigurationError
+import numpy as np
+
+from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.tasks.options import INPUT, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
+from lols.tasks.tokens.input import check_options, string_tensors, strings_of
+from lols.training.model import make_model
 
 __all__ = ["TokenEstimator"]
 
@@ -57,3 +61,43 @@ class TokenEstimator(SearchEstimator):
         """The templates as a task takes them: lines or None for the default ones, and further lines."""
         lines = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
         return {"templates": lines, "more_templates": self.more_templates or ()}
+
+    # --- files ---
+
+    Task: ClassVar[Any]  # the class of the task, which a model file describes
+
+    def stored_strings(self) -> dict[str, np.ndarray]:
+        """The vocabulary and the values of further columns, as arrays of a model file."""
+        tensors = string_tensors("vocabulary", self.vocabulary_)
+        for name, values in self.column_values_.items():
+            tensors |= string_tensors(f"column.{name}", values)
+        return tensors
+
+    @classmethod
+    def from_file(
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+    ) -> Self:
+        """The estimator that the header and the arrays of a model file describe."""
+        try:
+            task = header["task"]
+            known = cls().get_params()
+            options = {name: value for name, value in dict(task["options"]).items() if name in known}
+            check_options(options)
+            loaded = cls(**options | {"threads": threads})
+            loaded.task_ = cls.Task.from_description(task)
+            loaded.templates = loaded.task_.templates
+            loaded.fingerprint_ = str(task["fingerprint"])
+            loaded.vocabulary_ = strings_of("vocabulary", tensors)
+            names = [name for name in loaded.task_.columns if f"task.column.{name}" in tensors]
+            loaded.column_values_ = {name: strings_of(f"column.{name}", tensors) for name in names}
+            if task["files"] is not None:
+                columns: Any = cls.VERBS.files
+                loaded.columns_ = columns.from_description(task["files"])
+            loaded.restore(task, tensors)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
+            raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        loaded.model_ = make_model(path, header, tensors, loaded.task_.space, threads=threads)
+        return loaded
+
+    def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
+        """Take over what else a model file has; damage is a `ValueError`."""

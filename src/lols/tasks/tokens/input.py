@@ -10,7 +10,6 @@ import numpy as np
 
 from lols.errors import LolsError
 from lols.io.strings import Texts, intern, texts_of
-from lols.tasks.tagging.task import TaggingTask
 
 __all__ = [
     *("check_lengths", "check_options", "checked_labels", "checked_sentences", "cut", "known_numbers", "numbered"),
@@ -18,7 +17,7 @@ __all__ = [
 ]
 
 
-def known_numbers(task: TaggingTask, names: Sequence[str]) -> np.ndarray:
+def known_numbers(task: Any, names: Sequence[str]) -> np.ndarray:
     """Numbers of tags that must be among the classes."""
     numbers = task.number(names)
     if (numbers < 0).any():
