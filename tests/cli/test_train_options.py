@@ -13,18 +13,8 @@ from lols.io.model_file import read_tensors
 from lols.tasks.options import options_of
 from lols.tasks.registry import ESTIMATORS, estimator
 from tests.cli.command_line import run
+from tests.cli.option_files import write_files
 
-SENTENCES = [
-    [("the", "DET", "DT", 2, "det"), ("dog", "NOUN", "NN", 3, "nsubj"), ("barks", "VERB", "VBZ", 0, "root")],
-    [("a", "DET", "DT", 2, "det"), ("cat", "NOUN", "NN", 3, "nsubj"), ("sees", "VERB", "VBZ", 0, "root"),
-     ("dogs", "NOUN", "NNS", 3, "obj"), (".", "PUNCT", ".", 3, "punct")],
-    [("dogs", "NOUN", "NNS", 2, "nsubj"), ("bark", "VERB", "VBP", 0, "root"), (".", "PUNCT", ".", 2, "punct")],
-    [("barks", "NOUN", "NNS", 2, "nsubj"), ("dog", "VERB", "VBP", 0, "root"), ("the", "DET", "DT", 4, "det"),
-     ("cat", "NOUN", "NN", 2, "obj")],
-]  # fmt: skip
-COLOURS = ("red", "blue")
-ROWS = [(age, colour) for age in range(20, 60) for colour in COLOURS]
-ANSWERS = [(age, colour, "no" if age < 40 else "yes" if colour == "red" else "ask") for age, colour in ROWS]
 # For each option another value than the default, and the options that must come with it.
 CHANGED: dict[str, Any] = {
     "algorithm": "dagger",
@@ -81,23 +71,7 @@ CHANGED: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("options")
-    lines = []
-    for sentence in SENTENCES * 4:
-        for k, (word, upos, xpos, head, relation) in enumerate(sentence, 1):
-            entity = "B-X" if upos == "NOUN" else "I-X" if upos == "VERB" else "O"
-            cells = (k, word, word[:2], upos, xpos, "_", head, relation, "_", f"NER={entity}")
-            lines.append("\t".join(map(str, cells)))
-        lines.append("")
-    (made / "data.conllu").write_text("\n".join(lines) + "\n")
-    (made / "templates").write_text("word\n")
-    (made / "parser-templates").write_text("S0.word\n")
-    (made / "clusters").write_text("dog\t01\ncat\t01\nthe\t10\n")
-    rows = ["age,colour,number,answer", *(f"{age},{colour},{7 * age % 5},{answer}" for age, colour, answer in ANSWERS)]
-    (made / "data.csv").write_text("\n".join(rows) + "\n")
-    (made / "costs.csv").write_text("ask,no,yes\n0,9,9\n1,0,1\n1,1,0\n")
-    (made / "map.csv").write_text("ask,no\nno,no\nyes,yes\n")
-    return made
+    return write_files(tmp_path_factory.mktemp("options"))
 
 
 def trained(folder: Path, name: str, *options: str) -> tuple[Any, Any]:

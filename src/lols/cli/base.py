@@ -20,16 +20,16 @@ __all__ = ["COMMANDS", "MAKERS", "Json", "app", "main", "print_json", "report"]
 
 # The commands in the order in which `lols --help` lists them; each is in the module of its name.
 COMMANDS = (
+    "train",
     "predict",
-    "certify",
     "evaluate",
-    "explain",
     "inspect",
+    "explain",
+    "certify",
+    "bandit",
     "new-task",
     "reproduce",
     "warmup",
-    "bandit",
-    "train",
 )
 
 MAKERS: dict[str, Callable[[], Any]] = {}  # of commands whose options depend on the registry

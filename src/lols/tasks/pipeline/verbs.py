@@ -38,6 +38,11 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         """Where things are in files like those of training."""
         return getattr(self, "columns_", ParserColumns(use={name: name for name in self.taggers_}))
 
+    @property
+    def used_columns(self) -> list[str]:
+        """The columns that are tagged."""
+        return list(self.taggers_)
+
     def searching(self, options: ParserPredictOptions) -> Self:
         """The pipeline with a beam of another width."""
         other = copy.copy(self)

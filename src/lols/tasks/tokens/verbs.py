@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Self
 
-from lols.errors import LolsError
+from lols.errors import ConfigurationError, LolsError
+from lols.tasks.tokens.corpus import WORD
 from lols.tasks.verbs import FileVerbs, Say, silent
 from lols.training.clock import Clock
 
@@ -22,6 +23,21 @@ class SentenceVerbs(FileVerbs):
     def predict_pieces(self, path: Any, columns: Any, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
         """The file with predictions, piece by piece, and how many tokens each piece has."""
         raise NotImplementedError
+
+    @property
+    def used_columns(self) -> list[str]:
+        """The columns beside the words that the model was trained with."""
+        return [name for name in self.task_.columns if name != WORD]
+
+    def asked(self, verb: str, given: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Split the options of a verb; a column that the model was not trained with has no effect."""
+        unknown = next((name for name in given.get("use") or () if name not in self.used_columns), None)
+        if unknown is not None:
+            known = (
+                f"the model uses {', '.join(self.used_columns)}" if self.used_columns else "the model uses words only"
+            )
+            raise ConfigurationError(f"--use {unknown} has no effect: {known}")
+        return super().asked(verb, given)
 
     def taught_by(self, reference: str | None) -> Self:
         """The estimator with another teacher, which must be one of its task's; the same if none is named."""
