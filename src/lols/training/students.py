@@ -105,7 +105,7 @@ class LinearStudent(Student):
         )
         if trainer.compiled and not DISABLED:
             calls = driver.calls(self.learner.policy(), trainer.plan)
-            compile_ahead([calls.search, *self.learner.calls(calls.lessons), calls.predict])
+            compile_ahead([calls.search, *self.learner.calls(calls.lessons), calls.predict, *calls.evaluate])
         return driver
 
     def begin_pass(self) -> None:

@@ -33,6 +33,7 @@ class KernelCalls(NamedTuple):
 
     search: KernelCall
     predict: KernelCall
+    evaluate: list[KernelCall]  # the losses of predictions, and the teacher's
     lessons: Lessons  # of the search, for the kernels of the learner
 
 
@@ -161,7 +162,10 @@ class FusedDriver:
         ends = Predictions(self.examples, self.compiled).ends
         search = (self.bound, self.bound_reference, self.data, policy, plan, scratch, batch, none)
         predict = (self.bound, self._unlabelled, policy, plan, scratch, 0, 0, ends)
-        return KernelCalls((algorithm1_kernel, search), (predict_kernel, predict), batch.lessons)
+        losses = (self.bound, self.data, scratch, ends, np.zeros(0))
+        teacher = (self.bound, self.bound_reference, self.data, plan, scratch, 0, 0, ends)
+        evaluate: list[KernelCall] = [(losses_kernel, losses), (follow_teacher_kernel, teacher)]
+        return KernelCalls((algorithm1_kernel, search), (predict_kernel, predict), evaluate, batch.lessons)
 
     # --- helpers ---
 
