@@ -1,4 +1,4 @@
-"""`lols new-task`: a task of one's own to begin with, as a file that runs, and its tests."""
+"""`lols new-task`: a small task to start from, as a file that runs, and its tests."""
 
 from __future__ import annotations
 

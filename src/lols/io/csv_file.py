@@ -146,7 +146,7 @@ class _Pieces:
         return None
 
     def _fill(self, memory: bytearray, filled: int, room: int) -> int:
-        """Read until so many bytes of the memory are filled, or the file ends."""
+        """Read until this many bytes of the memory are filled, or the file ends."""
         with memoryview(memory) as view, reading(self.path):
             for source in (self.again, self.stream):
                 while filled < room and (count := source.readinto(view[filled:room])):

@@ -115,7 +115,7 @@ class Algorithm:
         steps = "every step" if self.sample_steps is None else f"{self.sample_steps} random steps"
         moves = "every legal action" if self.sample_actions is None else f"{self.sample_actions} actions"
         if self.prune is not None and self.roll_out in ("mixture", "learned"):
-            moves += f"; the learner rolls out its {self.prune} best-liked and the teacher's"
+            moves += f"; the learner rolls out the {self.prune} actions it prefers and the teacher's"
         lines += [
             ("deviate", f"at {steps}, to {moves}"),
             ("roll out", _ROLL_OUT_WORDS["imitate" if self.imitate else self.roll_out]),

@@ -27,7 +27,7 @@ WRITERS = ("start", "step")
 # At how many actions of a state `cost` and `action_features` are called, besides the one taken.
 MOST_ACTIONS = 5
 
-# A call takes as long as this many reads of a guarded array; one more for each so many cells that are copied.
+# A call takes as long as this many reads of a guarded array; one more for every few cells copied.
 WORK_OF_A_CALL = 30
 CELLS_PER_WORK = 500
 

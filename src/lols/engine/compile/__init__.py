@@ -1,1 +1,1 @@
-"""How Python becomes a kernel: values behind pointers, functions with two lives, machine code that is kept on disk."""
+"""How Python becomes a kernel: values behind pointers, dual functions, machine code that is kept on disk."""

@@ -66,7 +66,7 @@ def least(x, y, node, a):
 
 
 def cost(x, y, s, a):
-    """How much dearer the cheapest leaf becomes: from the root to a leaf, this adds up to the leaf's cost."""
+    """By how much the cost of the cheapest leaf rises: from the root to a leaf, this adds up to the leaf's cost."""
     below = least(x, y, s[NODE], a)
     if s[NODE] == 0:
         return below
