@@ -84,7 +84,7 @@ def test_adding_a_preset_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
         ("lols", {"ties": "random", "returned": "drawn"}, ["a random action wins", "drawn uniformly"]),
         ("lols", {"horizon": 3}, ["stops after 3 steps"]),
         ("lols", {"sample_steps": 4, "sample_actions": 5}, ["4 random steps", "5 actions"]),
-        ("lols", {"prune": 3}, ["every legal action; the learner rolls out its 3 best-liked and the teacher's"]),
+        ("lols", {"prune": 3}, ["every legal action; the learner rolls out the 3 actions it prefers and the teacher's"]),
         ("lols", {"beta": "geometric:0.001"}, ["geometric:0.001"]),
         ("aggrevate", {}, ["Ross & Bagnell", "roll out   with the reference"]),
         ("dagger", {}, ["Ross, Gordon & Bagnell", "linear:1:0", "not at all"]),
@@ -102,9 +102,9 @@ def test_explain_says_in_words_what_was_resolved(name: str, options: dict[str, o
 
 def test_explain_leaves_out_what_has_no_effect() -> None:
     assert "β" not in explain("aggrevate") and "coin" not in explain("aggrevate")
-    assert "horizon" not in explain("lols") and "best-liked" not in explain("lols")
+    assert "horizon" not in explain("lols") and "it prefers" not in explain("lols")
     for out in ("none", "reference"):
-        assert "best-liked" not in Algorithm(name="mine", roll_out=out, prune=3).explain()
+        assert "it prefers" not in Algorithm(name="mine", roll_out=out, prune=3).explain()
 
 
 # --- contradictions ---------------------------------------------------------------------------------------------------
