@@ -84,7 +84,11 @@ def test_adding_a_preset_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
         ("lols", {"ties": "random", "returned": "drawn"}, ["a random action wins", "drawn uniformly"]),
         ("lols", {"horizon": 3}, ["stops after 3 steps"]),
         ("lols", {"sample_steps": 4, "sample_actions": 5}, ["4 random steps", "5 actions"]),
-        ("lols", {"prune": 3}, ["every legal action; the learner rolls out the 3 actions it prefers and the teacher's"]),
+        (
+            "lols",
+            {"prune": 3},
+            ["every legal action; the learner rolls out the 3 actions it prefers and the teacher's"],
+        ),
         ("lols", {"beta": "geometric:0.001"}, ["geometric:0.001"]),
         ("aggrevate", {}, ["Ross & Bagnell", "roll out   with the reference"]),
         ("dagger", {}, ["Ross, Gordon & Bagnell", "linear:1:0", "not at all"]),

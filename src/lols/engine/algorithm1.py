@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, not_inlined, step
+from lols.engine.compile.dual import dual, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.deviations import compare, compared_step, deviates_at, steps_wanted
 from lols.engine.lessons import write_features
@@ -42,7 +42,6 @@ def algorithm1(space, reference, data, policy, plan, scratch, batch, counter):
     return scratch.report[CODE]
 
 
-@not_inlined
 @dual
 def search_around(search, here, s, batch, f, m):
     """Deviate from the states of the roll-in and write lessons, features from `f` and `m` on; the next free places."""

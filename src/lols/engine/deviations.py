@@ -209,7 +209,6 @@ def combined(choice, who, by_teacher, by_learner):
 # --- the cost vector --------------------------------------------------------------------------------------------------
 
 
-@not_inlined
 @dual
 def immediate_costs(search, here, s, legal, stream):
     """Costs without roll-outs: what an action adds to the loss, or 1 unless the reference would take it."""
@@ -234,7 +233,6 @@ def keep_taken(search, here, s, t, among):
         kept[a] = a in (scratch.base.action[t], teacher)
 
 
-@not_inlined
 @dual
 def find_tried(search, here, s, t):
     """Write the actions that are tried at step t of the roll-in into `legal`, and their costs if none is rolled out."""
@@ -294,7 +292,6 @@ def deviate(search, here, s, t, choice, comparing, bound):
     return cut
 
 
-@not_inlined
 @dual
 def relative_costs(scratch, costs):
     """Write the cost vector of a state: how much more than the best each action costs; infinity if it was not tried."""
@@ -315,7 +312,6 @@ def relative_costs(scratch, costs):
         costs[a] = values[a] - least if legal[a] else np.inf
 
 
-@not_inlined
 @dual
 def compare(search, here, s, t, beta, comparing, costs):
     """Try the actions at step t of the roll-in and write their costs; whether the state may be passed over."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, not_inlined
+from lols.engine.compile.dual import dual
 from lols.engine.ordering import MOST_32, SIGN_32, ordered
 
 __all__ = ["passed_over", "worst_violation"]
 
 
-@not_inlined
 @dual
 def worst_violation(costs, predicted, margin):
     """The cheapest action of least predicted cost, the worst violator, and how much the margin between them lacks.
@@ -34,7 +33,6 @@ def worst_violation(costs, predicted, margin):
     return good, bad, predicted[good] + most if bad >= 0 else np.float32(-np.inf)
 
 
-@not_inlined
 @dual
 def passed_over(plan, costs, predicted, bits, view):
     """Whether the policy that rolled in satisfies the margins of a state by so much that it need not be learned from.

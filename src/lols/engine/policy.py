@@ -124,16 +124,14 @@ def new_policy(view):
     view.type_clock[1] = 0
 
 
+@not_inlined
 @dual
-def type_place(search, component, role, kind, cached):
-    """The place of the score of a type of item in a role: computed once per policy if `cached`."""
-    of, view = search.items, search.scratch.seen
+def new_type_place(search, component, role, kind, cached):
+    """Compute the score of a type of item in a role; its place. Not inlined: most scores are in their places already."""
+    view = search.scratch.seen
     places, clock = view.type_scores.shape[0] - 1, view.type_clock
     place = places  # the last one is for scores that are not kept
-    if cached and kind < of.lasting:
-        written = view.type_places[component, role, kind] - clock[0]
-        if written >= 0 and written < places:
-            return written
+    if cached and kind < search.items.lasting:
         if clock[1] == places:
             new_policy(view)
         place = clock[1]
@@ -143,10 +141,9 @@ def type_place(search, component, role, kind, cached):
     return place
 
 
-@not_inlined
 @dual
 def score_type(search, component, role, kind, place):
-    """Compute the score of a type of item in a role; not inlined, because it is rarely called."""
+    """Compute the score of a type of item in a role."""
     of, view = search.items, search.scratch.seen
     part, scores = view.part, view.type_scores
     for j in range(part.size):
@@ -161,6 +158,7 @@ def add_items(search, here, component, columns):
     """Add the scores of the items, each in its role; computed once per example if the plan says so."""
     of, view, cached, epoch = search.items, search.scratch.seen, search.plan.cache_items, search.scratch.epoch[0]
     scores, whole, type_scores, types = view.item_scores, view.whole, view.type_scores, of.types
+    places, clock, lasting = type_scores.shape[0] - 1, view.type_clock, of.lasting if cached else 0
     for n in range(view.items.size[0]):
         item, role = view.items.items[n], view.items.roles[n]
         if cached and view.item_epochs[component, role, item] == epoch:
@@ -170,8 +168,11 @@ def add_items(search, here, component, columns):
         for j in range(whole.size):
             whole[j] = 0.0
         low, high = types_of(of, here.first_item + item)
+        written = view.type_places[component, role]
         for k in range(low, high):
-            place = type_place(search, component, role, types[k], cached)
+            place = written[types[k]] - clock[0] if types[k] < lasting else -1
+            if place < 0 or place >= places:
+                place = new_type_place(search, component, role, types[k], cached)
             for j in range(whole.size):
                 whole[j] += type_scores[place, j]
         for j in range(whole.size):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import cost, dual, has, key, loss, not_inlined, step
+from lols.engine.compile.dual import cost, dual, has, key, loss, step
 from lols.engine.merging import remember, repeats
 from lols.engine.policy import cheapest, draw_component, gather, score
 from lols.engine.search import begin, find_legal
@@ -62,7 +62,6 @@ def go_on(search, here, s, t, a, trail):
     step(search.space, here.x, s, a)
 
 
-@not_inlined
 @dual
 def roll_in(search, here, s, beta_in):
     """Roll in from the start state to an end state; the number of steps taken."""
@@ -96,7 +95,6 @@ def roll_in(search, here, s, beta_in):
     return t
 
 
-@not_inlined
 @dual
 def value_trail(search, here, s, steps, trail, components):
     """Compute the cost to go from each state of the roll-in, and store it for later roll-outs; the final loss."""

@@ -10,7 +10,6 @@ from lols.engine.compile.dual import (
     has,
     names_action,
     needs,
-    not_inlined,
     reference_action,
     reference_costs,
 )
@@ -46,7 +45,6 @@ def mark_cheapest(search, here, s, legal):
         teacher.free[a] = legal[a] and teacher.costs[a] == least
 
 
-@not_inlined
 @dual
 def free_actions(search, here, s, legal, stream):
     """Mark the equally good actions in `teacher.free`."""
