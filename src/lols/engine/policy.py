@@ -127,7 +127,7 @@ def new_policy(view):
 @not_inlined
 @dual
 def new_type_place(search, component, role, kind, cached):
-    """Compute the score of a type of item in a role; its place. Not inlined: most scores are in their places already."""
+    """Compute the score of a type of item in a role; its place. Not inlined: most scores are computed already."""
     view = search.scratch.seen
     places, clock = view.type_scores.shape[0] - 1, view.type_clock
     place = places  # the last one is for scores that are not kept
