@@ -312,7 +312,7 @@ def test_mistakes_in_the_options(model: Path, folder: Path, tmp_path: Path) -> N
     mistake("evaluate", model, test, "--column", "upos", says=says)
     mistake("predict", model, test, "-o", out, "--beam", 0, says="--beam is 0; it must be at least 1")
     mistake("evaluate", model, test, "--beam", -1, says="--beam is -1; it must be at least 1")
-    mistake("predict", model, test, "-o", out, "--use", "zz", says="there is no column 'zz'")
+    mistake("predict", model, test, "-o", out, "--use", "zz", says="--use zz has no effect: the model uses")
     mistake(
         "predict", model, test, "-o", tmp_path / "no" / "out", says="out: cannot be written; name a file in a folder"
     )

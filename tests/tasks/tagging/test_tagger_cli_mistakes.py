@@ -119,7 +119,7 @@ def test_standard_input_needs_named_columns(folder: Path, tmp_path: Path) -> Non
         ("", [], "bad.conllu: there is no token in it; give"),
         (WORD_ROW, ["--word", "token"], "bad.conllu: there is no column 'token'; ask for"),
         (WORD_ROW, ["--column", "pos"], "bad.conllu: there is no column 'pos'; ask for"),
-        (WORD_ROW, ["--use", "pos"], "bad.conllu: there is no column 'pos'; ask for"),
+        (WORD_ROW, ["--use", "pos"], "--use pos has no effect: the model uses words only"),
         (None, [], "bad.conllu: there is no such file; correct the name"),
     ],
 )  # fmt: skip
