@@ -154,9 +154,7 @@ def test_a_wrong_teacher_is_found_by_the_check_without_being_named() -> None:
 
 
 class Untaught(Tagging):
-    """Nothing to learn from."""
-
-    reference = None
+    reference = None  # nothing to learn from
 
 
 def test_another_teacher_may_be_given_and_one_there_must_be() -> None:

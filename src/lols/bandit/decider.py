@@ -29,14 +29,14 @@ from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import CODE, Data, FrozenPolicy, Lessons, Scratch, Slots
 
-__all__ = ["Decider", "DecisionWalk", "StateFeatures", "lessons_in"]
+__all__ = ["Decider", "DecisionFeatures", "DecisionWalk", "lessons_in"]
 
 ROOMS = 1000  # the most sizes of objects to keep memory for
 
-Votes = Callable[["StateFeatures", np.ndarray], np.ndarray]
+Votes = Callable[["DecisionFeatures", np.ndarray], np.ndarray]
 
 
-class StateFeatures(NamedTuple):
+class DecisionFeatures(NamedTuple):
     """The features of one state, and those of each of its actions."""
 
     ids: np.ndarray
@@ -47,7 +47,7 @@ class StateFeatures(NamedTuple):
     action_values: np.ndarray
 
     @classmethod
-    def of(cls, decision: Decision) -> StateFeatures:
+    def of(cls, decision: Decision) -> DecisionFeatures:
         """The features that a log holds of a decision."""
         return cls(*(getattr(decision, name) for name in cls._fields))
 
@@ -57,7 +57,7 @@ class StateFeatures(NamedTuple):
         return own, FeatureRuns(self.action_start, self.action_stop, self.action_ids, self.action_values)
 
 
-def lessons_in(states: Sequence[StateFeatures], actions: int) -> Lessons:
+def lessons_in(states: Sequence[DecisionFeatures], actions: int) -> Lessons:
     """States as lessons, one for each round; their costs and weights are still to be filled in."""
     runs = [state.runs() for state in states]
     seen, own = runs[0] if len(runs) == 1 else map(FeatureRuns.joined, zip(*runs, strict=True))
@@ -75,7 +75,7 @@ def _empty(kind: Any) -> np.ndarray:
 
 
 _IDS, _VALUES = _empty(np.int64), _empty(np.float32)
-NO_FEATURES = StateFeatures(_IDS, _VALUES, _IDS, _IDS, _IDS, _VALUES)
+NO_FEATURES = DecisionFeatures(_IDS, _VALUES, _IDS, _IDS, _IDS, _VALUES)
 NO_LEGAL = _empty(np.bool_)
 
 
@@ -93,7 +93,7 @@ class DecisionWalk(NamedTuple):
     propensity: float  # of the whole structure, if it was drawn step by step; NaN otherwise
     legal: np.ndarray
     predicted: np.ndarray
-    features: StateFeatures
+    features: DecisionFeatures
 
     def decision(self, id: int, *, version: int, policy: int, guarded: bool) -> Decision:
         """The entry for the log."""
@@ -214,10 +214,10 @@ class Decider:
         return self._scratch, self._slots
 
 
-def _features(slots: Slots, count: int, action_count: int) -> StateFeatures:
+def _features(slots: Slots, count: int, action_count: int) -> DecisionFeatures:
     rows = slots.action_start.shape[0]
     start, stop = (a[0].copy() if rows else _IDS for a in (slots.action_start, slots.action_stop))
     shared = slots.ids[:count].copy(), slots.values[:count].copy()
-    return StateFeatures(
+    return DecisionFeatures(
         *shared, start, stop, slots.action_ids[:action_count].copy(), slots.action_values[:action_count].copy()
     )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from lols.bandit.decider import StateFeatures, lessons_in
+from lols.bandit.decider import DecisionFeatures, lessons_in
 from lols.bandit.follow import Followed
 from lols.bandit.log import Decision, Log, check_loss
 from lols.engine.lesson_costs import predicted_costs
@@ -109,7 +109,7 @@ def stacked(
     like = decisions[0] if like is None else like
     for d in decisions:
         _check(d, like.legal.size, by_action=like.action_start.size > 0)
-    lessons = lessons_in([StateFeatures.of(d) for d in decisions], like.legal.size)
+    lessons = lessons_in([DecisionFeatures.of(d) for d in decisions], like.legal.size)
     taken, chances = (np.array([getattr(d, name) for d in decisions]) for name in ("action", "chance_action"))
     return lessons, np.stack([d.legal for d in decisions]), taken, chances
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lols.bandit.advice import follow_advice
-from lols.bandit.decider import StateFeatures, lessons_in
+from lols.bandit.decider import DecisionFeatures, lessons_in
 from lols.bandit.entries import Decision
 from lols.bandit.estimates import estimate
 from lols.bandit.settings import BAG, BanditSettings
@@ -73,7 +73,7 @@ class BanditStudent:
         """A copy of the final policy."""
         return self.snapshot() if self._average is None else frozen(self._average)
 
-    def votes(self, features: StateFeatures, legal: np.ndarray) -> np.ndarray:
+    def votes(self, features: DecisionFeatures, legal: np.ndarray) -> np.ndarray:
         """The chance of each action: `width` is shared by all, the rest goes by the votes of the bag's members."""
         chances = np.where(legal, self.settings.width / legal.sum(), 0.0)
         lesson = lessons_in([features], legal.size)
@@ -91,7 +91,7 @@ class BanditStudent:
     def learn(self, decision: Decision, loss: float) -> None:
         """Learn from the loss of a decision that explored."""
         legal, action = decision.legal, decision.action
-        lesson = lessons_in([StateFeatures.of(decision)], legal.size)
+        lesson = lessons_in([DecisionFeatures.of(decision)], legal.size)
         guess = None if self._guesses is None else self._predicted(self._guesses, lesson)
         estimated = estimate(self.settings.estimator, legal, action, decision.chance_action, loss, guess)
         costs, weight = lesson.slots.costs, lesson.slots.weight

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from lols.errors import LolsError
 from lols.io.opening import BOM
 
-__all__ = ["FORMATS", "FileLayout", "find_layout", "has_keys", "resolve"]
+__all__ = ["FORMATS", "TokenLayout", "find_layout", "has_keys", "resolve"]
 
 FORMATS = ("conllu", "conllx", "columns", "tsv")  # in the order of the kernels' modes
 TITLES = {"conllu": "CoNLL-U", "conllx": "CoNLL-X", "columns": "plain columns", "tsv": "TSV"}
@@ -20,7 +20,7 @@ KEYED = ("feats", "misc")  # columns of key=value pairs
 ID = re.compile(rb"[0-9]+([-.][0-9]+)?")
 
 
-class FileLayout(NamedTuple):
+class TokenLayout(NamedTuple):
     """The layout of all lines of a file."""
 
     path: str
@@ -36,7 +36,7 @@ class FileLayout(NamedTuple):
 
 def find_layout(
     data: bytes, path: str, columns: Sequence[str], format: str | None, header: bool | None, line: int, final: bool
-) -> FileLayout | None:
+) -> TokenLayout | None:
     """Read as many lines as it takes; None if these bytes do not decide, and they are not the `final` ones.
 
     >>> layout = find_layout(b"The DT B-NP\\ncat NN I-NP\\n", "a.txt", ["1"], None, None, 1, True)
@@ -52,7 +52,7 @@ def find_layout(
         return None
     if header and found != "tsv":
         raise LolsError(f"{path}: {TITLES[found]} has no header; leave it out, or use format='tsv'")
-    layout = FileLayout(path, found, known is None, len(NAMES), line, at, line, (), 1)
+    layout = TokenLayout(path, found, known is None, len(NAMES), line, at, line, (), 1)
     if found in ("conllu", "conllx"):
         return layout
     for begin, end, number in _lines(data, at, line):
@@ -111,7 +111,7 @@ def _named(columns: Sequence[str]) -> list[str]:
     return [column for column in columns if not column.isdecimal() and column != "last"]
 
 
-def resolve(column: str, layout: FileLayout, optional: bool = False) -> tuple[int, bytes]:
+def resolve(column: str, layout: TokenLayout, optional: bool = False) -> tuple[int, bytes]:
     """The 0-based number of a column (-1 if an optional one is missing), and the key inside it, if any.
 
     >>> layout = FileLayout("a.conllu", "conllu", False, 10, 1, 0, 1, (), 1)
@@ -145,7 +145,7 @@ def has_keys(column: str, format: str) -> bool:
     return bool(colon) and base.lower() in KEYED and format in ("conllu", "conllx")
 
 
-def _by_name(column: str, layout: FileLayout) -> int | None:
+def _by_name(column: str, layout: TokenLayout) -> int | None:
     low = column.lower()
     if layout.format in ("conllu", "conllx"):
         if layout.format == "conllx":
@@ -162,7 +162,7 @@ def _by_name(column: str, layout: FileLayout) -> int | None:
     return layout.width - 1 if column == "last" else None
 
 
-def _offer(layout: FileLayout) -> str:
+def _offer(layout: TokenLayout) -> str:
     """The columns of a file, for error messages."""
     numbers = f"a number from 1 to {layout.width}, or 'last'"
     if layout.format in ("conllu", "conllx"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from lols.errors import LolsError
 from lols.io import conll_scan as kernels
-from lols.io.conll_layout import FORMATS, TITLES, FileLayout, find_layout, resolve
+from lols.io.conll_layout import FORMATS, TITLES, TokenLayout, find_layout, resolve
 from lols.io.opening import first_bad_byte, not_text
 
 __all__ = ["Reader", "Sentences", "newlines", "parse", "places"]
@@ -83,7 +83,7 @@ class Reader:
         self.format = format
         self.header = header
         self.optional = frozenset(map(str, [optional] if isinstance(optional, str) else optional))
-        self.layout: FileLayout | None = None  # None until there is a token
+        self.layout: TokenLayout | None = None  # None until there is a token
         if extra := sorted(self.optional.difference(self.columns)):
             raise LolsError(f"{path}: optional column {extra[0]!r} is not asked for; put it among the columns, too")
 
@@ -129,7 +129,7 @@ def newlines(buffer: np.ndarray) -> int:
     return int(np.count_nonzero(buffer == kernels.NEWLINE))
 
 
-def places(buffer: np.ndarray, layout: FileLayout, picks: Sequence[int]) -> tuple[str, Places]:
+def places(buffer: np.ndarray, layout: TokenLayout, picks: Sequence[int]) -> tuple[str, Places]:
     """Scan bytes for tokens and for columns, which are given by their 0-based numbers; return the format, too."""
     room = newlines(buffer) + 1
     marks = np.empty(min(WINDOW, buffer.size + 1), np.int64)
@@ -176,7 +176,7 @@ def _fitted(array: np.ndarray, rows: int, size: int) -> np.ndarray:
     return array.reshape(rows, size)
 
 
-def _explain(buffer: np.ndarray, layout: FileLayout, report: np.ndarray) -> str:
+def _explain(buffer: np.ndarray, layout: TokenLayout, report: np.ndarray) -> str:
     """The message for what a kernel reports."""
     code, line, found, place = report[: kernels.PLACE + 1].tolist()
     where = f"{layout.path}, line {line}:"

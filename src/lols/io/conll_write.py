@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.errors import LolsError
-from lols.io.conll_layout import TITLES, FileLayout, find_layout, has_keys, resolve
+from lols.io.conll_layout import TITLES, TokenLayout, find_layout, has_keys, resolve
 from lols.io.conll_scan import TAB, fill
 from lols.io.conll_tokens import Sentences, places
 from lols.io.opening import BOM
@@ -144,7 +144,7 @@ def _find(sentences: Sentences, column: str) -> _Found:
     return _Found(found.begin[0, -tokens:], found.end[0, -tokens:], b"", False, False, -1)
 
 
-def _layout(sentences: Sentences, header: bool = False) -> FileLayout:
+def _layout(sentences: Sentences, header: bool = False) -> TokenLayout:
     """The layout of sentences that have been read."""
     fixed = sentences.format in ("conllu", "conllx")  # so that only the byte order mark matters
     data = sentences.buffer[: len(BOM) if fixed else None].tobytes()

@@ -59,3 +59,29 @@ def test_only_what_compiles_knows_the_compiler() -> None:
                 knows.add(str(file.relative_to(PACKAGE)))
     allowed = {f"engine/compile/{name}.py" for name in ("backend", "bits", "pipeline", "store")}
     assert knows == allowed | {"engine/diagnose.py"}
+
+
+def test_a_class_name_has_one_meaning() -> None:
+    places: dict[str, list[str]] = {}
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in places.items() if len(files) > 1} == {}
+
+
+def test_test_files_are_short() -> None:
+    lengths = {str(file): file.read_text("utf-8").count("\n") for file in Path(__file__).parent.rglob("*.py")}
+    assert {name: length for name, length in lengths.items() if length > 400} == {}
+
+
+def test_nobody_asks_which_estimator_a_model_is() -> None:
+    """Outside the folders of the tasks, estimators are called through their verbs."""
+    kinds = {"Tagger", "Parser", "Pipeline", "CostSensitiveClassifier"}
+    for file in PACKAGE.rglob("*.py"):
+        if "tasks" in file.relative_to(PACKAGE).parts:
+            continue
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+                asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+                assert not asked & kinds, f"{file.name}: {ast.unparse(node)}"
