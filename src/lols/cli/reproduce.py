@@ -102,7 +102,7 @@ def reproduce(
         say.print(f"Figures: {json_file}", markup=False)
     if html is not None:
         write_report(result, html)
-        say.print(f"VerbReport: {html}", markup=False)
+        say.print(f"Report: {html}", markup=False)
     if plots is not None:
         say.print(f"Pictures: {len(write_plots(result, plots))} in {plots}", markup=False)
 
