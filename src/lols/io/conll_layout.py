@@ -114,7 +114,7 @@ def _named(columns: Sequence[str]) -> list[str]:
 def resolve(column: str, layout: TokenLayout, optional: bool = False) -> tuple[int, bytes]:
     """The 0-based number of a column (-1 if an optional one is missing), and the key inside it, if any.
 
-    >>> layout = FileLayout("a.conllu", "conllu", False, 10, 1, 0, 1, (), 1)
+    >>> layout = TokenLayout("a.conllu", "conllu", False, 10, 1, 0, 1, (), 1)
     >>> resolve("XPOS", layout), resolve("2", layout), resolve("last", layout), resolve("feats:Case", layout)
     ((4, b''), (1, b''), (9, b''), (5, b'Case'))
     """
