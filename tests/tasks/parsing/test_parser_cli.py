@@ -14,8 +14,8 @@ import pytest
 import lols
 from lols import Parser
 from lols.tasks.parsing import files as parser_files
-from lols.training import trainer
-from tests.cli.calling import fine, mistake, run
+from tests.cli.calling import fine, mistake
+from tests.cli.interrupting import interrupted
 from tests.tasks.parsing.parser_files import conllu, flat, rows, train, view, weights, with_columns
 from tests.tasks.parsing.test_parser import (
     CROSSED,
@@ -220,25 +220,6 @@ def test_evaluate_says_what_the_library_and_the_shared_task_say(folder: Path, tm
 # --- a training that was interrupted ----------------------------------------------------------------------------------
 
 
-def interrupted(monkeypatch: pytest.MonkeyPatch, batches: int, *arguments: Any) -> None:
-    """Train, with a checkpoint after every batch, until someone presses Ctrl-C."""
-    done = []
-    learn = trainer.TrainingRun.learn
-
-    def until(run: Any, batch: Any) -> None:
-        if len(done) == batches:
-            raise KeyboardInterrupt
-        if run.trainer.passes > 1:  # not the tiny training that has things compiled
-            done.append(1)
-        learn(run, batch)
-
-    with monkeypatch.context() as patch:
-        patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
-        patch.setattr(trainer.TrainingRun, "learn", until)
-        assert run("train", "parser", *arguments).code not in (0, 2)
-    assert len(done) == batches
-
-
 @pytest.mark.parametrize("batches", [1, 9, 22])
 @pytest.mark.parametrize("dev", [False, True])
 def test_an_interrupted_training_goes_on(tmp_path: Path, batches: int, dev: bool, monkeypatch: Any) -> None:
@@ -248,7 +229,7 @@ def test_an_interrupted_training_goes_on(tmp_path: Path, batches: int, dev: bool
     options = (data, "--passes", 6, "--batch-size", 8, "--json", *(("--dev", held) if dev else ()), "-o")
     whole, resumed = tmp_path / "whole.lols", tmp_path / "resumed.lols"
     made = fine("train", "parser", *options, whole).json
-    interrupted(monkeypatch, batches, *options, resumed)
+    interrupted(monkeypatch, batches, "parser", *options, resumed)
     assert not resumed.exists() and (tmp_path / "resumed.lols.checkpoint").exists()
     mistake("train", "parser", *options, resumed, "--resume", "--seed", 5, says="made with another seed")
     again = fine("train", "parser", *options, resumed, "--resume").json

@@ -17,8 +17,8 @@ import pytest
 
 from lols import CostSensitiveClassifier
 from lols.tasks.tables.input import size_of
-from lols.training import trainer
-from tests.cli.calling import mistake, run
+from tests.cli.calling import mistake
+from tests.cli.interrupting import interrupted
 from tests.tasks.tables.classifier_tables import CLASSES, fine, read, rows, train, weights, write
 
 # --- training ---------------------------------------------------------------------------------------------------------
@@ -111,32 +111,13 @@ def test_formats_compression_and_several_files(folder: Path, model: Path, tmp_pa
         assert weights(out) == weights(model)
 
 
-def interrupted(monkeypatch: pytest.MonkeyPatch, batches: int, *arguments: Any) -> None:
-    """Train, with a checkpoint after every batch, until someone presses Ctrl-C."""
-    done = []
-    learn = trainer.TrainingRun.learn
-
-    def until(run: Any, batch: Any) -> None:
-        if len(done) == batches:
-            raise KeyboardInterrupt
-        if run.trainer.passes > 1:  # not the tiny training that has things compiled
-            done.append(1)
-        learn(run, batch)
-
-    with monkeypatch.context() as patch:
-        patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
-        patch.setattr(trainer.TrainingRun, "learn", until)
-        assert run("train", "classifier", *arguments).code not in (0, 2)
-    assert len(done) == batches
-
-
 @pytest.mark.parametrize("dev", [False, True])
 def test_an_interrupted_training_goes_on(folder: Path, tmp_path: Path, dev: bool, monkeypatch: Any) -> None:
     held = ("--dev", folder / "test.csv") if dev else ()
     options = (folder / "train.csv", "--passes", 4, "--batch-size", 64, "--json", *held, "-o")
     whole, resumed = tmp_path / "whole.lols", tmp_path / "resumed.lols"
     made = fine("train", "classifier", *options, whole).json
-    interrupted(monkeypatch, 11, *options, resumed)
+    interrupted(monkeypatch, 11, "classifier", *options, resumed)
     assert not resumed.exists() and (tmp_path / "resumed.lols.checkpoint").exists()
     mistake("train", "classifier", *options, resumed, "--resume", "--seed", 5, says="made with another seed")
     again = fine("train", "classifier", *options, resumed, "--resume").json

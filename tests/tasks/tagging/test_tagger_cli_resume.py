@@ -13,30 +13,10 @@ from typing import Any
 import pytest
 
 from lols.io.model_file import read_tensors, write_tensors
-from lols.training import trainer
-from tests.cli.calling import fine, mistake, run
+from tests.cli.calling import fine, mistake
+from tests.cli.interrupting import interrupted
 from tests.tasks.tagging.tagger_data import conllu, sentences, weights
 from tests.tasks.tagging.tagger_files import noisy
-
-
-def interrupted(monkeypatch: pytest.MonkeyPatch, batches: int, *arguments: Any) -> None:
-    """Train, with a checkpoint after every batch, until someone presses Ctrl-C."""
-    done = []
-    learn = trainer.TrainingRun.learn
-
-    def until(run: Any, batch: Any) -> None:
-        if len(done) == batches:
-            raise KeyboardInterrupt
-        if run.trainer.passes > 1:  # not the tiny training that has things compiled
-            done.append(1)
-        learn(run, batch)
-
-    with monkeypatch.context() as patch:
-        patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
-        patch.setattr(trainer.TrainingRun, "learn", until)
-        assert run("train", "tagger", *arguments).code not in (0, 2)
-    assert len(done) == batches
-
 
 TRAINING = ("--passes", 4, "--batch-size", 8, "--json")
 
@@ -45,7 +25,7 @@ TRAINING = ("--passes", 4, "--batch-size", 8, "--json")
 def test_an_interrupted_training_goes_on(folder: Path, tmp_path: Path, batches: int, monkeypatch: Any) -> None:
     whole, resumed = tmp_path / "whole.lols", tmp_path / "resumed.lols"
     fine("train", "tagger", folder / "train.conllu", "-o", whole, *TRAINING)
-    interrupted(monkeypatch, batches, folder / "train.conllu", "-o", resumed, *TRAINING)
+    interrupted(monkeypatch, batches, "tagger", folder / "train.conllu", "-o", resumed, *TRAINING)
     assert sorted(os.listdir(tmp_path)) == ["resumed.lols.checkpoint", "whole.lols"]
     made = fine("train", "tagger", folder / "train.conllu", "-o", resumed, *TRAINING, "--resume").json
     assert made["passes"] == 4 and len(made["progressive_loss"]) == 4
@@ -60,12 +40,12 @@ def test_an_interrupted_training_with_dev_data_goes_on(tmp_path: Path, batches: 
     whole, resumed = tmp_path / "whole.lols", tmp_path / "resumed.lols"
     made = fine("train", "tagger", *options, whole, "--json").json
     assert made["best_pass"] < 6
-    interrupted(monkeypatch, batches, *options, resumed)
+    interrupted(monkeypatch, batches, "tagger", *options, resumed)
     assert not resumed.exists()
     again = fine("train", "tagger", *options, resumed, "--json", "--resume").json
     assert weights(resumed) == weights(whole)
     assert [again[k] for k in ("dev", "best_pass", "passes")] == [made[k] for k in ("dev", "best_pass", "passes")]
-    interrupted(monkeypatch, batches, *options, resumed)
+    interrupted(monkeypatch, batches, "tagger", *options, resumed)
     assert "best on the dev file" in fine("train", "tagger", *options, resumed, "--resume").out.decode()
     assert sorted(os.listdir(tmp_path)) == ["noisy-dev.conllu", "noisy.conllu", "resumed.lols", "whole.lols"]
 
@@ -75,9 +55,9 @@ def test_the_best_pass_may_be_newer_than_the_checkpoint(tmp_path: Path, monkeypa
     options = (data, "--dev", dev, "--passes", 6, "--batch-size", 8, "-o")
     whole, resumed, checkpoint = (tmp_path / name for name in ("whole.lols", "m.lols", "m.lols.checkpoint"))
     fine("train", "tagger", *options, whole, "--json")
-    interrupted(monkeypatch, 5, *options, resumed)
+    interrupted(monkeypatch, 5, "tagger", *options, resumed)
     old = checkpoint.read_bytes()
-    interrupted(monkeypatch, 21, *options, resumed)
+    interrupted(monkeypatch, 21, "tagger", *options, resumed)
     checkpoint.write_bytes(old)
     fine("train", "tagger", *options, resumed, "--json", "--resume")
     assert weights(resumed) == weights(whole)
@@ -87,7 +67,7 @@ def test_the_best_pass_may_be_newer_than_the_checkpoint(tmp_path: Path, monkeypa
 def test_what_was_best_so_far_may_be_damaged(tmp_path: Path, history: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data, dev = noisy(tmp_path)
     options = (data, "--dev", dev, "--passes", 6, "--batch-size", 8, "-o", tmp_path / "m.lols")
-    interrupted(monkeypatch, 9, *options)
+    interrupted(monkeypatch, 9, "tagger", *options)
     kept = tmp_path / "m.lols.checkpoint.best"
     header, tensors = read_tensors(kept, "model")
     header["task"]["history"] = history
@@ -97,7 +77,7 @@ def test_what_was_best_so_far_may_be_damaged(tmp_path: Path, history: Any, monke
 
 def test_resuming_with_other_options_is_a_mistake(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
     model = tmp_path / "m.lols"
-    interrupted(monkeypatch, 3, folder / "train.conllu", "-o", model, *TRAINING)
+    interrupted(monkeypatch, 3, "tagger", folder / "train.conllu", "-o", model, *TRAINING)
     says = "m.lols.checkpoint: made with another seed; resume with the same data and options, or delete it"
     again = ("-o", model, *TRAINING, "--resume")
     mistake("train", "tagger", folder / "train.conllu", *again, "--seed", 1, says=says)
