@@ -28,8 +28,9 @@ def start(x, s):
 
 def actions(x, s, legal):
     if s[LEAF] == 0:
+        children = x.children[s[NODE]]
         for a in range(legal.size):
-            legal[a] = x.children[s[NODE], a] != NOTHING
+            legal[a] = children[a] != NOTHING
 
 
 def step(x, s, a):
@@ -99,12 +100,19 @@ def encode(obj: Any) -> Example:
 
 def best_costs(x, y, s, out):
     """What is still to pay for the cheapest leaf below each child: to the last bit what rolling out would cost."""
-    here = np.inf
-    for a in range(out.size):
-        if x.children[s[NODE], a] != NOTHING:
-            out[a] = least(x, y, s[NODE], a)
-            here = min(here, out[a])
-    if s[NODE] != 0:
+    node, here = s[NODE], np.inf
+    if x.cheapest.size > 0 and y.costs.size == 0:
+        costs, at, children = x.cheapest[y.label], x.at[node], x.children[node]
+        for a in range(out.size):
+            if children[a] != NOTHING:
+                out[a] = costs[at[a]]
+                here = min(here, costs[at[a]])
+    else:
+        for a in range(out.size):
+            if x.children[node, a] != NOTHING:
+                out[a] = least(x, y, node, a)
+                here = min(here, out[a])
+    if node != 0:
         for a in range(out.size):
             out[a] -= here
 
