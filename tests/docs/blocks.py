@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-# A Python block, and the text block after it, if there is one: the expected output. Lines "#> ..." in the block are, too.
+# A Python block, and the text block after it, if there is one: the expected output. So are lines "# > ..." in the block.
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
@@ -21,6 +21,6 @@ def run_blocks(page: Path) -> dict[str, object]:
         code = compile("\n" * line + block[1], str(page), "exec")  # so that errors name the line of the page
         with contextlib.redirect_stdout(printed):
             exec(code, names)
-        said = "".join(f"{line}\n" for line in re.findall(r"^#> ?(.*)$", block[1], re.MULTILINE))
+        said = "".join(f"{line}\n" for line in re.findall(r"^# > ?(.*)$", block[1], re.MULTILINE))
         assert printed.getvalue() == (block[2] or said), f"{page.name}, line {line + 1}: prints something else"
     return names
