@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-# A Python block, and the text block after it, if there is one: the expected output. So are lines "# > ..." in the block.
+# A Python block, and the text block after it, if there is one: the expected output. So are its lines "# > ...".
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
