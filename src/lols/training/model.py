@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,9 +18,10 @@ from lols.contract.task import as_space, as_teacher
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.drivers.predictions import Predictions
+from lols.engine.sampling import best_samples
 from lols.engine.structures import FrozenPolicy, Plan, following
 from lols.engine.table import fill, fixed_table, growing_table, is_fixed
-from lols.errors import ModelFileError
+from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import write_tensors
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code
@@ -65,19 +66,52 @@ class Model:
         kind = "linear" if isinstance(self.policy, FrozenPolicy) else type(self.policy).__name__
         return f"Model({self.space.name or 'space'}, {self.space.sizes.actions} actions, policy: {kind})"
 
-    def predict(self, objects: Iterable[Any] | Examples) -> list[Any]:
-        """The space's output for each of the user's objects."""
-        if not isinstance(objects, Examples):
-            objects = list(as_objects(objects))
-            if not objects:
-                return []
-            objects = Examples(self.space, objects, truth=False)
-        predictions = self.run(objects)
-        return [predictions.output(i) for i in range(len(objects))]
+    def predict(
+        self,
+        objects: Iterable[Any] | Examples,
+        *,
+        best_of: int = 1,
+        temperature: float = 1.0,
+        seed: int = 0,
+        improve: Callable[[Any, Any], Any] | None = None,
+    ) -> list[Any]:
+        """The space's output for each of the user's objects.
 
-    def predict_one(self, obj: Any) -> Any:
-        """The space's output for one object."""
-        return self.predict([obj])[0]
+        Parameters
+        ----------
+        objects
+            What is to be predicted.
+        best_of
+            More than 1 draws as many samples from the policy for each object, and keeps the one of least loss. That
+            takes a loss that can be computed without labels, as a schedule's length can. The first sample is the greedy
+            prediction, so the result is never worse.
+        temperature
+            Scales how far samples stray from the greedy prediction.
+        seed
+            Of the samples.
+        improve
+            `improve(object, output)` returns a better output, or the same one: a local search, for example.
+
+        """
+        if isinstance(objects, Examples):
+            if improve is not None:
+                raise ConfigurationError("improve needs your objects, and Examples are encoded: give the objects")
+            given, examples = [], objects
+        else:
+            given = list(as_objects(objects))
+            if not given:
+                return []
+            examples = Examples(self.space, given, truth=best_of > 1)
+        if best_of == 1:
+            predictions = self.run(examples)
+        else:
+            predictions = best_samples(self, examples, best_of, temperature=temperature, seed=seed).predictions
+        outputs = [predictions.output(i) for i in range(len(examples))]
+        return outputs if improve is None else [improve(*pair) for pair in zip(given, outputs, strict=True)]
+
+    def predict_one(self, obj: Any, **options: Any) -> Any:
+        """The space's output for one object, with the options of `predict`."""
+        return self.predict([obj], **options)[0]
 
     def run(self, examples: Examples, *, scores: bool = False) -> Predictions:
         """Follow the policy on examples that are already in columns."""
@@ -93,9 +127,13 @@ class Model:
         """An object that follows the policy on one part of a data set after the other."""
         return Follower(self)
 
-    def losses(self, objects: Iterable[Any] | Examples) -> np.ndarray:
-        """The loss of the policy on each labelled object."""
+    def losses(
+        self, objects: Iterable[Any] | Examples, *, best_of: int = 1, temperature: float = 1.0, seed: int = 0
+    ) -> np.ndarray:
+        """The loss of the policy on each labelled object; the options are those of `predict`."""
         examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
+        if best_of != 1:
+            return best_samples(self, examples, best_of, temperature=temperature, seed=seed).losses
         with self.driver(examples) as driver:
             return driver.losses(driver.predict(self.policy, self.plan), self.policy)
 

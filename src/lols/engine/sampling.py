@@ -1,0 +1,230 @@
+"""Search at prediction time: several samples of the learned policy, of which the loss keeps the best.
+
+Sample 0 of an example is the greedy prediction. Every other one draws its actions from a softmax of the predicted
+costs. A draw is a hash of seed, example, sample and step, so the result does not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.hashing import mix, unit
+from lols.engine.compile.dual import dual, loss, step, take
+from lols.engine.compile.kernel import Kernel
+from lols.engine.compile.layout import Struct
+from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.predictions import Predictions
+from lols.engine.policy import cheapest, draw_component, gather, new_policy, score
+from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.structures import (
+    AT_STEP,
+    CODE,
+    COMPONENT,
+    LOSS_NOT_FINITE,
+    NEGATIVE,
+    TIE,
+    TOO_MANY_STEPS,
+    FrozenPolicy,
+    Plan,
+)
+from lols.errors import ConfigurationError, SpaceError
+
+if TYPE_CHECKING:
+    from lols.training.model import Model
+
+__all__ = ["Samples", "best_samples"]
+
+COOLEST, HOTTEST = 0.05, 0.5  # temperatures of the samples, relative to what the policy thinks is at stake in a step
+
+
+class Draws(Struct):
+    """The samples to draw, and their losses."""
+
+    plan: Plan
+    seed: int
+    temperatures: np.ndarray  # [example, sample]: 0 for the greedy one
+    losses: np.ndarray  # [example, sample]
+    chosen: np.ndarray  # [example]: the sample to be written; -1 while the losses are computed
+    taken: np.ndarray  # actions of the chosen samples, and -1 after the last one
+    first_step: np.ndarray  # [example]: its first action
+    states: np.ndarray
+    first: np.ndarray  # [example]: the first cell of its state
+
+
+@dual
+def draw_action(costs, legal, temperature, stream):
+    """An action with a probability that falls exponentially in its predicted cost: the best after noise is added."""
+    best, least = -1, np.inf
+    for a in range(legal.size):
+        if legal[a]:
+            u = max(unit(mix(stream, a)), 1e-300)
+            noisy = costs[a] + temperature * math.log(-math.log(u) + 1e-300)  # minus Gumbel noise
+            if best < 0 or noisy < least:
+                best, least = a, noisy
+    return np.int64(best)
+
+
+@dual
+def follow_sample(search, data, draws, s, example, sample, write):
+    """Follow one sample of an example to its end state; its loss."""
+    policy, scratch, plan = search.policy, search.scratch, search.plan
+    legal, view, report = scratch.legal, scratch.seen, scratch.report
+    here = turn_to(search, data, example, example, 0)
+    key = mix(mix(mix(draws.seed, TIE), example), sample)
+    temperature = draws.temperatures[example, sample]
+    begin(search, here, s)
+    t = 0
+    while find_legal(search, here, s, legal):
+        report[AT_STEP] = t
+        if t >= here.limit:
+            report[CODE] = TOO_MANY_STEPS
+        gather(search, here, s)
+        if report[CODE] != 0:
+            return 0.0
+        stream = mix(key, t)
+        score(search, here, s, legal, draw_component(policy.chances, mix(stream, COMPONENT)))
+        if report[CODE] != 0:
+            return 0.0
+        if temperature > 0.0:
+            a = draw_action(view.costs, legal, temperature, stream)
+        else:
+            a = cheapest(view.bits, legal, plan.random_ties, mix(stream, TIE))
+        if write:
+            draws.taken[draws.first_step[example] + t] = a
+        step(search.space, here.x, s, a)
+        t += 1
+        report[AT_STEP] = t
+    if write:
+        draws.taken[draws.first_step[example] + t] = -1
+    return float(loss(search.space, here.x, here.y, s))
+
+
+def sample(space, data, policy, draws, scratch, counter):
+    """Compute the losses of all samples of all examples, or write the chosen ones; threads share one counter."""
+    search = Search(space, None, policy, draws.plan, data.items, scratch)
+    report, samples = scratch.report, draws.losses.shape[1]
+    losing = draws.chosen[0] < 0
+    units = draws.losses.size if losing else draws.chosen.size
+    unit_number = take(counter)
+    while unit_number < units and report[CODE] == 0:
+        if losing:
+            example, number = unit_number // samples, unit_number % samples
+            s = scratch.state[: data.states[example]]
+        else:
+            example, number = unit_number, draws.chosen[unit_number]
+            s = draws.states[draws.first[example] : draws.first[example] + data.states[example]]
+        final = follow_sample(search, data, draws, s, example, number, not losing)
+        if losing and report[CODE] == 0:
+            draws.losses[example, number] = final
+            if not np.isfinite(final):
+                report[CODE] = LOSS_NOT_FINITE
+            elif final < 0.0:
+                report[CODE] = NEGATIVE
+        unit_number = take(counter)
+    return report[CODE]
+
+
+sample_kernel = Kernel(sample)
+
+
+class Samples:
+    """The best samples of each example."""
+
+    def __init__(self, predictions: Predictions, losses: np.ndarray, chosen: np.ndarray):
+        self.predictions = predictions
+        self.all_losses = losses
+        """[example, sample]: sample 0 is the greedy prediction."""
+        self.chosen = chosen
+        """[example]: the number of its best sample, the first of several."""
+
+    @property
+    def losses(self) -> np.ndarray:
+        """The loss of the best sample of each example."""
+        return np.take_along_axis(self.all_losses, self.chosen[:, np.newaxis], axis=1)[:, 0]
+
+
+class SamplingDriver(FusedDriver):
+    """The fused driver with sampling."""
+
+    def search(self, policy: FrozenPolicy, plan: Plan, best_of: int, temperature: float, seed: int) -> Samples:
+        """Draw samples of all examples, and follow the best one of each again."""
+        predictions = Predictions(self.examples, self.compiled)
+        count, ends = len(self.examples), predictions.ends
+        levels = np.geomspace(COOLEST, HOTTEST, max(best_of - 1, 1)) if best_of > 2 else np.ones(1)
+        levels = np.concatenate([[0.0], levels])[:best_of]
+        stake = self.stakes(policy, plan) if best_of > 1 else np.zeros(count)
+        draws = Draws(
+            plan=plan,
+            seed=seed,
+            temperatures=temperature * stake[:, np.newaxis] * levels,
+            losses=np.zeros((count, best_of)),
+            chosen=np.full(count, -1, np.int64),
+            taken=ends.taken,
+            first_step=ends.first_step,
+            states=ends.states,
+            first=ends.first,
+        )
+        self._draw(policy, draws)
+        draws.chosen[:] = draws.losses.argmin(axis=1)
+        self._draw(policy, draws)
+        return Samples(predictions, draws.losses, draws.chosen.copy())
+
+    def stakes(self, policy: FrozenPolicy, plan: Plan) -> np.ndarray:
+        """By how much the second-best action of a step is predicted to cost more, on average over greedy predictions."""
+        greedy = self.predict(policy, plan, scores=True)
+        costs = np.sort(greedy.scores, axis=1)[:, :2].astype(np.float64)
+        if costs.shape[1] < 2:
+            return np.zeros(len(self.examples))
+        open_steps = (greedy.taken >= 0) & np.isfinite(costs[:, 1])
+        gaps = np.where(open_steps, np.subtract(costs[:, 1], costs[:, 0], where=open_steps, out=np.zeros(len(costs))), 0)
+        of = np.repeat(np.arange(len(self.examples)), self.examples.steps + 1)
+        sums, counts = np.bincount(of, gaps), np.bincount(of, open_steps)
+        return sums / np.maximum(counts, 1)
+
+    def _draw(self, policy: FrozenPolicy, draws: Draws) -> None:
+        counter = np.zeros(1, np.int64)
+        head = (self.bound, self.data, policy, draws)
+        scratches = self._scratches(policy)
+        for scratch in scratches:
+            new_policy(scratch.seen)
+
+        def again(example: int) -> None:
+            alone = np.array([example * draws.losses.shape[1] if draws.chosen[0] < 0 else example], np.int64)
+            sample(*head, self._fresh(policy), alone)
+
+        self._run(sample_kernel, [(*head, scratch, counter) for scratch in scratches], again)
+
+
+def best_samples(
+    model: Model, examples: Examples, best_of: int, *, temperature: float = 1.0, seed: int = 0
+) -> Samples:
+    """Draw `best_of` samples of each example from a model's policy, and keep the one of least loss.
+
+    The first sample is the greedy prediction, so the result is never worse. The others are drawn at different
+    temperatures, from nearly greedy to one that often takes the second-best action; `temperature` scales all of them.
+
+    Examples
+    --------
+    >>> import lols
+    >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
+    >>> space, data = tagging_space(labels=3), tagging_data(20, labels=3)
+    >>> model = lols.train(space, data, tagging_references()["optimal"], passes=1, compiled=False)
+    >>> samples = best_samples(model, lols.Examples(space, data), 4)
+    >>> bool((samples.losses <= samples.all_losses[:, 0]).all())
+    True
+
+    """
+    if not isinstance(best_of, int) or best_of < 1:
+        raise ConfigurationError(f"best_of is {best_of!r}; it must be a whole number from 1 on")
+    if not 0.0 < temperature < np.inf:
+        raise ConfigurationError(f"temperature is {temperature}; it must be positive")
+    if not isinstance(model.policy, FrozenPolicy):
+        raise ConfigurationError("sampling needs a linear policy")
+    if not examples.has_truth:
+        raise SpaceError("the loss chooses among samples, and these examples have no truth `y`, so it is unknown")
+    with SamplingDriver(model.space, examples, threads=model.threads, compiled=model.compiled) as driver:
+        return driver.search(model.policy, model.plan, best_of, float(temperature), int(seed))
