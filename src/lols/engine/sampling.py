@@ -174,16 +174,16 @@ class SamplingDriver(FusedDriver):
         return Samples(predictions, draws.losses, draws.chosen.copy())
 
     def stakes(self, policy: FrozenPolicy, plan: Plan) -> np.ndarray:
-        """By how much the second-best action of a step is predicted to cost more, on average over greedy predictions."""
+        """By how much the second-best action of a step is predicted to cost more: the mean over a greedy prediction."""
         greedy = self.predict(policy, plan, scores=True)
         costs = np.sort(greedy.scores, axis=1)[:, :2].astype(np.float64)
         if costs.shape[1] < 2:
             return np.zeros(len(self.examples))
-        open_steps = (greedy.taken >= 0) & np.isfinite(costs[:, 1])
-        gaps = np.where(open_steps, np.subtract(costs[:, 1], costs[:, 0], where=open_steps, out=np.zeros(len(costs))), 0)
         of = np.repeat(np.arange(len(self.examples)), self.examples.steps + 1)
-        sums, counts = np.bincount(of, gaps), np.bincount(of, open_steps)
-        return sums / np.maximum(counts, 1)
+        chosen = (greedy.taken >= 0) & np.isfinite(costs[:, 1])  # steps with a choice
+        of, costs, count = of[chosen], costs[chosen], len(self.examples)
+        sums = np.bincount(of, costs[:, 1] - costs[:, 0], minlength=count)
+        return sums / np.maximum(np.bincount(of, minlength=count), 1)
 
     def _draw(self, policy: FrozenPolicy, draws: Draws) -> None:
         counter = np.zeros(1, np.int64)
@@ -199,9 +199,7 @@ class SamplingDriver(FusedDriver):
         self._run(sample_kernel, [(*head, scratch, counter) for scratch in scratches], again)
 
 
-def best_samples(
-    model: Model, examples: Examples, best_of: int, *, temperature: float = 1.0, seed: int = 0
-) -> Samples:
+def best_samples(model: Model, examples: Examples, best_of: int, *, temperature: float = 1.0, seed: int = 0) -> Samples:
     """Draw `best_of` samples of each example from a model's policy, and keep the one of least loss.
 
     The first sample is the greedy prediction, so the result is never worse. The others are drawn at different
