@@ -228,7 +228,7 @@ def trained(count: int, seed: int = 3, **options: Any) -> Any:
     """A policy from the first `count` rounds of a run without batches."""
     variant = VARIANTS["full"]
     data = random_data(31, variant, count=6, exact=False)[:count]
-    options = {"shuffle": False, "batch_size": 1, "passes": 1} | options
+    options = {"shuffle": False, "batch_size": 1, "passes": 1, "learner": LearnerSettings()} | options
     return lols.train(variant.space, data, variant.reference, seed=seed, roll_out="learned", **options).policy
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from lols.errors import ConfigurationError
 from lols.learners.structures import REDUCTIONS, UPDATES
@@ -26,6 +28,8 @@ DEFAULT_RATES = {
     ("secoc", "ridge"): 1.0,
 }
 
+MARGINS = ("unit", "cost", "weighted", "auto")
+
 
 @dataclass(frozen=True)
 class LearnerSettings:
@@ -42,7 +46,9 @@ class LearnerSettings:
     margin
         Margin of the hinge: `"unit"`; `"cost"`, as wide as the difference in cost; or `"weighted"`, a unit margin with
         updates weighted by that difference. A unit margin depends on how often an action is worse, not on by how much:
-        it tolerates noisy costs better, but need not find the action that is best in expectation.
+        it tolerates noisy costs better, but need not find the action that is best in expectation. `"auto"` looks at the
+        costs of the first examples: `"unit"` if they count mistakes, as those of labels do; else, as for lengths and
+        delays, `"cost"` with a `scale` that makes the mean cost 1.
     bits
         None for a table that grows with the features seen, or the base-2 logarithm of a fixed number of rows.
     max_features
@@ -52,6 +58,9 @@ class LearnerSettings:
     slack
         For the hinge: a state whose margins exceed the required one by this much under the policy of its batch is not
         learned from; None learns from all. Saves much of the time and changes little.
+    scale
+        Costs are divided by it before they are learned from: regression and margins as wide as costs expect costs of
+        about 1.
 
     Examples
     --------
@@ -72,12 +81,13 @@ class LearnerSettings:
     max_features: int = 1 << 26
     thresholds: int = 4
     slack: float | None = None
+    scale: float = 1.0
 
     def __post_init__(self) -> None:
         for value, names, what in (
             (self.reduction, REDUCTIONS, "learner"),
             (self.update, UPDATES, "update"),
-            (self.margin, ("unit", "cost", "weighted"), "margin"),
+            (self.margin, MARGINS, "margin"),
         ):
             if value not in names:
                 raise ConfigurationError(f"unknown {what} '{value}': choose one of {', '.join(sorted(names))}")
@@ -90,13 +100,32 @@ class LearnerSettings:
             raise ConfigurationError(f"bits is {self.bits}; it must be between 1 and 30")
         if self.slack is not None and (self.reduction != "hinge" or not 0 <= self.slack < math.inf):
             raise ConfigurationError(f"slack is {self.slack}; it must be a number from 0 on, for the hinge only")
+        if not 0 < self.scale < math.inf:
+            raise ConfigurationError(f"scale is {self.scale}; it must be positive")
         if self.max_features < 1 or self.thresholds < 1:
             raise ConfigurationError("max_features and thresholds must be at least 1")
+
+    def settled(self, costs: np.ndarray, steps: int) -> LearnerSettings:
+        """The settings for costs such as these, if the margin is `"auto"`: costs above 0, of searches of some steps.
+
+        Costs that are whole numbers, and no larger than the number of steps, count mistakes.
+
+        >>> LearnerSettings(margin="auto").settled(np.array([1.0, 2.0, 1.0]), steps=5).margin
+        'unit'
+        >>> settled = LearnerSettings(margin="auto").settled(np.array([30.0, 12.5, 7.5]), steps=5)
+        >>> settled.margin, round(settled.scale, 3)
+        ('cost', 16.667)
+        """
+        if self.margin != "auto":
+            return self
+        if costs.size == 0 or bool(((costs == np.rint(costs)) & (costs <= steps)).all()):
+            return replace(self, margin="unit")
+        return replace(self, margin="cost" if self.reduction == "hinge" else "unit", scale=float(costs.mean()))
 
     @property
     def width(self) -> float:
         """The width of the hinge's margin; -1 for the difference in cost."""
-        return 0.0 if self.update == "perceptron" else -1.0 if self.margin == "cost" else 1.0
+        return 0.0 if self.update == "perceptron" else -1.0 if self.margin in ("cost", "auto") else 1.0
 
     @property
     def only_order(self) -> bool:

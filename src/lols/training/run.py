@@ -36,7 +36,7 @@ class TrainingRun:
         chosen = trainer.algorithm
         self.total = trainer.passes * len(examples)
         self.batch_size = trainer.batch_size or max(1, min(LARGEST_BATCH, len(examples) // 50))
-        self.student: Student = LinearStudent(trainer, self.total) if trainer.policy is None else PolicyStudent(trainer)
+        self.begin_again()
         self.adaptive = AdaptiveBeta()
         self.schedules = schedules(chosen)
         self.pass_, self.offset = 0, 0
@@ -44,6 +44,11 @@ class TrainingRun:
         # The online-to-batch conversion draws a round; it is drawn in advance, so that one copy is enough.
         self.drawn_round = mix(mix(trainer.seed, 0xD12A), 1) % self.total + 1 if chosen.returned == "drawn" else 0
         self.steps_done = 0
+
+    def begin_again(self) -> None:
+        """Begin with a student that has learned nothing."""
+        trainer = self.trainer
+        self.student: Student = LinearStudent(trainer, self.total) if trainer.policy is None else PolicyStudent(trainer)
 
     # --- batches ---
 

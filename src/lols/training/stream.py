@@ -60,6 +60,9 @@ class Stream:
         with FusedDriver(
             trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
         ) as driver:
+            if self.round == 0 and trainer.unsettled:
+                trainer.settle(driver, order[:1])  # there may be no more
+                self.learner = trainer.new_learner()
             while done < len(examples):
                 until = min(len(examples), done + size - (self.round - self.batch_began))
                 at = order[done:until]

@@ -29,6 +29,7 @@ from lols.training.students import adapted
 
 __all__ = ["Trainer"]
 
+LOOKED_AT = 8  # examples, to settle the margin
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
 
 
@@ -42,7 +43,8 @@ class Trainer:
     algorithm
         The name of a preset or an `Algorithm`; `options` override single choices, as in `lols.algorithm`.
     learner
-        The name of a reduction (`"hinge"`, the default, `"csoaa"`, `"secoc"`) or `LearnerSettings`.
+        The name of a reduction (`"hinge"`, the default, `"csoaa"`, `"secoc"`) or `LearnerSettings`. With a name, margin
+        and scale follow from the costs of the first examples: see `margin="auto"` of `LearnerSettings`.
     update
         The online update, if `learner` is a name.
     policy
@@ -113,7 +115,7 @@ class Trainer:
         learner = learner or "hinge"
         if isinstance(learner, str):
             default = "nag" if learner == "csoaa" else "adagrad"
-            learner = LearnerSettings(learner, update or default)
+            learner = LearnerSettings(learner, update or default, margin="auto")
         elif update is not None:
             raise ConfigurationError("update has no effect: it is part of the given LearnerSettings")
         if learner.slack is not None and self.algorithm.restart:
@@ -121,7 +123,7 @@ class Trainer:
                 f"slack must be None for {self.algorithm.name}: its learner starts anew in every pass, and a different "
                 "policy rolls in"
             )
-        self.settings = learner
+        self.settings = self._asked = learner
         self.passes, self.batch_size, self.seed, self.threads = passes, batch_size, seed, threads
         self.shuffle, self.neighbours, self.compiled = shuffle, neighbours, compiled
         self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
@@ -154,11 +156,18 @@ class Trainer:
             closed_form=on["closed_form"] and self.reference.costs is not None,
             cache_items=on["cache_items"],
             live=live or 0,
-            bound=on["bound"] and self.space.nonnegative and (self.settings.only_order or self._passes_over),
-            exact=not self.settings.only_order,
-            margin=self.settings.width,
-            slack=np.inf if self.settings.slack is None else float(self.settings.slack),
+            **self._by_margin(),
         )
+
+    def _by_margin(self) -> dict[str, Any]:
+        """The part of the plan that follows from the learner's margin."""
+        settings, nonnegative = self.settings, self.space.nonnegative
+        return {
+            "bound": self.tricks.get("bound", False) and nonnegative and (settings.only_order or self._passes_over),
+            "exact": not settings.only_order,
+            "margin": settings.width,
+            "slack": np.inf if settings.slack is None else float(settings.slack),
+        }
 
     @property
     def _passes_over(self) -> bool:
@@ -217,13 +226,16 @@ class Trainer:
         run = self.new_run(data)
         if checkpoint is not None:
             run.student.check_resumable()
-        if resume and checkpoint is not None and Path(checkpoint).exists():
-            run.restore(checkpoint)
         saved = time.monotonic()
         with (
             run.driver() as driver,
             progress if isinstance(progress, Progress) else self.bar(run.examples, progress) as bar,
         ):
+            if self.unsettled:
+                self.settle(driver, np.arange(min(LOOKED_AT, len(run.examples))))
+                run.begin_again()
+            if resume and checkpoint is not None and Path(checkpoint).exists():
+                run.restore(checkpoint)
             for indices, rounds in run.batches():
                 beta, beta_in = run.betas(rounds)
                 batch = driver.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
@@ -239,6 +251,21 @@ class Trainer:
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
         return model
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether the margin is to be settled by the costs of the first examples."""
+        return self._asked.margin == "auto" and self.policy is None
+
+    def settle(self, driver: Any, few: np.ndarray) -> None:
+        """Settle a margin that is "auto" by the costs of a few examples, before anything is learned."""
+        teacher = np.ones(few.size)
+        lessons = driver.make_lessons(few, few, self.new_learner().policy(), self.plan, teacher, teacher).lessons
+        slots = np.concatenate([first + np.arange(n) for first, n in zip(lessons.first, lessons.filled, strict=True)])
+        costs = lessons.slots.costs[slots]
+        above = costs[np.isfinite(costs) & (costs > 0.0)].astype(np.float64)
+        self.settings = self._asked.settled(above, int(lessons.filled.max()))
+        self.plan = self.plan._replace(**self._by_margin())
 
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
         """A new run over a data set."""
