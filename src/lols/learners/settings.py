@@ -47,8 +47,7 @@ class LearnerSettings:
         Margin of the hinge: `"unit"`; `"cost"`, as wide as the difference in cost; or `"weighted"`, a unit margin with
         updates weighted by that difference. A unit margin depends on how often an action is worse, not on by how much:
         it tolerates noisy costs better, but need not find the action that is best in expectation. `"auto"` looks at the
-        costs of the first examples: `"unit"` if they count mistakes, as those of labels do; else, as for lengths and
-        delays, `"cost"` with a `scale` that makes the mean cost 1.
+        costs of the first examples: `"unit"` if they count mistakes, as those of labels do; else `"cost"`.
     bits
         None for a table that grows with the features seen, or the base-2 logarithm of a fixed number of rows.
     max_features
@@ -59,8 +58,8 @@ class LearnerSettings:
         For the hinge: a state whose margins exceed the required one by this much under the policy of its batch is not
         learned from; None learns from all. Saves much of the time and changes little.
     scale
-        Costs are divided by it before they are learned from: regression and margins as wide as costs expect costs of
-        about 1.
+        Costs are divided by it before they are learned from. None is the mean cost in the first examples, or 1 if costs
+        count mistakes: regression and margins as wide as costs learn well from costs of about 1.
 
     Examples
     --------
@@ -81,7 +80,7 @@ class LearnerSettings:
     max_features: int = 1 << 26
     thresholds: int = 4
     slack: float | None = None
-    scale: float = 1.0
+    scale: float | None = 1.0
 
     def __post_init__(self) -> None:
         for value, names, what in (
@@ -100,27 +99,31 @@ class LearnerSettings:
             raise ConfigurationError(f"bits is {self.bits}; it must be between 1 and 30")
         if self.slack is not None and (self.reduction != "hinge" or not 0 <= self.slack < math.inf):
             raise ConfigurationError(f"slack is {self.slack}; it must be a number from 0 on, for the hinge only")
-        if not 0 < self.scale < math.inf:
+        if self.scale is not None and not 0 < self.scale < math.inf:
             raise ConfigurationError(f"scale is {self.scale}; it must be positive")
         if self.max_features < 1 or self.thresholds < 1:
             raise ConfigurationError("max_features and thresholds must be at least 1")
 
+    @property
+    def open(self) -> bool:
+        """Whether margin or scale are to follow from the costs."""
+        return self.margin == "auto" or self.scale is None
+
     def settled(self, costs: np.ndarray, steps: int) -> LearnerSettings:
-        """The settings for costs such as these, if the margin is `"auto"`: costs above 0, of searches of some steps.
+        """The settings for costs such as these, all above 0, in searches of so many steps.
 
         Costs that are whole numbers, and no larger than the number of steps, count mistakes.
 
         >>> LearnerSettings(margin="auto").settled(np.array([1.0, 2.0, 1.0]), steps=5).margin
         'unit'
-        >>> settled = LearnerSettings(margin="auto").settled(np.array([30.0, 12.5, 7.5]), steps=5)
+        >>> settled = LearnerSettings(margin="auto", scale=None).settled(np.array([30.0, 12.5, 7.5]), steps=5)
         >>> settled.margin, round(settled.scale, 3)
         ('cost', 16.667)
         """
-        if self.margin != "auto":
-            return self
-        if costs.size == 0 or bool(((costs == np.rint(costs)) & (costs <= steps)).all()):
-            return replace(self, margin="unit")
-        return replace(self, margin="cost" if self.reduction == "hinge" else "unit", scale=float(costs.mean()))
+        counts = bool(((costs == np.rint(costs)) & (costs <= steps)).all())
+        margin = self.margin if self.margin != "auto" else "unit" if counts or self.reduction != "hinge" else "cost"
+        scale = self.scale or (1.0 if counts else float(costs.mean()))
+        return replace(self, margin=margin, scale=scale)
 
     @property
     def width(self) -> float:

@@ -151,6 +151,17 @@ class Model:
         with self.driver(examples, reference) as driver:
             return driver.losses(driver.follow_teacher(self.plan, self.policy), self.policy)
 
+    def reference_outputs(self, objects: Iterable[Any], reference: Reference | None = None) -> list[Any]:
+        """The space's output for each object if a reference decides, by default that of the task."""
+        reference = as_teacher(reference, self.space)
+        given = list(as_objects(objects))
+        if not given:
+            return []
+        examples = Examples(self.space, given, truth=reference.needs_truth or None)
+        with self.driver(examples, reference) as driver:
+            predictions = driver.follow_teacher(self.plan, self.policy)
+        return [predictions.output(i) for i in range(len(examples))]
+
     # --- files ---
 
     def save(

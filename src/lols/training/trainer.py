@@ -44,7 +44,7 @@ class Trainer:
         The name of a preset or an `Algorithm`; `options` override single choices, as in `lols.algorithm`.
     learner
         The name of a reduction (`"hinge"`, the default, `"csoaa"`, `"secoc"`) or `LearnerSettings`. With a name, margin
-        and scale follow from the costs of the first examples: see `margin="auto"` of `LearnerSettings`.
+        and scale follow from the costs of the first examples: see `LearnerSettings`.
     update
         The online update, if `learner` is a name.
     policy
@@ -115,7 +115,7 @@ class Trainer:
         learner = learner or "hinge"
         if isinstance(learner, str):
             default = "nag" if learner == "csoaa" else "adagrad"
-            learner = LearnerSettings(learner, update or default, margin="auto")
+            learner = LearnerSettings(learner, update or default, margin="auto", scale=None)
         elif update is not None:
             raise ConfigurationError("update has no effect: it is part of the given LearnerSettings")
         if learner.slack is not None and self.algorithm.restart:
@@ -187,6 +187,10 @@ class Trainer:
             compiled=self.compiled,
         )
 
+    def untrained(self) -> Model:
+        """A model that has learned nothing, to compare with, or to follow the reference."""
+        return Model(self.space, self.new_learner().policy(), self.plan, threads=self.threads, compiled=self.compiled)
+
     def returned_policy(self, learner: Learner) -> FrozenPolicy:
         """A copy of the policy that the algorithm returns: the average, or the current one."""
         if self.algorithm.returned == "average" and learner.averaged:
@@ -254,11 +258,11 @@ class Trainer:
 
     @property
     def unsettled(self) -> bool:
-        """Whether the margin is to be settled by the costs of the first examples."""
-        return self._asked.margin == "auto" and self.policy is None
+        """Whether margin or scale are to be settled by the costs of the first examples."""
+        return self._asked.open and self.policy is None
 
     def settle(self, driver: Any, few: np.ndarray) -> None:
-        """Settle a margin that is "auto" by the costs of a few examples, before anything is learned."""
+        """Settle margin and scale by the costs of a few examples, before anything is learned."""
         teacher = np.ones(few.size)
         lessons = driver.make_lessons(few, few, self.new_learner().policy(), self.plan, teacher, teacher).lessons
         slots = np.concatenate([first + np.arange(n) for first, n in zip(lessons.first, lessons.filled, strict=True)])

@@ -1,0 +1,1 @@
+"""From a heuristic and a cost to a policy that does better: `lols.optimise`."""

@@ -1,0 +1,292 @@
+"""`lols.optimise`: learn to decide better than a heuristic, within a time budget, and say what came of it.
+
+Several strategies are tried on a share of the instances; the best on instances that none of them saw is trained for
+the rest of the time. What is reported comes from further instances, which chose nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import Task, as_space, as_teacher
+from lols.errors import ConfigurationError, SpaceError
+from lols.heuristics.report import Attempt, Comparison, OptimisationReport
+from lols.learners.settings import LearnerSettings
+from lols.training.model import Model
+from lols.training.trainer import Trainer
+
+__all__ = ["Optimised", "optimise"]
+
+CHOOSING, REPORTING = 64, 200  # instances that are drawn to choose a strategy, and to report
+SHARES = (0.3, 0.2, 0.5)  # of the time: trying all strategies, the best two once more, training the best one
+FEW = 8  # instances that show how long training takes
+PASSES, MOST_PASSES = 3, 50  # over the instances of one attempt: as planned, and at most if there is time
+
+
+class Strategy(NamedTuple):
+    """A way to train."""
+
+    name: str
+    algorithm: str
+    margin: str
+    options: dict[str, Any]
+
+
+STRATEGIES = tuple(
+    Strategy(f"{name}, margin={margin!r}", algorithm, margin, options)
+    for name, algorithm, options in (
+        ("reference roll-outs", "aggrevate", {}),
+        ('lols, beta="auto"', "lols", {"beta": "auto"}),
+        ("lols, beta=0.5", "lols", {"beta": 0.5}),
+    )
+    for margin in ("cost", "weighted")
+)
+
+
+@dataclass
+class Optimised:
+    """A policy that was learned from a heuristic, and the report of how it compares with it.
+
+    Parameters
+    ----------
+    model
+        The learned policy.
+    reference
+        The heuristic.
+    report
+        What was tried, and the comparison on held-out instances. `print(report)` shows it.
+
+    """
+
+    model: Model
+    reference: Reference
+    report: OptimisationReport
+
+    def predict(
+        self,
+        objects: Iterable[Any],
+        *,
+        best_of: int = 1,
+        seed: int = 0,
+        improve: Callable[[Any, Any], Any] | None = None,
+    ) -> list[Any]:
+        """The output for each object: the learned policy's, or the heuristic's if the policy is not better.
+
+        The options are those of `Model.predict`.
+        """
+        if not self.report.kept_heuristic or best_of > 1:
+            return self.model.predict(objects, best_of=best_of, seed=seed, improve=improve)
+        given = list(objects)
+        outputs = self.model.reference_outputs(given, self.reference)
+        return outputs if improve is None else [improve(*pair) for pair in zip(given, outputs, strict=True)]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the learned policy to a model file: `lols.load(path, task)` reads it."""
+        self.model.save(path)
+
+    def __str__(self) -> str:
+        return str(self.report)
+
+
+def optimise(
+    task: SearchSpace | Task | type[Task],
+    instances: Iterable[Any] | Callable[[np.random.Generator], Any],
+    reference: Reference | None = None,
+    *,
+    minutes: float = 2.0,
+    best_of: int = 64,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Optimised:
+    """Learn a policy that decides better than a heuristic.
+
+    The task's `reference` is the heuristic, and its `loss` what is to be small. Strategies and margins are compared on
+    held-out instances within the time budget. If the best policy is not better than the heuristic on the instances of
+    the report, predictions remain the heuristic's.
+
+    Parameters
+    ----------
+    task
+        A `Task` or `SearchSpace` whose loss can be computed without labels.
+    instances
+        A list of instances, or a function `draw(rng)` that returns a random one. With a function, training sees as many
+        instances as there is time for. Of a list, a fifth chooses the strategy and a fifth is for the report.
+    reference
+        The heuristic; by default that of the task.
+    minutes
+        The time budget, compiling included. Training ends with the pass that exceeds it.
+    best_of
+        How many samples of the policy the last line of the report compares with the heuristic.
+    seed
+        Of the instances that are drawn, and of training.
+    threads
+        Threads of training and prediction; by default all cores, at most 8. They do not change a policy, but with more
+        of them the time suffices for more training.
+    progress
+        Whether to print what is tried; by default on a terminal only.
+
+    """
+    if not 0.0 < minutes < math.inf:
+        raise ConfigurationError(f"minutes is {minutes}; it must be positive")
+    space = as_space(task)
+    search = _Search(space, as_teacher(reference, space), seed, threads or min(os.cpu_count() or 1, 8))
+    search.say = _printer(progress)
+    return search.run(_Instances(space, instances, seed), 60.0 * minutes, best_of)
+
+
+class _Instances:
+    """Instances to train on, to choose a strategy by, and to report."""
+
+    def __init__(self, space: SearchSpace, source: Any, seed: int):
+        self.space, self._rng = space, np.random.default_rng(seed)
+        self._draw = source if callable(source) else None
+        self._training: list[Any] = []
+        if self._draw is not None:
+            choosing, reporting = self._drawn(CHOOSING), self._drawn(REPORTING)
+        else:
+            given = list(source)
+            if len(given) < 10:
+                raise ConfigurationError(
+                    f"there are {len(given)} instances: give at least 10, or a function that draws"
+                )
+            order, fifth = self._rng.permutation(len(given)), max(2, len(given) // 5)
+            parts = [[given[i] for i in part] for part in np.split(order, [fifth, 2 * fifth])]
+            choosing, reporting, self._training = parts
+        self.choosing, self.reporting = self.encoded(choosing), self.encoded(reporting)
+
+    def _drawn(self, count: int) -> list[Any]:
+        assert self._draw is not None
+        return [self._draw(self._rng) for _ in range(count)]
+
+    def encoded(self, objects: Sequence[Any]) -> Examples:
+        """Examples of objects; the loss must be known."""
+        examples = Examples(self.space, objects)
+        if not examples.has_truth:
+            raise SpaceError(
+                "`encode` gave no truth `y`, so the loss of a result is unknown: if it needs x only, return "
+                "lols.Example(x, {})"
+            )
+        return examples
+
+    def training(self, count: int) -> Examples:
+        """The first `count` training instances, as far as there are."""
+        if self._draw is not None and count > len(self._training):
+            self._training += self._drawn(count - len(self._training))
+        return self.encoded(self._training[:count])
+
+
+class _Result(NamedTuple):
+    """A policy, and its mean loss on the choosing instances."""
+
+    loss: float
+    model: Model
+    strategy: Strategy
+
+
+class _Search:
+    """The search for the best strategy."""
+
+    def __init__(self, space: SearchSpace, reference: Reference, seed: int, threads: int):
+        self.space, self.reference, self.seed, self.threads = space, reference, seed, threads
+        self.attempts: list[Attempt] = []
+        self.seconds_each: dict[str, float] = {}
+        self.say: Callable[[str], None] = lambda _text: None
+
+    def run(self, instances: _Instances, seconds: float, best_of: int) -> Optimised:
+        """Try strategies, train the best one for the rest of the time, and compare it with the heuristic."""
+        began = time.perf_counter()
+        heuristic = self._heuristic(instances.choosing)
+        self._measure(instances)
+        trying, again, _ = (share * (seconds - (time.perf_counter() - began)) for share in SHARES)
+        tried = [self._attempt(s, instances, trying / len(STRATEGIES)) for s in STRATEGIES]
+        order = np.argsort([result.loss for result in tried], kind="stable")
+        finals = [self._attempt(STRATEGIES[i], instances, again / 2) for i in order[:2]]
+        chosen = min(finals, key=lambda result: result.loss).strategy
+        left = seconds - (time.perf_counter() - began)
+        last = self._attempt(chosen, instances, max(left, 1.0))
+        best = min([last, *finals, *tried], key=lambda result: result.loss)
+        return self._reported(best, instances, best.loss < float(heuristic.mean()), best_of, began)
+
+    def _heuristic(self, examples: Examples) -> np.ndarray:
+        """The heuristic's losses; it must give the same ones again."""
+        model = Trainer(self.space, self.reference, passes=1, threads=self.threads, seed=self.seed).untrained()
+        losses = model.reference_losses(examples, self.reference)
+        if not self.reference.random and not np.array_equal(losses, model.reference_losses(examples, self.reference)):
+            raise SpaceError(
+                "the heuristic is not deterministic: let it draw by lols.uniform(rng), its fourth argument"
+            )
+        return losses
+
+    def _measure(self, instances: _Instances) -> None:
+        """Measure how many seconds one instance takes in training, by algorithm, once kernels are compiled."""
+        few = instances.training(FEW)
+        for strategy in {s.algorithm: s for s in STRATEGIES}.values():
+            self._trained(strategy, few, 1)
+            began = time.perf_counter()
+            self._trained(strategy, few, 1)
+            self.seconds_each[strategy.algorithm] = (time.perf_counter() - began) / len(few)
+
+    def _trained(
+        self,
+        strategy: Strategy,
+        examples: Examples,
+        passes: int,
+        after_pass: Callable[[int, Model], bool] | None = None,
+    ) -> Model:
+        settings = LearnerSettings("hinge", "adagrad", margin=strategy.margin, scale=None)
+        trainer = Trainer(
+            self.space, self.reference, algorithm=strategy.algorithm, learner=settings, passes=passes, seed=self.seed,
+            threads=self.threads, **strategy.options,
+        )  # fmt: skip
+        return trainer.fit(examples, progress=False, after_pass=after_pass)
+
+    def _attempt(self, strategy: Strategy, instances: _Instances, seconds: float) -> _Result:
+        """Train for about so many seconds: the policy after the pass that was best on the choosing instances."""
+        began, each = time.perf_counter(), self.seconds_each[strategy.algorithm]
+        examples = instances.training(max(FEW, int(seconds / (PASSES * each))))
+        results: list[_Result] = []
+
+        def after_pass(_number: int, model: Model) -> bool:
+            results.append(_Result(model.evaluate(instances.choosing), model, strategy))
+            return time.perf_counter() - began >= seconds * len(results) / (len(results) + 1)
+
+        self._trained(strategy, examples, MOST_PASSES, after_pass)
+        took, best = time.perf_counter() - began, min(results, key=lambda result: result.loss)
+        self.seconds_each[strategy.algorithm] = took / (len(examples) * len(results))
+        self.attempts.append(Attempt(strategy.name, len(examples), len(results), took, best.loss))
+        self.say(f"{strategy.name}: {best.loss:.4g} after {took:.1f} s")
+        return best
+
+    def _reported(self, result: _Result, instances: _Instances, better: bool, best_of: int, began: float) -> Optimised:
+        examples, model = instances.reporting, result.model
+        heuristic = model.reference_losses(examples, self.reference)
+        greedy = model.losses(examples)
+        rows = [Comparison.of("heuristic", heuristic, heuristic), Comparison.of("learned", greedy, heuristic)]
+        if best_of > 1:
+            samples = model.losses(examples, best_of=best_of, seed=self.seed)
+            rows.append(Comparison.of(f"learned, best of {best_of}", samples, heuristic))
+        report = OptimisationReport(
+            attempts=tuple(self.attempts),
+            chosen=result.strategy.name,
+            held_out=len(examples),
+            rows=tuple(rows),
+            seconds=time.perf_counter() - began,
+            kept_heuristic=not (better and float(greedy.mean()) <= float(heuristic.mean())),
+        )
+        return Optimised(model, self.reference, report)
+
+
+def _printer(progress: bool | None) -> Callable[[str], None]:
+    wanted = sys.stderr.isatty() if progress is None else progress
+    return (lambda text: print(text, file=sys.stderr, flush=True)) if wanted else lambda _text: None

@@ -1,0 +1,83 @@
+"""What came of an optimisation: heuristic, learned policy and best of several samples on held-out instances."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Attempt", "Comparison", "OptimisationReport"]
+
+
+class Attempt(NamedTuple):
+    """One strategy that was tried, and its mean loss on the instances that choose among them."""
+
+    name: str
+    instances: int
+    passes: int
+    seconds: float
+    loss: float
+
+
+class Comparison(NamedTuple):
+    """The losses of a policy on held-out instances beside those of the heuristic, instance by instance."""
+
+    name: str
+    mean: float
+    change: float  # in percent of the heuristic's mean loss; negative is better
+    low: float  # a 95 % interval of the change, paired
+    high: float
+    better: int  # instances on which it is better than the heuristic
+    worse: int
+
+    @classmethod
+    def of(cls, name: str, losses: np.ndarray, heuristic: np.ndarray) -> Comparison:
+        """Compare losses on the same instances.
+
+        >>> Comparison.of("learned", np.array([1.0, 2.0, 2.0]), np.array([2.0, 2.0, 4.0])).change
+        -37.5
+        """
+        difference, scale = losses - heuristic, 100.0 / max(float(heuristic.mean()), 1e-300)
+        spread = 1.96 * float(difference.std(ddof=1)) / math.sqrt(losses.size) if losses.size > 1 else math.inf
+        change = float(difference.mean())
+        return cls(
+            name=name,
+            mean=float(losses.mean()),
+            change=change * scale,
+            low=(change - spread) * scale,
+            high=(change + spread) * scale,
+            better=int((difference < 0.0).sum()),
+            worse=int((difference > 0.0).sum()),
+        )
+
+
+class OptimisationReport(NamedTuple):
+    """What was tried, what was chosen, and how it compares with the heuristic on held-out instances."""
+
+    attempts: Sequence[Attempt]
+    chosen: str
+    held_out: int
+    rows: Sequence[Comparison]  # the heuristic first
+    seconds: float
+    kept_heuristic: bool
+
+    def __str__(self) -> str:
+        """A table for the terminal."""
+        lines = ["tried (mean loss on the instances that choose):"]
+        lines += [
+            f"  {a.name:<44} {a.loss:10.4g}  {a.instances:6,} instances x {a.passes:<3} {a.seconds:6.1f} s"
+            for a in self.attempts
+        ]
+        lines += [f"chosen: {self.chosen}", "", f"{self.held_out:,} held-out instances:"]
+        lines.append(f"  {'':<24} {'mean loss':>10}  {'change':>8}  {'95 % interval':>18}  better / worse")
+        for row in self.rows:
+            text = f"  {row.name:<24} {row.mean:10.4g}"
+            if row is not self.rows[0]:
+                interval = f"{row.low:+.1f} to {row.high:+.1f} %"
+                text += f"  {row.change:+7.1f}%  {interval:>18}  {row.better} / {row.worse}"
+            lines.append(text)
+        if self.kept_heuristic:
+            lines += ["", "The learned policy is not better than the heuristic here: predictions are the heuristic's."]
+        return "\n".join(lines)
