@@ -24,8 +24,9 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lols.bandit.exploring import theory_epsilon
-from lols.reproduction.theory.bandit_regret import LEARNERS, Slope, log_log_slope, run_algorithm2, run_regret
-from lols.reproduction.theory.bandit_worlds import LADDER, BanditWorld, ladder_world
+from lols.reproduction.theory.bandit_regret import Slope, log_log_slope, run_regret
+from lols.reproduction.theory.runs import LEARNERS, run_algorithm2
+from lols.reproduction.theory.small_spaces import LADDER, SmallSpace, ladder_space
 
 BETA = 0.5
 ROUNDS = (1_000, 10_000, 100_000, 1_000_000)
@@ -56,9 +57,9 @@ class Task(NamedTuple):
         return f"{self.rules}/{self.learner}/{self.rounds}"
 
 
-def world_of(rules: str, gaps: Sequence[float]) -> BanditWorld:
+def world_of(rules: str, gaps: Sequence[float]) -> SmallSpace:
     """A ladder of gaps, with rules that are right or wrong."""
-    return ladder_world(gaps, wrong=WORLDS[rules])
+    return ladder_space(gaps, wrong=WORLDS[rules])
 
 
 def measure(task: Task) -> tuple[Task, dict[str, float]]:
@@ -215,7 +216,7 @@ def main() -> None:
     run_all(tasks, results, options.jobs, options.json)
     chosen = {t.place: {str(s): results[t.place][str(s)] for s in range(options.seeds)} for t in tasks}
     console = Console(width=130)
-    slopes = report(chosen, rounds, world_of("right", gaps).policies, console)
+    slopes = report(chosen, rounds, 2.0 ** world_of("right", gaps).reference.size, console)
     write(options.json, gaps, results, {name: slope._asdict() for name, slope in slopes.items()})
     draw(chosen, slopes, rounds, options.plot)
     console.print(f"Figures written to {options.json}, the drawing to {options.plot}")

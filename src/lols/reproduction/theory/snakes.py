@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,14 +19,11 @@ from lols.errors import ConfigurationError
 __all__ = [
     "LONGEST",
     "STORED",
-    "Growth",
     "all_snakes",
     "corners",
     "descend",
-    "fit_growth",
     "hamming_losses",
     "is_snake",
-    "longest_snake",
     "remember",
     "snake",
     "snake_losses",
@@ -108,29 +104,16 @@ def all_snakes(steps: int) -> Iterator[tuple[int, ...]]:
     yield from go(0, 0)
 
 
-def longest_snake(steps: int) -> tuple[int, ...]:
-    """A longest snake, by looking at all.
-
-    >>> len(longest_snake(4))
-    7
-    """
-    if not 1 <= steps <= SEARCHED:
-        raise ConfigurationError(f"a search of all snakes for T = {steps} takes too long: take T from 1 to {SEARCHED}")
-    return max(all_snakes(steps), key=len)
-
-
 def snake(steps: int) -> list[int]:
     """The policies on a longest snake, searched for up to T = 5, stored beyond that; its property is verified.
 
     >>> [len(snake(steps)) - 1 for steps in (3, 4, 6, 7)]
     [4, 7, 26, 50]
     """
-    if steps <= SEARCHED:
-        path = corners(longest_snake(steps))
-    elif steps in STORED:
-        path = corners([int(step) for step in STORED[steps]])
-    else:
+    if not 1 <= steps <= max(STORED):
         raise ConfigurationError(f"no longest snake is known here for T = {steps}: take T from 1 to {max(STORED)}")
+    changes = max(all_snakes(steps), key=len) if steps <= SEARCHED else [int(step) for step in STORED[steps]]
+    path = corners(changes)
     if not (is_snake(path) and max(path) < 1 << steps):
         raise AssertionError(f"the path for T = {steps} comes next to itself")
     return path
@@ -213,20 +196,3 @@ def remember(losses: np.ndarray, start: int) -> list[tuple[int, int]]:
         lead = [lead[t] + rounds * slopes[t] for t in range(steps)]
         lived.append((policy, rounds))
         policy = sum(1 << t for t in range(steps) if lead[t] < 0)
-
-
-class Growth(NamedTuple):
-    """Updates as scale times base to the power of T."""
-
-    base: float
-    scale: float
-
-
-def fit_growth(steps: Sequence[int], updates: Sequence[int]) -> Growth:
-    """A straight line through the logarithms of the numbers of updates, by least squares.
-
-    >>> base, scale = fit_growth([3, 4, 5], [4, 8, 16]); round(base, 6), round(scale, 6)
-    (2.0, 0.5)
-    """
-    slope, height = np.polyfit(np.asarray(steps, np.float64), np.log(np.asarray(updates, np.float64)), 1)
-    return Growth(float(np.exp(slope)), float(np.exp(height)))
