@@ -7,8 +7,9 @@ from typing import Any
 
 from lols.reproduction.runner import Work
 
-__all__ = ["REGRET", "bandit_work", "join_bandit", "regret_curve", "simulated"]
+__all__ = ["MARK", "REGRET", "bandit_work", "regret_curve", "simulated"]
 
+MARK = "bandit "
 REGRET = "bandit regret"
 LAYOUT = {True: 4_000, False: 20_000}  # rounds, quick or not
 TAGGING = 20_000
@@ -67,10 +68,3 @@ def regret_curve(rounds: tuple[int, ...], seeds: int, compiled: bool = True) -> 
         "slope": {name: float(value) for name, value in slope._asdict().items()},
         "bound": SLOPE,
     }
-
-
-def join_bandit(done: dict[str, Any]) -> dict[str, Any] | None:
-    """The parts as one."""
-    worlds = {name.removeprefix("bandit "): found for name, found in done.items() if name.startswith("bandit ")}
-    regret = worlds.pop(REGRET.removeprefix("bandit "), None)
-    return {"worlds": worlds, "regret": regret} if worlds or regret else None
