@@ -105,8 +105,8 @@ def a_table(name="table4", learners=("hinge",), errors=0.05, betas=None, coin=No
         "paper_name": spec.paper,
         "teachers": list(teachers),
         "learners": list(learners),
-        "higher_is_better": spec.higher,
-        "points": spec.points,
+        "higher_is_better": spec.metric != "cost",
+        "points": spec.scale / 100,
         "cells": cells,
         "beta": {"cells": sweep} if betas else None,
         "coins": [cell(coin, coin="rollout", teacher="optimal", learner=learner) for learner in learners]

@@ -6,7 +6,10 @@ from typing import Any, NamedTuple
 
 from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS
 
-__all__ = ["COIN", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of", "options_of"]
+__all__ = [
+    "COIN", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of", "options_of",
+    "row_name", "run_as",
+]  # fmt: skip
 
 LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
 ROWS = (*STRATEGIES, "searn", "auto")
@@ -24,9 +27,6 @@ class TableSpec(NamedTuple):
     name: str
     paper: str  # which of the paper's tables
     title: str
-    task: str
-    metric: str
-    higher: bool
     teachers: tuple[str, ...] = TEACHERS
     learners: tuple[str, ...] = LEARNERS
     rows: tuple[str, ...] = ROWS
@@ -40,26 +40,30 @@ class TableSpec(NamedTuple):
         return self._replace(teachers=teachers, betas=tuple(beta for beta in self.betas if beta in QUICK_BETAS))
 
     @property
-    def scale(self) -> float:
-        """What figures are multiplied by: shares are shown in percent."""
-        return 1.0 if self.metric == "cost" else 100.0
+    def task(self) -> str:
+        """The paper's task."""
+        return PAPER[self.paper].task
 
     @property
-    def points(self) -> float:
-        """How much a point is: one of a hundred."""
-        return self.scale / 100.0
+    def metric(self) -> str:
+        """The paper's metric."""
+        return PAPER[self.paper].metric
+
+    @property
+    def scale(self) -> float:
+        """What figures are multiplied by: shares are shown in percent."""
+        return PAPER[self.paper].scale
 
 
 TABLES: dict[str, TableSpec] = {
     spec.name: spec
     for spec in (
-        TableSpec("table2", "table2", "Cost-sensitive classification", "classification", "cost", False),
-        TableSpec("table3", "table3", "Part-of-speech tagging", "tagging", "accuracy", True, coins=True),
-        TableSpec("table4", "table4", "Dependency parsing", "parsing", "uas", True),
-        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT", "tagging", "accuracy", True,
-                  teachers=("optimal",), learners=("hinge",), betas=(), coins=True, passes=3),
-        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", "parsing", "uas", True,
-                  teachers=("optimal", "bad"), learners=("hinge",), betas=(), passes=2),
+        TableSpec("table2", "table2", "Cost-sensitive classification"),
+        TableSpec("table3", "table3", "Part-of-speech tagging", coins=True),
+        TableSpec("table4", "table4", "Dependency parsing"),
+        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT",
+                  ("optimal",), ("hinge",), betas=(), coins=True, passes=3),
+        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", ("optimal", "bad"), ("hinge",), betas=(), passes=2),
     )
 }  # fmt: skip
 
@@ -91,6 +95,15 @@ def beta_row(beta: float) -> str:
     ('beta=0.25', 'learned/mixture', 'learned/reference')
     """
     return SAME.get(beta, f"beta={beta:g}")
+
+
+def row_name(row: str) -> str:
+    """The name of a row, for people.
+
+    >>> row_name("learned/mixture"), row_name("searn")
+    ('learned / mixture', 'Searn')
+    """
+    return {"searn": "Searn", "auto": "LOLS, β = auto"}.get(row) or row.replace("/", " / ")
 
 
 def options_of(row: str) -> dict[str, Any]:

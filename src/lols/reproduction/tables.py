@@ -24,8 +24,8 @@ def make_table(place: DataPlace, runs: Mapping[str, Run], seeds: int, command: s
         "task": spec.task,
         "metric": spec.metric,
         "unit": "cost" if spec.metric == "cost" else "percent",
-        "higher_is_better": spec.higher,
-        "points": spec.points,
+        "higher_is_better": spec.metric != "cost",
+        "points": spec.scale / 100.0,  # how much a point is: one of a hundred
         "paper_table": PAPER[spec.paper].number,
         "paper_name": spec.paper,
         "data": place.about,

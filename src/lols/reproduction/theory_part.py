@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -58,35 +58,26 @@ class Amounts(NamedTuple):
 AMOUNTS = {True: Amounts(3, 60, 60, 40), False: Amounts(20, 300, 200, 200)}
 
 
-def run_theory(
-    quick: bool = True,
-    seed: int = 0,
-    progress: Callable[[str], object] | None = None,
-    *,
-    amounts: Amounts | None = None,
-) -> dict[str, Any]:
+def run_theory(quick: bool = True, seed: int = 0, *, amounts: Amounts | None = None) -> dict[str, Any]:
     """Compute what the paper's theory says of small spaces, as values that `json` takes.
 
     When `quick`, there are fewer spaces, rounds and trainings, unless `amounts` says how many, and nothing is compiled.
-    `progress` is called with a few words before each part.
 
     >>> result = run_theory(amounts=Amounts(seeds=1, spaces=2, rounds=5, gap_spaces=2))
     >>> [row["updates"] for row in result["snakes"]["rows"]], result["theorem3"]["violations"]
     ([4, 7, 13, 26, 50], 0)
     """
-    say, began = progress or (lambda words: None), time.perf_counter()
-    amounts = amounts or AMOUNTS[quick]
-    say("Figure 3 and Table 1")
-    table1, figure3 = _table_1(), _figure_3(amounts.seeds, seed)
-    say(f"Theorem 3 on {amounts.spaces} random spaces")
-    theorem3 = _theorem_3(amounts, seed, compiled=not quick)
-    say("the gap between the minimum of the average and the average of the minima")
-    gap = _gap(amounts.gap_spaces, seed)
-    say("Theorem 4: snakes")
-    snakes = _snakes()
-    result = {"quick": quick, "seed": seed, "table1": table1, "figure3": figure3, "theorem3": theorem3, "gap": gap}
-    result |= {"snakes": snakes, "seconds": round(time.perf_counter() - began, 1)}
-    return result | {"claims": _claims(result)}
+    began, amounts = time.perf_counter(), amounts or AMOUNTS[quick]
+    result = {
+        "quick": quick,
+        "seed": seed,
+        "table1": _table_1(),
+        "figure3": _figure_3(amounts.seeds, seed),
+        "theorem3": _theorem_3(amounts, seed, compiled=not quick),
+        "gap": _gap(amounts.gap_spaces, seed),
+        "snakes": _snakes(),
+    }
+    return result | {"seconds": round(time.perf_counter() - began, 1), "claims": _claims(result)}
 
 
 # --- Figure 3 and Table 1 ---------------------------------------------------------------------------------------------

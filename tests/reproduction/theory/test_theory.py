@@ -19,6 +19,7 @@ from lols.errors import ConfigurationError
 from lols.reproduction import theory_part as theory
 from lols.reproduction.console import print_sections
 from lols.reproduction.describe import describe
+from lols.reproduction.theory import theorem3
 from lols.reproduction.theory.runs import train_lols
 from lols.reproduction.theory.small_spaces import (
     SmallSpace,
@@ -135,9 +136,9 @@ def test_theorem_3_holds_for_any_sequence_of_policies(space: SmallSpace, seed: i
 
 
 @settings(max_examples=60)
-@given(SPACES, st.integers(0, 10**6), BETAS, st.sampled_from(["hedge", "leader"]), st.booleans())
-def test_theorem_3_holds_for_lols(space: SmallSpace, seed: int, beta: float, learner: str, sampled: bool) -> None:
-    counts = run_lols(space, 30, beta, rng=np.random.default_rng(seed), learner=learner, sampled=sampled)
+@given(SPACES, st.integers(0, 10**6), BETAS, st.booleans())
+def test_theorem_3_holds_for_lols(space: SmallSpace, seed: int, beta: float, sampled: bool) -> None:
+    counts = run_lols(space, 30, beta, rng=np.random.default_rng(seed), sampled=sampled)
     assert counts.sum() == 30
     made = sides(space, counts, beta)
     assert made.left.value <= made.right.full + 1e-12
@@ -170,29 +171,25 @@ def test_all_policies_are_a_class_like_their_list(seed: int, shape: tuple[int, i
 
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.booleans(), BETAS)
-def test_the_leader_is_the_policy_of_least_costs_so_far(seed: int, steps: int, limited: bool, beta: float) -> None:
-    drawn = made_space(seed, steps, 2, 1.0, limited)
-    start = np.array([[1.0], [0.5, 0.5], [0.5, 0.25, 0.25]][drawn.start.size - 1])
-    losses = (8 * drawn.losses).round() / 8  # so that sums are exact, and ties are ties
-    space = SmallSpace(drawn.follow, drawn.layer, losses, start, drawn.reference, drawn.policies[:40])
-    twin = SpaceTwin(space, [1] * len(space.policies), Fraction(beta))
-    so_far, counts = [Fraction(0)] * len(twin.all), np.zeros(len(twin.all))
-    for _ in range(6):
-        current = so_far.index(min(so_far))
-        counts[current] += 1
-        so_far = [cost + twin.costs(twin.all[current], other) for cost, other in zip(so_far, twin.all, strict=True)]
-    assert run_lols(space, 6, beta, rng=np.random.default_rng(0), learner="leader").tolist() == counts.tolist()
+def test_costs_while_a_policy_is_current_are_those_of_single_walks(
+    seed: int, steps: int, limited: bool, beta: float
+) -> None:
+    space = made_space(seed, steps, 2, 1.0, limited)
+    twin = SpaceTwin(space, [1] * len(space.listed), Fraction(beta))
+    exact, rules = space.exact(space.listed), space.exact(space.reference[np.newaxis])
+    found = theorem3._Class(space).while_current(exact, rules, beta)
+    for n in range(0, len(twin.all), 9):
+        for k in range(0, len(twin.all), 5):
+            assert found[n, k] == pytest.approx(float(twin.costs(twin.all[n], twin.all[k])), **CLOSE)
 
 
 def test_sampled_costs_have_the_expected_ones_as_their_mean() -> None:
-    from lols.reproduction.theory.theorem3 import _Class, _one_example
-
     space, beta, rng = made_space(7, 3, 2, 1.0, True), 0.3, np.random.default_rng(0)
     exact, rules = space.exact(space.policies), space.exact(space.reference[np.newaxis])
-    drawn = sum(_one_example(space, 3, beta, exact, rules, rng) for _ in range(4000)) / 4000
+    drawn = sum(theorem3._one_example(space, 3, beta, exact, rules, rng) for _ in range(4000)) / 4000
     expected = exact.visits[3][:, np.newaxis] * (beta * rules.worths[0] + (1 - beta) * exact.worths[3])
     assert drawn == pytest.approx(expected, abs=0.03)
-    of_class = _Class(space)
+    of_class = theorem3._Class(space)
     assert of_class.by_step(expected).sum(axis=1) == pytest.approx(of_class.while_current(exact, rules, beta)[3])
 
 
@@ -204,8 +201,6 @@ def test_the_cost_sensitive_regret_of_hedge_vanishes(sampled: bool) -> None:
             space, rng = made_space(seed, 3, 2, 1.0, True), np.random.default_rng(seed)
             regrets[rounds] += sides(space, run_lols(space, rounds, 0.5, rng=rng, sampled=sampled), 0.5).regret / 5
     assert regrets[1000] < 0.3 * regrets[10]
-    with pytest.raises(ConfigurationError, match="take one of hedge, leader"):
-        run_lols(space, 1, 0.5, rng=rng, learner="follower")
 
 
 @settings(max_examples=10)
@@ -330,11 +325,8 @@ def test_no_policy_may_be_one_to_stay_with() -> None:
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
-    heard: list[str] = []
     amounts = theory.Amounts(seeds=2, spaces=12, rounds=10, gap_spaces=12)
-    made = theory.run_theory(True, 3, heard.append, amounts=amounts)
-    assert len(heard) == 4 and "Theorem 3" in heard[1]
-    return made
+    return theory.run_theory(True, 3, amounts=amounts)
 
 
 def test_the_result_is_plain_and_says_what_holds(result: dict[str, Any]) -> None:

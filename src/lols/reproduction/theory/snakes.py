@@ -17,17 +17,8 @@ import numpy as np
 from lols.errors import ConfigurationError
 
 __all__ = [
-    "LONGEST",
-    "STORED",
-    "all_snakes",
-    "corners",
-    "descend",
-    "hamming_losses",
-    "is_snake",
-    "remember",
-    "snake",
-    "snake_losses",
-]
+    "STORED", "all_snakes", "corners", "descend", "hamming_losses", "is_snake", "remember", "snake", "snake_losses",
+]  # fmt: skip
 
 SEARCHED = 5
 """Up to here all snakes are looked at; beyond that a path is stored."""
@@ -37,12 +28,8 @@ STORED = {
     7: "01203104210350124065042034012403504203401206104210",
 }
 """Snakes as the steps that change, one after the other, found by our own beam search that keeps the heads with the most
-free corners in reach. That none is longer is known from the literature (see `LONGEST`)."""
-
-LONGEST = {1: 1, 2: 2, 3: 4, 4: 7, 5: 13, 6: 26, 7: 50}
-"""Edges of the longest snakes: sequence A099155 of the On-Line Encyclopedia of Integer Sequences, https://oeis.org/A099155.
-K. J. Kochut, "Snake-in-the-box codes for dimension 7" (J. Combin. Math. Combin. Comput. 20, 1996), says that they are
-established up to dimension 7."""
+free corners in reach. That none is longer is known from the literature: K. J. Kochut, "Snake-in-the-box codes for
+dimension 7" (J. Combin. Math. Combin. Comput. 20, 1996); https://oeis.org/A099155."""
 
 
 # --- snakes -----------------------------------------------------------------------------------------------------------

@@ -24,12 +24,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.errors import ConfigurationError
 from lols.reproduction.theory.small_spaces import Exact, SmallSpace
 
-__all__ = ["LEARNERS", "LeftSide", "RightSide", "Sides", "Stay", "gaps", "run_lols", "sides", "stay", "staying"]
+__all__ = ["LeftSide", "RightSide", "Sides", "Stay", "gaps", "run_lols", "sides", "stay", "staying"]
 
-LEARNERS = ("hedge", "leader")
 TINY = 1e-12  # what rounding may add to equal costs
 
 
@@ -126,19 +124,13 @@ def sides(space: SmallSpace, weights: np.ndarray, beta: float, tables: np.ndarra
 
 
 def run_lols(
-    space: SmallSpace,
-    rounds: int,
-    beta: float,
-    *,
-    rng: np.random.Generator,
-    learner: str = "hedge",
-    sampled: bool = False,
+    space: SmallSpace, rounds: int, beta: float, *, rng: np.random.Generator, sampled: bool = False
 ) -> np.ndarray:
     """Run Algorithm 1 with a learner over the whole class, and count how often each policy was the current one.
 
-    The learner `"hedge"` draws a policy by weights that fall exponentially in its costs so far, so that it has no
-    regret whatever the costs; `"leader"` takes the policy with the least costs so far. If `sampled`, a round is one
-    start state and one coin at each state on the way, as in the algorithm; else the learner gets expected costs.
+    The learner is hedge: it draws a policy by weights that fall exponentially in its costs so far, so that it has no
+    regret whatever the costs. If `sampled`, a round is one start state and one coin at each state on the way, as in the
+    algorithm; else the learner gets expected costs.
 
     >>> from lols.reproduction.theory.small_spaces import random_space
     >>> space = random_space(np.random.default_rng(0), steps=2, actions=2, limited=False)
@@ -146,8 +138,6 @@ def run_lols(
     >>> int(counts.sum()), counts.size == len(space.policies)
     (100, True)
     """
-    if learner not in LEARNERS:
-        raise ConfigurationError(f"no learner is called {learner!r}: take one of {', '.join(LEARNERS)}")
     exact, teacher = space.exact(space.listed), space.exact(space.reference[np.newaxis])
     taken, size = _Class(space), len(space.listed)
     costs = taken.while_current(exact, teacher, beta)
@@ -155,11 +145,8 @@ def run_lols(
     rate = np.sqrt(8.0 * np.log(max(size, 2)) / rounds) / spread
     counts, so_far = np.zeros(size), np.zeros(size)
     for _ in range(rounds):
-        if learner == "leader":
-            current = int(so_far.argmin())
-        else:
-            chances = np.cumsum(np.exp(-rate * (so_far - so_far.min())))
-            current = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
+        chances = np.cumsum(np.exp(-rate * (so_far - so_far.min())))
+        current = int(np.searchsorted(chances, rng.random() * chances[-1], side="right"))
         counts[current] += 1
         if sampled:
             so_far += taken.by_step(_one_example(space, current, beta, exact, teacher, rng)).sum(axis=-1)
