@@ -50,7 +50,7 @@ def regret_curve(rounds: tuple[int, ...], seeds: int, compiled: bool = True) -> 
     >>> found["rounds"], len(found["values"][0])
     ([50, 200], 2)
     """
-    from lols.reproduction.theory.bandit_regret import log_log_slope, run_regret
+    from lols.reproduction.theory.bandit_regret import log_log_slope, run_sides
     from lols.reproduction.theory.runs import run_algorithm2
     from lols.reproduction.theory.small_spaces import ladder_space
 
@@ -58,7 +58,7 @@ def regret_curve(rounds: tuple[int, ...], seeds: int, compiled: bool = True) -> 
     values = []
     for n in rounds:
         runs = (run_algorithm2(space, n, seed=seed, beta=BETA, compiled=compiled) for seed in range(seeds))
-        values.append([float(run_regret(space, lives, BETA).left.value) for lives in runs])
+        values.append([float(run_sides(space, lives, BETA).left.value) for lives in runs])
     slope = log_log_slope(rounds, values)
     return {
         "rounds": list(rounds),

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS
 
 __all__ = [
-    "COIN", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of", "options_of",
-    "row_name", "run_as",
+    "COIN", "EWT", "KDD99", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of",
+    "options_of", "row_name", "run_as",
 ]  # fmt: skip
 
 LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
@@ -27,6 +27,8 @@ class TableSpec(NamedTuple):
     name: str
     paper: str  # which of the paper's tables
     title: str
+    files: tuple[str, str]  # of the public data: to learn from, and to test on
+    about: str
     teachers: tuple[str, ...] = TEACHERS
     learners: tuple[str, ...] = LEARNERS
     rows: tuple[str, ...] = ROWS
@@ -55,15 +57,23 @@ class TableSpec(NamedTuple):
         return PAPER[self.paper].scale
 
 
+KDD99 = ("kdd99-10percent.csv.gz", "kdd99-corrected.csv.gz")
+WSJ = ("wsj-train.conll.gz", "wsj-test.conll.gz")
+CRAFT = ("craft-train.conllu.gz", "craft-test.conllu.gz")
+EWT = ("ewt-train.conllu.gz", "ewt-test.conllu.gz")
 TABLES: dict[str, TableSpec] = {
     spec.name: spec
     for spec in (
-        TableSpec("table2", "table2", "Cost-sensitive classification"),
-        TableSpec("table3", "table3", "Part-of-speech tagging", coins=True),
-        TableSpec("table4", "table4", "Dependency parsing"),
-        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT",
+        TableSpec("table2", "table2", "Cost-sensitive classification", KDD99,
+                  "KDD Cup 99: the 10 % file, tested on the contest's test set"),
+        TableSpec("table3", "table3", "Part-of-speech tagging", WSJ,
+                  "the Penn Treebank sample of NLTK, fine tags", coins=True),
+        TableSpec("table4", "table4", "Dependency parsing", WSJ, "the Penn Treebank sample of NLTK, arcs only"),
+        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT", CRAFT, "CRAFT, fine tags",
                   ("optimal",), ("hinge",), betas=(), coins=True, passes=3),
-        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", ("optimal", "bad"), ("hinge",), betas=(), passes=2),
+        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", EWT,
+                  "Universal Dependencies English EWT 2.16, arcs only",
+                  ("optimal", "bad"), ("hinge",), betas=(), passes=2),
     )
 }  # fmt: skip
 

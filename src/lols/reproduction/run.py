@@ -18,8 +18,8 @@ from lols.plots.look import check_plot
 from lols.reproduction import bandit_part, certify_part
 from lols.reproduction.cells import Run, measure
 from lols.reproduction.claims import judge_claims
-from lols.reproduction.data import FILES, DataPlace, generated, public
-from lols.reproduction.plan import PARTS, cells_of
+from lols.reproduction.data import DataPlace, generated, public
+from lols.reproduction.plan import EWT, PARTS, cells_of
 from lols.reproduction.runner import Work, run_work
 from lols.reproduction.tables import make_table
 from lols.reproduction.theory_part import run_theory
@@ -139,7 +139,7 @@ class _State:
         """Theory and bandit: long work, which comes first, so that it is not left over in the end."""
         made = [Work("theory", run_theory, (self.quick,))] if part in ("theory", "all") else []
         if part in ("bandit", "all"):
-            has_treebank = data is not None and all((Path(data) / name).is_file() for name in FILES["table4-ewt"])
+            has_treebank = data is not None and all((Path(data) / name).is_file() for name in EWT)
             made += bandit_part.bandit_work(self.quick, self.seeds, os.fspath(data) if data and has_treebank else None)
         return made
 

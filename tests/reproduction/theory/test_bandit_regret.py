@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import regret as benchmark
+from benchmarks.regret import LEARNERS, whole_regret
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.entries import Decision, Loss
 from lols.bandit.exploring import theory_epsilon
@@ -18,10 +20,9 @@ from lols.datasets.small_worlds import IN_REFERENCE
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
-from lols.reproduction.theory import bandit_regret, runs
-from lols.reproduction.theory.bandit_regret import log_log_slope, run_regret
+from lols.reproduction.theory import runs
+from lols.reproduction.theory.bandit_regret import log_log_slope, run_sides
 from lols.reproduction.theory.runs import (
-    LEARNERS,
     Lives,
     engine_reference,
     engine_space,
@@ -262,29 +263,37 @@ def test_compiled_or_not_and_again() -> None:
 
 
 def test_the_regret_of_a_run_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bandit_regret, "AT_ONCE", 4)
+    monkeypatch.setattr(benchmark, "AT_ONCE", 4)
     rng, beta = np.random.default_rng(8), 0.3
     space, twin = (case := Case(11, 2, 2, beta)).space, case.twin
     lives = Lives(rng.integers(0, 64, 11), rng.integers(0, 4, 11), 0.4)
-    found = run_regret(space, lives, beta)
+    found = run_sides(space, lives, beta)
     policies = tables_of(space, lives.codes).tolist()
 
-    def averaged(counts: list[int]) -> tuple[SpaceTwin, float]:
-        """The averaged policy of the first policies, and its loss."""
-        made = SpaceTwin(space, counts, Fraction(beta), policies[: len(counts)])
-        return made, float(made.to_reference() + made.loss(made.reference))
+    def averaged(counts: list[int]) -> SpaceTwin:
+        """The averaged policy of the first policies."""
+        return SpaceTwin(space, counts, Fraction(beta), policies[: len(counts)])
 
-    (whole, loss), least = averaged(lives.rounds.tolist()), float(min(map(twin.loss, twin.all)))
+    whole = averaged(lives.rounds.tolist())
     assert found.left.value == pytest.approx(float(whole.left()), **CLOSE)
     assert tuple(found.right) == pytest.approx((float(whole.full()), float(whole.of_class())), **CLOSE)
-    assert found.to_best == pytest.approx(loss - least, **CLOSE)
-    assert found.last == pytest.approx(float(twin.loss(policies[-1])) - least, **CLOSE)
-    assert (found.distinct, found.explored) == (len(set(lives.codes.tolist())), 10)
     total = 0.0
     for k, rounds in enumerate(lives.rounds.tolist()):
-        so_far, mean = averaged([1] * (k + 1))
-        total += rounds * (float(so_far.left()) + lives.epsilon * (float(twin.exploring(policies[k])) - mean))
-    assert found.whole == pytest.approx(total / lives.rounds.sum(), **CLOSE)
+        so_far = averaged([1] * (k + 1))
+        explored = twin.exploring(policies[k]) - so_far.to_reference() - so_far.loss(so_far.reference)
+        total += rounds * (float(so_far.left()) + lives.epsilon * float(explored))
+    assert whole_regret(space, lives, beta) == pytest.approx(total / lives.rounds.sum(), **CLOSE)
+
+
+def test_the_benchmark_measures_a_run() -> None:
+    task, found = benchmark.measure(benchmark.Task("wrong", "ridge", 300, 1, (0.9, 0.3)))
+    space = benchmark.world_of("wrong", task.gaps)
+    lives = run_algorithm2(space, 300, seed=1)
+    losses = space.exact(tables_of(space, lives.codes)).loss
+    least = space.losses.reshape(2, 8).min(axis=1).mean()
+    assert found["to_best"] == pytest.approx(lives.rounds @ losses / 300 - least, **CLOSE)
+    assert found["last"] == pytest.approx(losses[-1] - least, **CLOSE)
+    assert (found["distinct"], found["explored"]) == (len(set(lives.codes.tolist())), lives.codes.size - 1)
 
 
 @pytest.mark.parametrize("name", ["ridge", "adagrad"])
@@ -293,7 +302,7 @@ def test_regret_falls_with_the_rounds(name: str) -> None:
 
     def regret(rounds: int, seeds: int) -> np.ndarray:
         lived = [run_algorithm2(space, rounds, seed=s, learner=LEARNERS[name]) for s in range(seeds)]
-        found = [run_regret(space, lives) for lives in lived]
+        found = [run_sides(space, lives) for lives in lived]
         for one in found:  # Theorem 3 in the run; the rules are optimal, so that the left side's first term is no gain
             assert one.left.value <= one.left.most + 1e-12 <= one.right.full + 2e-12
             assert one.left.to_reference >= -1e-12

@@ -24,17 +24,11 @@ from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 
 __all__ = [
-    "LEARNERS", "Lives", "engine_reference", "engine_space", "run_algorithm2", "start_examples", "tables_of",
+    "RIDGE", "Lives", "engine_reference", "engine_space", "run_algorithm2", "start_examples", "tables_of",
     "train_lols",
 ]  # fmt: skip
 
-LEARNERS = {
-    "ridge": LearnerSettings("csoaa", "ridge", max_features=64),
-    "adagrad": LearnerSettings("csoaa", "adagrad", bits=8),
-    "nag": LearnerSettings("csoaa", "nag", bits=8),
-}
-"""Learners to measure, with room for 64 and 256 features. AdaGrad is the bandit's default, NAG the paper's."""
-
+RIDGE = LearnerSettings("csoaa", "ridge", max_features=64)  # one for each state of the largest space
 LARGEST = 62  # bits of a policy's code
 
 
@@ -50,8 +44,8 @@ def train_lols(space: SmallSpace, rounds: int, beta: float, *, seed: int, compil
     (20, True)
     """
     trainer = Trainer(
-        engine_space(space.actions), engine_reference(), learner=LearnerSettings("csoaa", "ridge", max_features=16),
-        batch_size=1, seed=seed, beta=beta, compiled=compiled,
+        engine_space(space.actions), engine_reference(), learner=RIDGE, batch_size=1, seed=seed, beta=beta,
+        compiled=compiled,
     )  # fmt: skip
     stream = Stream(trainer)
     inputs = [Examples(trainer.space, [example]) for example in start_examples(space)]
@@ -97,7 +91,7 @@ def run_algorithm2(
     *,
     seed: int,
     beta: float = 0.5,
-    learner: LearnerSettings = LEARNERS["ridge"],
+    learner: LearnerSettings = RIDGE,
     compiled: bool = True,
 ) -> Lives:
     """Run the paper's Algorithm 2 in a space of `tree_space`, exploring as Corollary 2 says, and record its policies.

@@ -127,14 +127,14 @@ def random_space(
     >>> space.steps, space.actions, space.losses.size <= 8
     (3, 2, True)
     """
-    room = _most_seen(actions)  # what can be told apart
+    room = int(np.log(MOST) / np.log(actions) + 1e-9)  # what can be told apart
     if not limited and room < steps:
         raise ConfigurationError(f"{steps} steps of {actions} actions have too many policies: take limited=True")
     widths = [int(rng.integers(1, 4))]
     for _ in range(steps):
         widths.append(int(rng.integers(2, min(widths[-1] * actions, 6) + 1)))
-    if not limited:
-        widths[:-1] = _shrunk(widths[:-1], room)
+    while not limited and sum(widths[:-1]) > room:
+        widths[int(np.argmax(widths[:-1]))] -= 1
     bounds = np.concatenate([[0], np.cumsum(widths)])
     states = int(bounds[-2])
     layer = np.repeat(np.arange(steps), widths[:-1])
@@ -147,18 +147,6 @@ def random_space(
         seen = np.unique(rng.integers(0, min(room, states), states), return_inverse=True)[1]
     tables = np.array(list(product(range(actions), repeat=int(seen.max()) + 1)), np.int64)
     return SmallSpace(follow, layer, losses, rng.dirichlet(np.ones(widths[0])), reference, tables[:, seen], seen)
-
-
-def _most_seen(actions: int) -> int:
-    return int(np.log(MOST) / np.log(actions) + 1e-9)
-
-
-def _shrunk(widths: list[int], room: int) -> list[int]:
-    """Widths that fit, the largest one being cut first."""
-    widths = list(widths)
-    while sum(widths) > room:
-        widths[int(np.argmax(widths))] -= 1
-    return widths
 
 
 def depth_space(losses: np.ndarray, reference: int = 0) -> SmallSpace:
