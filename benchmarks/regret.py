@@ -77,14 +77,14 @@ def measure(task: Task) -> tuple[Task, dict[str, float]]:
     exact, least = world.exact(tables_of(world, lives.codes[-1:])), best_actions(world.follow, world.losses)
     optimum, reference = (float(world.exact(table[np.newaxis]).loss[0]) for table in (least, world.reference))
     return task, {
-        "left": made.left.value,
-        "most": made.left.most,
-        "to_reference": made.left.to_reference,
+        "left": made.left,
+        "most": made.most,
+        "to_reference": made.to_reference,
         "whole": whole_regret(world, lives, BETA),
-        "to_best": made.left.to_reference + reference - optimum,
+        "to_best": made.to_reference + reference - optimum,
         "last": float(exact.loss[0]) - optimum,
-        "full": made.right.full,
-        "of_class": made.right.of_class,
+        "full": made.right,
+        "of_class": made.of_class,
         "distinct": np.unique(lives.codes).size,
         "explored": lives.codes.size - 1,
         "seconds": time.perf_counter() - began,

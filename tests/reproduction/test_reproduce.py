@@ -219,7 +219,7 @@ def test_cells_are_planned_once():
 
 
 def test_means_and_errors_over_seeds():
-    place = data.DataPlace("table3", "", "", "upos", 2, "made up", "0")
+    place = data.DataPlace(TABLES["table3"], "", "", "upos", "0")
     runs = {
         Cell("table3", row, "optimal", "hinge", seed).key: Run([0.5, value], 1.0, 400, 1.0)
         for row, values in (("searn", (0.8, 0.9)), ("auto", (0.85, 0.85)), ("learned/learned", (0.7, 0.8)))
@@ -249,7 +249,7 @@ def test_cells_are_what_training_by_hand_gives(tiny, tmp_path):
     from lols.datasets import grammar
     from lols.io.costs import read_cost_matrix, read_label_map
 
-    places = {place.table: place for place in generated(TINY, tmp_path, quick=True)}
+    places = {place.spec.name: place for place in generated(TINY, tmp_path, quick=True)}
     train, test = grammar.generate(25, data.TRAIN), grammar.generate(15, data.TEST)
     for row in FEW:
         for learner in ("csoaa", "hinge"):
@@ -276,7 +276,7 @@ def test_a_mixture_that_is_all_teacher_or_all_learner_is_a_row_of_its_own(tiny, 
     for place in generated(TINY, tmp_path, quick=True):
         for beta in (0.0, 1.0):
             row = beta_row(beta)
-            options = [Cell(place.table, name, "optimal", "hinge", 0) for name in (row, f"beta={beta:g}")]
+            options = [Cell(place.spec.name, name, "optimal", "hinge", 0) for name in (row, f"beta={beta:g}")]
             one, other = (measure(cell, place).values for cell in options)
             assert one == other
 
@@ -336,7 +336,7 @@ def test_certificates_are_what_the_command_says(tiny, tmp_path):
     found = work.function(*work.arguments)
     (tmp_path / "trained").mkdir()
     model = tmp_path / "trained" / "m.lols"
-    options = ("--algorithm", "lols", "--labelling", "none", "--prune", "0", "--passes", place.passes)
+    options = ("--algorithm", "lols", "--labelling", "none", "--prune", "0", "--passes", place.spec.passes)
     done = run("train", "parser", place.train, *options, "--learner", "hinge", "-o", model)
     assert done.exit_code == 0, done.output
     certified = json.loads(run("certify", model, place.test, "--json").stdout)

@@ -58,7 +58,7 @@ def regret_curve(rounds: tuple[int, ...], seeds: int, compiled: bool = True) -> 
     values = []
     for n in rounds:
         runs = (run_algorithm2(space, n, seed=seed, beta=BETA, compiled=compiled) for seed in range(seeds))
-        values.append([float(run_sides(space, lives, BETA).left.value) for lives in runs])
+        values.append([float(run_sides(space, lives, BETA).left) for lives in runs])
     slope = log_log_slope(rounds, values)
     return {
         "rounds": list(rounds),

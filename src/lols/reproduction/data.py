@@ -22,21 +22,13 @@ TRAIN, TEST = 1, 2  # seeds of made data
 
 
 class DataPlace(NamedTuple):
-    """Where a table's data are; another process can read them again."""
+    """A table to be run, and where its data are; another process can read them again."""
 
-    table: str
+    spec: TableSpec
     train: str
     test: str
     label: str  # of tagging: the column
-    passes: int
-    about: str
     digest: str  # changes with the data
-    quick: bool = False
-
-    @property
-    def spec(self) -> TableSpec:
-        """What is run on it."""
-        return TABLES[self.table].in_brief() if self.quick else TABLES[self.table]
 
 
 def generated(tables: Iterable[str], folder: str | os.PathLike[str], *, quick: bool) -> list[DataPlace]:
@@ -55,7 +47,8 @@ def generated(tables: Iterable[str], folder: str | os.PathLike[str], *, quick: b
             grammar.write_conllu(paths[1], grammar.generate(test, TEST))
             about = f"generated: sentences of a small grammar, {train:,}, tested on {test:,}"
         digest = "-".join(hashlib.sha256(path.read_bytes()).hexdigest()[:8] for path in paths)
-        made.append(DataPlace(table, str(paths[0]), str(paths[1]), "upos", passes, about, digest, quick))
+        spec = (TABLES[table].in_brief() if quick else TABLES[table])._replace(about=about, passes=passes)
+        made.append(DataPlace(spec, str(paths[0]), str(paths[1]), "upos", digest))
     return made
 
 
@@ -73,11 +66,11 @@ def public(
     made = []
     for table in tables:
         further = [name for name, spec in TABLES.items() if spec.paper == table != name and not quick]
-        for spec in (TABLES[name] for name in (table, *further)):
+        for name in (table, *further):
+            spec = TABLES[name].in_brief()._replace(passes=1) if quick else TABLES[name]
             if say is not None:
                 say(f"checking {' and '.join(spec.files)}")
             train, test = (str(find(file, folder, fetch=fetch)) for file in spec.files)
             digest = "-".join(SOURCES[file].sha256[:8] for file in spec.files)
-            passes = 1 if quick else spec.passes
-            made.append(DataPlace(spec.name, train, test, "xpos", passes, spec.about, digest, quick))
+            made.append(DataPlace(spec, train, test, "xpos", digest))
     return made

@@ -126,7 +126,7 @@ class _State:
         command: str,
         file: str | os.PathLike[str] | None,
     ):
-        self.places, self.quick, self.seeds = {place.table: place for place in places}, quick, seeds
+        self.places, self.quick, self.seeds = {place.spec.name: place for place in places}, quick, seeds
         self.command, self.file = command, file
         self.work = [*self._parts(part, data), *self._cells(), *self._certificates()]
         self.done: dict[str, Any] = {}  # by the name of the work
@@ -145,7 +145,7 @@ class _State:
 
     def _cells(self) -> list[Work]:
         """The cells of all tables, further data sets last; what takes longest to compile first, while others run."""
-        order = sorted(self.places.values(), key=lambda p: (p.table != p.spec.paper, LONGEST.index(p.spec.task)))
+        order = sorted(self.places.values(), key=lambda p: (p.spec.name != p.spec.paper, LONGEST.index(p.spec.task)))
         return [
             Work(cell.key, measure, (cell, place), (place.spec.task, cell.teacher), cell.words)
             for place in order
@@ -168,7 +168,7 @@ class _State:
 
     def settings(self) -> dict[str, Any]:
         """What runs must have in common."""
-        digests = {name: f"{place.digest}, {place.passes} passes" for name, place in self.places.items()}
+        digests = {name: f"{place.digest}, {place.spec.passes} passes" for name, place in self.places.items()}
         return {"version": __version__, "quick": self.quick, "data": self.known | digests}
 
     def load(self) -> None:
@@ -222,7 +222,7 @@ class _State:
             "command": self.command,
             "quick": self.quick,
             "seeds": list(range(self.seeds)),
-            "data": {name: place.about for name, place in self.places.items()},
+            "data": {name: place.spec.about for name, place in self.places.items()},
             "seconds": self.seconds + time.perf_counter() - self.began,
             "tables": tables,
             "claims": judge_claims(tables),

@@ -28,8 +28,8 @@ def make_table(place: DataPlace, runs: Mapping[str, Run], seeds: int, command: s
         "points": spec.scale / 100.0,  # how much a point is: one of a hundred
         "paper_table": PAPER[spec.paper].number,
         "paper_name": spec.paper,
-        "data": place.about,
-        "passes": place.passes,
+        "data": place.spec.about,
+        "passes": place.spec.passes,
         "teachers": list(spec.teachers),
         "learners": list(spec.learners),
         "rows": list(spec.rows),

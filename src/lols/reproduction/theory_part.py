@@ -146,6 +146,7 @@ def _theorem_3(amounts: Amounts, seed: int, *, compiled: bool) -> dict[str, Any]
 
 
 PARTS = ("averaging", "limits", "teacher", "regret", "unfit", "gap")
+SIDES = ("left", "to_reference", "to_deviations", "right", "right_of_class", *PARTS)
 
 
 def _runs(amounts: Amounts, seed: int, compiled: bool) -> Iterator[dict[str, Any]]:
@@ -158,13 +159,9 @@ def _runs(amounts: Amounts, seed: int, compiled: bool) -> Iterator[dict[str, Any
                 weights = train_lols(space, amounts.rounds, beta, seed=seed + number, compiled=compiled)
             else:
                 weights = run_lols(space, amounts.rounds, beta, rng=rng, sampled=by == RUNS[1])
-            made = sides(space, weights, beta)
-            left = {name: getattr(made.left, name) for name in ("value", "to_reference", "to_deviations")}
-            yield {
-                "space": number, **facts, "by": by, "beta": beta,
-                "left": left.pop("value"), **left, "right": made.right.full, "right_of_class": made.right.of_class,
-                **{name: float(getattr(made, name)) for name in PARTS},
-            }  # fmt: skip
+            found = sides(space, weights, beta)._asdict()
+            found["right_of_class"] = found["of_class"]
+            yield {"space": number, **facts, "by": by, "beta": beta, **{name: found[name] for name in SIDES}}
 
 
 def _space(rng: np.random.Generator) -> tuple[SmallSpace, dict[str, Any]]:
@@ -178,7 +175,7 @@ def _space(rng: np.random.Generator) -> tuple[SmallSpace, dict[str, Any]]:
 def _two_policies() -> float:
     """The sum over deviations for the average of two policies: one goes left and is ready for it only, one right."""
     space = tree_space(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]]))
-    return sides(space, np.ones(2), beta=0.0, tables=np.array([[0, 0, 0], [1, 1, 1]])).left.to_deviations
+    return sides(space, np.ones(2), beta=0.0, tables=np.array([[0, 0, 0], [1, 1, 1]])).to_deviations
 
 
 def _no_regret(seed: int, beta: float = 0.5, spaces: int = 24) -> list[dict[str, Any]]:

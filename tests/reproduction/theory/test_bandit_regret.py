@@ -67,10 +67,10 @@ CASES = st.builds(
 @given(CASES)
 def test_both_sides_are_those_of_brute_force_over_all_policies(case: Case) -> None:
     made, twin = case.made, case.twin
-    assert made.left.to_deviations == pytest.approx(float(twin.to_deviations()), **CLOSE)
-    assert made.left.value == pytest.approx(float(twin.left()), **CLOSE)
-    assert made.left.each == pytest.approx(float(twin.each()), **CLOSE)
-    assert tuple(made.right) == pytest.approx((float(twin.full()), float(twin.of_class())), **CLOSE)
+    assert made.to_deviations == pytest.approx(float(twin.to_deviations()), **CLOSE)
+    assert made.left == pytest.approx(float(twin.left()), **CLOSE)
+    assert made.each == pytest.approx(float(twin.each()), **CLOSE)
+    assert (made.right, made.of_class) == pytest.approx((float(twin.full()), float(twin.of_class())), **CLOSE)
     least = case.space.exact(best_actions(case.space.follow, case.space.losses)[np.newaxis]).loss[0]
     assert least == pytest.approx(float(min(map(twin.loss, twin.all))), **CLOSE)
 
@@ -78,15 +78,15 @@ def test_both_sides_are_those_of_brute_force_over_all_policies(case: Case) -> No
 @settings(max_examples=200, deadline=None)
 @given(CASES)
 def test_theorem_3(case: Case) -> None:
-    left, right = case.made.left, case.made.right
-    assert left.value <= left.most + 1e-12 <= right.full + 2e-12
-    assert left.each >= -1e-12 and right.of_class >= -1e-12
+    made = case.made
+    assert made.left <= made.most + 1e-12 <= made.right + 2e-12
+    assert made.each >= -1e-12 and made.of_class >= -1e-12
 
 
 def test_one_policy_is_compared_with_its_own_deviations() -> None:
     case = Case(3, 2, 3, 0.5)
-    left = sides(case.space, np.ones(1), 0.5, case.tables[:1]).left
-    assert left.to_deviations == pytest.approx(left.each, **CLOSE) and left.each >= 0
+    made = sides(case.space, np.ones(1), 0.5, case.tables[:1])
+    assert made.to_deviations == pytest.approx(made.each, **CLOSE) and made.each >= 0
 
 
 def test_the_averaged_policy_may_do_better_than_all_of_its_one_step_deviations() -> None:
@@ -94,7 +94,7 @@ def test_the_averaged_policy_may_do_better_than_all_of_its_one_step_deviations()
     # averaged policy is none: it may be one of two that go different ways, each ready for its own.
     space = tree_space(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]]))
     made = sides(space, np.ones(2), 0.0, np.array([[0, 0, 0], [1, 1, 1]]))
-    assert made.left.value == -0.5 and made.left.most == 0.0 and made.right.full == 0.0
+    assert made.left == -0.5 and made.most == 0.0 and made.right == 0.0
 
 
 @pytest.mark.parametrize("beta", [Fraction(0), Fraction(1, 3), Fraction(1)])
@@ -115,7 +115,7 @@ def test_the_worlds_of_figure_3_have_the_same_values(beta: Fraction) -> None:
 
 def printed_regret(case: Case) -> float:
     """As the paper's section 6 prints it: J - β J_ref - (1 - β) Σ_t min_π E[Q], with J once where Theorem 3 has T."""
-    exact, left = case.space.exact(case.tables), case.made.left
+    exact, left = case.space.exact(case.tables), case.made
     loss = float(case.weights @ exact.loss / case.weights.sum())
     deviations = case.space.steps * loss - left.to_deviations
     return loss - case.beta * (loss - left.to_reference) - (1 - case.beta) * deviations
@@ -129,7 +129,7 @@ def test_the_printed_definition_subtracts_t_values_from_one_loss() -> None:
         case.space = tree_space(np.full((1, 8), loss), np.zeros((1, 7), np.int64))
         case.tables, case.weights = case.space.reference[np.newaxis], np.ones(1, np.int64)
         case.made = sides(case.space, case.weights, 0.5, case.tables)
-        assert case.made.left.value == 0.0
+        assert case.made.left == 0.0
         assert printed_regret(case) == loss - 0.5 * loss - 0.5 * 3 * loss
 
 
@@ -275,8 +275,8 @@ def test_the_regret_of_a_run_round_by_round(monkeypatch: pytest.MonkeyPatch) -> 
         return SpaceTwin(space, counts, Fraction(beta), policies[: len(counts)])
 
     whole = averaged(lives.rounds.tolist())
-    assert found.left.value == pytest.approx(float(whole.left()), **CLOSE)
-    assert tuple(found.right) == pytest.approx((float(whole.full()), float(whole.of_class())), **CLOSE)
+    assert found.left == pytest.approx(float(whole.left()), **CLOSE)
+    assert (found.right, found.of_class) == pytest.approx((float(whole.full()), float(whole.of_class())), **CLOSE)
     total = 0.0
     for k, rounds in enumerate(lives.rounds.tolist()):
         so_far = averaged([1] * (k + 1))
@@ -304,9 +304,9 @@ def test_regret_falls_with_the_rounds(name: str) -> None:
         lived = [run_algorithm2(space, rounds, seed=s, learner=LEARNERS[name]) for s in range(seeds)]
         found = [run_sides(space, lives) for lives in lived]
         for one in found:  # Theorem 3 in the run; the rules are optimal, so that the left side's first term is no gain
-            assert one.left.value <= one.left.most + 1e-12 <= one.right.full + 2e-12
-            assert one.left.to_reference >= -1e-12
-        return np.array([(one.left.value, one.left.most) for one in found]).mean(axis=0)
+            assert one.left <= one.most + 1e-12 <= one.right + 2e-12
+            assert one.to_reference >= -1e-12
+        return np.array([(one.left, one.most) for one in found]).mean(axis=0)
 
     assert (regret(20_000, 2) < 0.7 * regret(500, 12)).all()
 

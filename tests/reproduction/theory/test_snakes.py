@@ -18,7 +18,6 @@ from lols.reproduction.theory.small_spaces import depth_space
 from lols.reproduction.theory.snakes import (
     STORED,
     all_snakes,
-    corners,
     descend,
     hamming_losses,
     is_snake,
@@ -34,6 +33,14 @@ UPDATES = {3: 4, 4: 7, 5: 13, 6: 26, 7: 50}
 
 
 # --- snakes -----------------------------------------------------------------------------------------------------------
+
+
+def corners(changes: list[int]) -> list[int]:
+    """The policies that a sequence of changed steps leads through."""
+    path = [0]
+    for step in changes:
+        path.append(path[-1] ^ (1 << step))
+    return path
 
 
 def induced_path(path: list[int], steps: int) -> bool:

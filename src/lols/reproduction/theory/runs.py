@@ -44,8 +44,8 @@ def train_lols(space: SmallSpace, rounds: int, beta: float, *, seed: int, compil
     (20, True)
     """
     trainer = Trainer(
-        engine_space(space.actions), engine_reference(), learner=RIDGE, batch_size=1, seed=seed, beta=beta,
-        compiled=compiled,
+        engine_space(space.actions), engine_reference(), learner=LearnerSettings("csoaa", "ridge", max_features=16),
+        batch_size=1, seed=seed, beta=beta, compiled=compiled,
     )  # fmt: skip
     stream = Stream(trainer)
     inputs = [Examples(trainer.space, [example]) for example in start_examples(space)]

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 
 from lols.errors import ConfigurationError
 
 __all__ = [
-    "STORED", "all_snakes", "corners", "descend", "hamming_losses", "is_snake", "remember", "snake", "snake_losses",
+    "STORED", "all_snakes", "descend", "hamming_losses", "is_snake", "remember", "snake", "snake_losses",
 ]  # fmt: skip
 
 SEARCHED = 5
@@ -33,18 +34,6 @@ dimension 7" (J. Combin. Math. Combin. Comput. 20, 1996); https://oeis.org/A0991
 
 
 # --- snakes -----------------------------------------------------------------------------------------------------------
-
-
-def corners(changes: Sequence[int], start: int = 0) -> list[int]:
-    """The policies that a sequence of changed steps leads through.
-
-    >>> [f"{policy:03b}" for policy in corners([0, 1, 2, 0])]
-    ['000', '001', '011', '111', '110']
-    """
-    path = [start]
-    for step in changes:
-        path.append(path[-1] ^ (1 << step))
-    return path
 
 
 def is_snake(path: Sequence[int]) -> bool:
@@ -100,7 +89,7 @@ def snake(steps: int) -> list[int]:
     if not 1 <= steps <= max(STORED):
         raise ConfigurationError(f"no longest snake is known here for T = {steps}: take T from 1 to {max(STORED)}")
     changes = max(all_snakes(steps), key=len) if steps <= SEARCHED else [int(step) for step in STORED[steps]]
-    path = corners(changes)
+    path = list(accumulate(changes, lambda corner, step: corner ^ (1 << step), initial=0))
     if not (is_snake(path) and max(path) < 1 << steps):
         raise AssertionError(f"the path for T = {steps} comes next to itself")
     return path

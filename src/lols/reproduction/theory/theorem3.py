@@ -26,42 +26,21 @@ import numpy as np
 
 from lols.reproduction.theory.small_spaces import Exact, SmallSpace
 
-__all__ = ["LeftSide", "RightSide", "Sides", "Stay", "gaps", "run_lols", "sides", "stay", "staying"]
+__all__ = ["Sides", "Stay", "gaps", "run_lols", "sides", "stay", "staying"]
 
 TINY = 1e-12  # what rounding may add to equal costs
 
 
-class LeftSide(NamedTuple):
-    """Theorem 3's left side: β (J - J_ref) + (1 - β) Σ_t (J - min_π E[Q(s, π)])."""
-
-    beta: float
-    to_reference: float  # J - J_ref: negative where the reference is beaten
-    to_deviations: float  # Σ_t (J - min_π E[Q(s, π)]), one π for all policies that the averaged one may be
-    each: float  # the same where every policy is compared with its own best π: what the proof bounds
-
-    @property
-    def value(self) -> float:
-        """The left side as it stands."""
-        return self.beta * self.to_reference + (1.0 - self.beta) * self.to_deviations
-
-    @property
-    def most(self) -> float:
-        """The left side with every policy's own deviations: never less, and what the proof bounds."""
-        return self.beta * self.to_reference + (1.0 - self.beta) * self.each
-
-
-class RightSide(NamedTuple):
-    """Theorem 3's right side, and the part of it that no learner in the class could avoid."""
-
-    full: float  # T δ_N
-    of_class: float  # T δ_class: what remains of it for the best policy in hindsight
-
-
 class Sides(NamedTuple):
-    """Both sides, and their parts."""
+    """Both sides of Theorem 3, and their parts; Σ_t (J - min_π E[Q(s, π)]) is the regret to deviations."""
 
-    left: LeftSide
-    right: RightSide
+    left: float  # β (J - J_ref) + (1 - β) Σ_t (J - min_π E[Q(s, π)])
+    right: float  # T δ_N
+    to_reference: float  # J - J_ref: negative where the reference is beaten
+    to_deviations: float  # with one π for all policies that the averaged one may be
+    each: float  # to deviations, where every policy is compared with its own best π: what the proof bounds
+    most: float  # the left side with that: never less
+    of_class: float  # T δ_class: what remains of the right side for the best policy of the class in hindsight
     averaging: float
     limits: float
     teacher: float
@@ -79,7 +58,7 @@ def sides(space: SmallSpace, weights: np.ndarray, beta: float, tables: np.ndarra
     >>> from lols.reproduction.theory.small_spaces import random_space
     >>> space = random_space(np.random.default_rng(0), steps=3, actions=2, slips=0.0, limited=False)
     >>> made = sides(space, np.eye(len(space.policies))[5], beta=0.5)
-    >>> round(made.left.value, 4), round(made.right.full, 4)
+    >>> round(made.left, 4), round(made.right, 4)
     (0.4273, 0.4273)
 
     Two policies may each do best what the other does badly: both are locally optimal, but no one change of an action is
@@ -87,8 +66,8 @@ def sides(space: SmallSpace, weights: np.ndarray, beta: float, tables: np.ndarra
 
     >>> from lols.reproduction.theory.small_spaces import tree_space
     >>> space = tree_space(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]]))
-    >>> sides(space, np.ones(2), beta=0.5, tables=np.array([[0, 0, 0], [1, 1, 1]])).left
-    LeftSide(beta=0.5, to_reference=0.0, to_deviations=-0.5, each=0.0)
+    >>> sides(space, np.ones(2), beta=0.5, tables=np.array([[0, 0, 0], [1, 1, 1]])).to_deviations
+    -0.5
     """
     tables = space.listed if tables is None else tables
     exact, teacher = space.exact(tables), space.exact(space.reference[np.newaxis])
@@ -99,25 +78,30 @@ def sides(space: SmallSpace, weights: np.ndarray, beta: float, tables: np.ndarra
 
     costs = chance[..., np.newaxis] * exact.worths
     total = space.steps * loss
-    one_for_all = taken.least_by_step(costs.sum(axis=0)).sum()
-    own = taken.least_by_step(costs[shares > 0.0]).sum()
-    any_action = costs.min(axis=-1).sum()
-    left = LeftSide(beta, loss - float(teacher.loss[0]), float(total - one_for_all), float(total - own))
+    one_for_all = float(taken.least_by_step(costs.sum(axis=0)).sum())
+    own = float(taken.least_by_step(costs[shares > 0.0]).sum())
+    any_action = float(costs.min(axis=-1).sum())
+    to_reference = loss - float(teacher.loss[0])
 
     own_costs = np.take_along_axis(out, tables[..., np.newaxis], axis=-1)[..., 0]
     of_minima = float((chance * (beta * teacher.worths.min(axis=-1) + (1.0 - beta) * exact.worths.min(axis=-1))).sum())
     of_average = float((chance * out.min(axis=-1)).sum())
     best_fixed = taken.least((chance[..., np.newaxis] * out).sum(axis=0))
-    right = RightSide(float((chance * own_costs).sum()) - of_minima, best_fixed - of_minima)
+    right, of_class = float((chance * own_costs).sum()) - of_minima, best_fixed - of_minima
 
     at_reference = np.take_along_axis(teacher.worths[0], space.reference[:, np.newaxis], axis=-1)[:, 0]
     return Sides(
-        left=left,
+        left=beta * to_reference + (1.0 - beta) * (total - one_for_all),
         right=right,
-        averaging=(1.0 - beta) * float(one_for_all - own),
-        limits=(1.0 - beta) * float(own - any_action),
+        to_reference=to_reference,
+        to_deviations=total - one_for_all,
+        each=total - own,
+        most=beta * to_reference + (1.0 - beta) * (total - own),
+        of_class=of_class,
+        averaging=(1.0 - beta) * (one_for_all - own),
+        limits=(1.0 - beta) * (own - any_action),
         teacher=beta * float((chance * (at_reference - teacher.worths[0].min(axis=-1))).sum()),
-        regret=right.full - right.of_class,
+        regret=right - of_class,
         unfit=best_fixed - of_average,
         gap=of_average - of_minima,
     )
@@ -255,4 +239,4 @@ def stay(space: SmallSpace, beta: float) -> Stay | None:
     policy = max(found.tolist(), key=lambda p: (rounded[p], loss[p]))
     made = sides(space, np.eye(loss.size)[policy], beta)
     own, worst = float(loss[policy]), float(loss[found].max())
-    return Stay(made.gap, own, own - made.left.to_reference, made.left.value, worst)
+    return Stay(made.gap, own, own - made.to_reference, made.left, worst)
