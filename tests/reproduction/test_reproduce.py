@@ -21,7 +21,6 @@ from lols.reproduction.data import generated
 from lols.reproduction.paper import PAPER, STRATEGIES, TEACHERS, paper_figure
 from lols.reproduction.plan import COIN, ROWS, TABLES, Cell, beta_row, cells_of, options_of
 from lols.reproduction.run import reproduce
-from lols.reproduction.runner import Work, run_work
 from lols.reproduction.tables import make_table
 from tests.cli.command_line import error_line, run
 
@@ -311,18 +310,6 @@ def test_results_are_kept_and_taken_up_again(tiny, tmp_path, monkeypatch):
     file.write_text("[]")
     with pytest.raises(LolsError, match="no results to go on from"):
         reproduce("table3", **options, resume=True)
-
-
-def test_other_work_runs_in_processes_too():
-    made = {jobs: {} for jobs in (1, 2)}
-    for jobs, found in made.items():
-        items = [Work(f"square {k}", abs, (-k,)) for k in range(3)]
-        running: list[list[str]] = []
-        run_work(
-            items, jobs=jobs, keep=lambda one, value, found=found: found.update({one.name: value}), watch=running.append
-        )
-        assert running and all(len(names) <= jobs for names in running)
-    assert made[1] == made[2] == {"square 0": 0, "square 1": 1, "square 2": 2}
 
 
 # --- certificates ---

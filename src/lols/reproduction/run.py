@@ -205,8 +205,11 @@ class _State:
             self.written = time.monotonic()
 
     def _named(self, mark: str) -> dict[str, Any]:
-        """The results whose names begin so."""
-        return {name.removeprefix(mark): found for name, found in self.done.items() if name.startswith(mark)}
+        """The results whose names begin so, in the order of the work, whichever was done first."""
+        order = dict.fromkeys([*(work.name for work in self.work), *self.done])
+        return {
+            name.removeprefix(mark): self.done[name] for name in order if name.startswith(mark) and name in self.done
+        }
 
     def result(self) -> dict[str, Any]:
         """All of it, as plain values."""
