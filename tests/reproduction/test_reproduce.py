@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 
 from lols.errors import LolsError
 from lols.reproduction import data, plan
-from lols.reproduction import run as running
 from lols.reproduction.cells import Run, measure
-from lols.reproduction.certify_part import certify_work, join_certificates
+from lols.reproduction.certify_part import certify_work
 from lols.reproduction.claims import CLAIMS, Figures, Measured, judge_claims
 from lols.reproduction.data import generated
 from lols.reproduction.paper import PAPER, STRATEGIES, TEACHERS, paper_figure
 from lols.reproduction.plan import COIN, ROWS, TABLES, Cell, beta_row, cells_of, options_of
 from lols.reproduction.run import reproduce
-from lols.reproduction.runner import Work, run_items
 from lols.reproduction.tables import make_table
 from tests.cli.command_line import error_line, run
 
@@ -106,8 +104,8 @@ def a_table(name="table4", learners=("hinge",), errors=0.05, betas=None, coin=No
         "paper_name": spec.paper,
         "teachers": list(teachers),
         "learners": list(learners),
-        "higher_is_better": spec.higher,
-        "points": spec.points,
+        "higher_is_better": spec.metric != "cost",
+        "points": spec.scale / 100,
         "cells": cells,
         "beta": {"cells": sweep} if betas else None,
         "coins": [cell(coin, coin="rollout", teacher="optimal", learner=learner) for learner in learners]
@@ -212,7 +210,7 @@ def test_every_claim_has_an_answer_for_what_is_missing():
 
 
 def test_cells_are_planned_once():
-    cells = cells_of(TABLES["table3"], 2, (0.0, 0.5, 0.75, 1.0))
+    cells = cells_of(TABLES["table3"]._replace(betas=(0.0, 0.5, 0.75, 1.0)), 2)
     assert len(cells) == len(set(cells)) == 2 * 2 * (3 * len(ROWS) - 2 + 3 + 1)
     assert {cell.teacher for cell in cells if cell.row == "learned/learned"} == {"optimal"}
     assert sum(cell.row == COIN for cell in cells) == 4
@@ -220,13 +218,13 @@ def test_cells_are_planned_once():
 
 
 def test_means_and_errors_over_seeds():
-    place = data.DataPlace("table3", "", "", "upos", 2, "made up", "0")
+    place = data.DataPlace(TABLES["table3"], "", "", "upos", "0")
     runs = {
         Cell("table3", row, "optimal", "hinge", seed).key: Run([0.5, value], 1.0, 400, 1.0)
         for row, values in (("searn", (0.8, 0.9)), ("auto", (0.85, 0.85)), ("learned/learned", (0.7, 0.8)))
         for seed, value in enumerate(values)
     }
-    made = make_table(place, runs, seeds=2, betas=(0.0,))
+    made = make_table(place, runs, 2)
     cells = {(cell["row"], cell["teacher"]): cell for cell in made["cells"]}
     assert cells["searn", "optimal"]["mean"] == pytest.approx(85.0)
     assert cells["searn", "optimal"]["sd"] == pytest.approx(50**0.5)
@@ -237,7 +235,7 @@ def test_means_and_errors_over_seeds():
     assert cells["learned/learned", "bad"]["values"] == cells["learned/learned", "optimal"]["values"]
     assert {cell["teacher"] for cell in made["beta"]["cells"]} == set(TEACHERS)
     assert next(c for c in made["curves"] if c["row"] == "searn")["values"] == pytest.approx([50.0, 85.0])
-    alone = make_table(place, runs, seeds=1, betas=())
+    alone = make_table(place, runs, 1)
     error = next(cell["se"] for cell in alone["cells"] if cell["row"] == "searn")
     assert error == pytest.approx(100 * (0.8 * 0.2 / 400) ** 0.5)
 
@@ -250,7 +248,7 @@ def test_cells_are_what_training_by_hand_gives(tiny, tmp_path):
     from lols.datasets import grammar
     from lols.io.costs import read_cost_matrix, read_label_map
 
-    places = {place.table: place for place in generated(TINY, tmp_path, quick=True)}
+    places = {place.spec.name: place for place in generated(TINY, tmp_path, quick=True)}
     train, test = grammar.generate(25, data.TRAIN), grammar.generate(15, data.TEST)
     for row in FEW:
         for learner in ("csoaa", "hinge"):
@@ -277,7 +275,7 @@ def test_a_mixture_that_is_all_teacher_or_all_learner_is_a_row_of_its_own(tiny, 
     for place in generated(TINY, tmp_path, quick=True):
         for beta in (0.0, 1.0):
             row = beta_row(beta)
-            options = [Cell(place.table, name, "optimal", "hinge", 0) for name in (row, f"beta={beta:g}")]
+            options = [Cell(place.spec.name, name, "optimal", "hinge", 0) for name in (row, f"beta={beta:g}")]
             one, other = (measure(cell, place).values for cell in options)
             assert one == other
 
@@ -291,8 +289,8 @@ def test_results_are_kept_and_taken_up_again(tiny, tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return measure(cell, place)
 
-    monkeypatch.setattr("lols.reproduction.runner.measure", counted)
-    few = plan.TABLES["table3"]._replace(rows=FEW, quick_betas=(), coins=False)
+    monkeypatch.setattr("lols.reproduction.run.measure", counted)
+    few = plan.TABLES["table3"]._replace(rows=FEW, betas=(), coins=False)
     monkeypatch.setitem(plan.TABLES, "table3", few)
     options = {"quick": True, "seeds": 1, "jobs": 1, "file": file}
     with pytest.raises(KeyboardInterrupt):
@@ -314,14 +312,6 @@ def test_results_are_kept_and_taken_up_again(tiny, tmp_path, monkeypatch):
         reproduce("table3", **options, resume=True)
 
 
-def test_other_work_runs_in_processes_too():
-    made = {jobs: {} for jobs in (1, 2)}
-    for jobs, found in made.items():
-        items = [Work(f"square {k}", abs, (-k,)) for k in range(3)]
-        run_items(items, {}, jobs=jobs, keep=lambda item, value, found=found: found.update({item.name: value}))
-    assert made[1] == made[2] == {"square 0": 0, "square 1": 1, "square 2": 2}
-
-
 # --- certificates ---
 
 
@@ -329,12 +319,11 @@ def test_certificates_are_what_the_command_says(tiny, tmp_path):
     place = generated(["table4"], tmp_path, quick=True)[0]
     assert certify_work(place, True, "lols reproduce table4 --quick") == []  # the fixture has one teacher only
     (work,) = certify_work(place, False, "lols reproduce table4")
-    assert work.name == "certificate: LOLS, optimal teacher" and work.kind == ("parsing", "optimal")
+    assert work.name == "certificate: LOLS, optimal teacher" and work.kernel == ("parsing", "optimal")
     found = work.function(*work.arguments)
-    assert join_certificates({work.name: found, "theory": 1}) == {"LOLS, optimal teacher": found}
     (tmp_path / "trained").mkdir()
     model = tmp_path / "trained" / "m.lols"
-    options = ("--algorithm", "lols", "--labelling", "none", "--prune", "0", "--passes", place.passes)
+    options = ("--algorithm", "lols", "--labelling", "none", "--prune", "0", "--passes", place.spec.passes)
     done = run("train", "parser", place.train, *options, "--learner", "hinge", "-o", model)
     assert done.exit_code == 0, done.output
     certified = json.loads(run("certify", model, place.test, "--json").stdout)
@@ -346,7 +335,7 @@ def test_certificates_are_what_the_command_says(tiny, tmp_path):
 
 
 def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypatch):
-    monkeypatch.setitem(plan.TABLES, "table2", TABLES["table2"]._replace(teachers=("optimal",), quick_betas=()))
+    monkeypatch.setitem(plan.TABLES, "table2", TABLES["table2"]._replace(teachers=("optimal",), betas=()))
     monkeypatch.chdir(tmp_path)
     done = run("reproduce", "table2", "--quick", "--seeds", "2", "--jobs", "1", "--json", "r.json", "--plots", "p")
     assert done.exit_code == 0, done.output
@@ -381,10 +370,3 @@ def test_mistakes_are_one_line(arguments, words, tmp_path, monkeypatch, capsys):
     (tmp_path / "a-file").touch()
     arguments = [argument.format(here=tmp_path) for argument in arguments]
     assert words in error_line(monkeypatch, capsys, "reproduce", *arguments)
-
-
-def test_a_result_is_written_as_a_whole(tmp_path):
-    running.write_json(tmp_path / "r.json", {"a": 1})
-    running.write_json(tmp_path / "r.json", {"a": 2})
-    assert json.loads((tmp_path / "r.json").read_text()) == {"a": 2}
-    assert os.listdir(tmp_path) == ["r.json"]

@@ -15,7 +15,7 @@ from lols.datasets import intrusion
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
 from lols.reproduction import sources
-from lols.reproduction.data import FILES
+from lols.reproduction.plan import TABLES
 from lols.reproduction.sources import SOURCES, Source, cache_folder, download, find
 
 CONTENT = b"one,normal.\ntwo,smurf.\n"
@@ -106,7 +106,7 @@ def test_where_the_cache_is(monkeypatch):
 
 
 def test_every_file_of_a_table_has_a_source():
-    assert {file for files in FILES.values() for file in files} <= set(SOURCES)
+    assert {file for spec in TABLES.values() for file in spec.files} <= set(SOURCES)
     assert all(len(source.sha256) == 64 and source.home.startswith("http") for source in SOURCES.values())
     assert all(source.address or source.made for source in SOURCES.values())
 

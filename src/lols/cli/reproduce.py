@@ -65,13 +65,15 @@ def reproduce(
 
     `lols reproduce table3 --quick`
     """
+    from lols.plots.look import check_matplotlib
     from lols.reproduction import run
     from lols.reproduction.console import print_sections
     from lols.reproduction.describe import describe
     from lols.reproduction.report import duration, write_plots, write_report
 
     if html is not None:
-        run.check_page(html)
+        run.check_file(html)
+        check_matplotlib()
     if plots is not None:
         run.check_folder(plots)
     command = _command(part, data, quick, seeds)

@@ -7,8 +7,9 @@ from typing import Any
 
 from lols.reproduction.runner import Work
 
-__all__ = ["REGRET", "bandit_work", "join_bandit", "regret_curve", "simulated"]
+__all__ = ["MARK", "REGRET", "bandit_work", "regret_curve", "simulated"]
 
+MARK = "bandit "
 REGRET = "bandit regret"
 LAYOUT = {True: 4_000, False: 20_000}  # rounds, quick or not
 TAGGING = 20_000
@@ -49,17 +50,15 @@ def regret_curve(rounds: tuple[int, ...], seeds: int, compiled: bool = True) -> 
     >>> found["rounds"], len(found["values"][0])
     ([50, 200], 2)
     """
-    from lols.reproduction.theory.bandit_regret import LEARNERS, log_log_slope, run_algorithm2, run_regret
-    from lols.reproduction.theory.bandit_worlds import LADDER, ladder_world
+    from lols.reproduction.theory.bandit_regret import log_log_slope, run_sides
+    from lols.reproduction.theory.runs import run_algorithm2
+    from lols.reproduction.theory.small_spaces import ladder_space
 
-    world = ladder_world(LADDER)
+    space = ladder_space()
     values = []
     for n in rounds:
-        runs = (
-            run_algorithm2(world, n, seed=seed, beta=BETA, learner=LEARNERS["ridge"], compiled=compiled)
-            for seed in range(seeds)
-        )
-        values.append([float(run_regret(world, lives, BETA).left.value) for lives in runs])
+        runs = (run_algorithm2(space, n, seed=seed, beta=BETA, compiled=compiled) for seed in range(seeds))
+        values.append([float(run_sides(space, lives, BETA).left) for lives in runs])
     slope = log_log_slope(rounds, values)
     return {
         "rounds": list(rounds),
@@ -69,10 +68,3 @@ def regret_curve(rounds: tuple[int, ...], seeds: int, compiled: bool = True) -> 
         "slope": {name: float(value) for name, value in slope._asdict().items()},
         "bound": SLOPE,
     }
-
-
-def join_bandit(done: dict[str, Any]) -> dict[str, Any] | None:
-    """The parts as one."""
-    worlds = {name.removeprefix("bandit "): found for name, found in done.items() if name.startswith("bandit ")}
-    regret = worlds.pop(REGRET.removeprefix("bandit "), None)
-    return {"worlds": worlds, "regret": regret} if worlds or regret else None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 from lols.reproduction.data import DataPlace
 from lols.reproduction.plan import Cell, options_of
 
-__all__ = ["Run", "measure", "options_for", "reader"]
+__all__ = ["CellData", "Run", "data_of", "measure", "options_for"]
 
 
 class Run(NamedTuple):
@@ -21,6 +22,15 @@ class Run(NamedTuple):
     most: float  # the most that one of them can cost
 
 
+class CellData(NamedTuple):
+    """The data of a table, read and encoded."""
+
+    fit: Callable[..., Any]  # trains an estimator with the given options, scored on the test part
+    test: Any
+    items: int
+    most: float = 1.0
+
+
 def measure(cell: Cell, place: DataPlace) -> Run:
     """Train and score. The test part only scores: the policy of the last pass counts, whatever the others reach.
 
@@ -28,106 +38,74 @@ def measure(cell: Cell, place: DataPlace) -> Run:
     that teachers could not be compared.
     """
     began = time.perf_counter()
-    data = reader(place)
-    history = data.fit(options_for(cell, place)).model_.report["dev"]
+    data = data_of(place)
+    history = data.fit(**options_for(cell, place)).model_.report["dev"]
     values = [float(entry[place.spec.metric]) for entry in history]
     return Run(values, time.perf_counter() - began, data.items, data.most)
 
 
 def options_for(cell: Cell, place: DataPlace) -> dict[str, Any]:
     """The options of the estimator that a cell trains."""
-    return {
-        **options_of(cell.row),
-        "reference": cell.teacher,
-        "learner": cell.learner,
-        "seed": cell.seed,
-        "passes": place.passes,
-        "progress": False,
-    }
+    of_cell = {"reference": cell.teacher, "learner": cell.learner, "seed": cell.seed}
+    return {**options_of(cell.row), **of_cell, "passes": place.spec.passes, "progress": False}
 
 
-def reader(place: DataPlace) -> Any:
-    """The data of a table as its task reads them; what was used last is kept."""
-    return _READERS[place.spec.task](place)
+@lru_cache(maxsize=3)
+def data_of(place: DataPlace) -> CellData:
+    """The data of a table as its task reads them; a process keeps what it used last."""
+    return {"tagging": _sentences, "parsing": _trees, "classification": _rows}[place.spec.task](place)
 
 
-class _Sentences:
+def _sentences(place: DataPlace) -> CellData:
     """Tagging: words, and one column of tags."""
+    from lols.tasks.tagging.estimator import Tagger
+    from lols.tasks.tagging.files import FileColumns, read_tagged
 
-    most = 1.0
+    columns = FileColumns(label=place.label, use={})
+    train, test = (read_tagged([path], columns) for path in (place.train, place.test))
+    held = test.corpus, test.labels
 
-    def __init__(self, place: DataPlace):
-        from lols.tasks.tagging.files import FileColumns, read_tagged
+    def fit(**options: Any) -> Tagger:
+        return Tagger(prune=None, **options).fit_columns(train.corpus, train.labels, dev=held)
 
-        columns = FileColumns(label=place.label, use={})
-        self.train, self.test = (read_tagged([path], columns) for path in (place.train, place.test))
-        self.items = self.test.corpus.tokens
-
-    def fit(self, options: dict[str, Any]) -> Any:
-        from lols.tasks.tagging.estimator import Tagger
-
-        tagger = Tagger(prune=None, **options)
-        tagger.fit_columns(self.train.corpus, self.train.labels, dev=(self.test.corpus, self.test.labels))
-        return tagger
+    return CellData(fit, held, test.corpus.tokens)
 
 
-class _Trees:
+def _trees(place: DataPlace) -> CellData:
     """Parsing: words, tags and heads."""
+    from lols.tasks.parsing.estimator import Parser
+    from lols.tasks.parsing.files import ParserColumns, read_treebanks
 
-    most = 1.0
+    train, test, _ = read_treebanks([place.train], place.test, ParserColumns())
+    assert test is not None
+    held = test.corpus, *test.trees
 
-    def __init__(self, place: DataPlace):
-        from lols.tasks.parsing.files import ParserColumns, read_treebank, treebank
+    def fit(**options: Any) -> Parser:
+        return Parser(prune=None, labelling="none", **options).fit_columns(train.corpus, *train.trees, dev=held)
 
-        self.train = treebank(read_treebank([place.train], ParserColumns()), ParserColumns())
-        # Only what training has: a column may be filled in in one part and not in the other.
-        test = treebank(read_treebank([place.test], ParserColumns()), ParserColumns())
-        kept = {name: test.corpus.columns[name] for name in self.train.corpus.columns}
-        self.test = test.corpus._replace(columns=kept), *test.trees
-        self.items = test.corpus.tokens
-
-    def fit(self, options: dict[str, Any]) -> Any:
-        from lols.tasks.parsing.estimator import Parser
-
-        parser = Parser(prune=None, labelling="none", **options)
-        parser.fit_columns(self.train.corpus, *self.train.trees, dev=self.test)
-        return parser
+    return CellData(fit, held, test.corpus.tokens)
 
 
-class _Table:
+def _rows(place: DataPlace) -> CellData:
     """Classification: rows, encoded once, and the costs of the KDD Cup 99."""
+    from lols.io.costs import read_cost_matrix, read_label_map
+    from lols.tasks.tables.estimator import CostSensitiveClassifier
 
-    def __init__(self, place: DataPlace):
-        from lols.io.costs import read_cost_matrix, read_label_map
-        from lols.tasks.tables.estimator import CostSensitiveClassifier
+    classes, costs = read_cost_matrix("kdd99")
+    known: dict[str, Any] = {"classes": classes, "cost_matrix": costs, "label_map": read_label_map("kdd99")}
+    kept: list[Any] = []
 
-        classes, costs = read_cost_matrix("kdd99")
-        self.known: dict[str, Any] = {"classes": classes, "cost_matrix": costs, "label_map": read_label_map("kdd99")}
-        self.most = float(costs.max())
-        kept: list[Any] = []
+    class EncodedData(CostSensitiveClassifier):
+        """Reads and encodes, and does not train."""
 
-        class EncodedData(CostSensitiveClassifier):
-            """Reads and encodes, and does not train."""
+        def fit_rows(self, *encoded: Any, dev: Any = None, **_: Any) -> Any:
+            kept[:] = [encoded, dev]
+            return self
 
-            def fit_rows(self, encoder: Any, rows: Any, targets: Any, *, dev: Any = None, **_: Any) -> Any:
-                kept[:] = [encoder, rows, targets, dev]
-                return self
+    EncodedData(progress=False, **known).fit_files(place.train, dev=place.test)
+    train, test = kept
 
-        EncodedData(progress=False, **self.known).fit_files(place.train, dev=place.test)
-        self.encoder, self.rows, self.targets, self.test = kept
-        self.items = self.test[0].rows
+    def fit(**options: Any) -> CostSensitiveClassifier:
+        return CostSensitiveClassifier(**known, **options).fit_rows(*train, dev=test)
 
-    def fit(self, options: dict[str, Any]) -> Any:
-        from lols.tasks.tables.estimator import CostSensitiveClassifier
-
-        model = CostSensitiveClassifier(**self.known, **options)
-        model.fit_rows(self.encoder, self.rows, self.targets, dev=self.test)
-        return model
-
-
-# A process keeps the data that it used last: cells come table by table.
-_READERS: dict[str, Any] = {
-    "tagging": lru_cache(maxsize=1)(_Sentences),
-    "parsing": lru_cache(maxsize=1)(_Trees),
-    "classification": lru_cache(maxsize=1)(_Table),
-}
+    return CellData(fit, test, test[0].rows, float(costs.max()))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from lols.reproduction.cells import data_of, options_for
 from lols.reproduction.data import DataPlace
 from lols.reproduction.paper import LOLS
 from lols.reproduction.plan import Cell
 from lols.reproduction.runner import Work
 
-__all__ = ["certified", "certify_work", "join_certificates"]
+__all__ = ["MARK", "TABLE", "certified", "certify_work"]
 
 TABLE = "table4"  # here teachers differ most
 POLICIES = {
@@ -36,19 +37,9 @@ def certify_work(place: DataPlace | None, quick: bool, command: str) -> list[Wor
 def certified(cell: Cell, place: DataPlace, limit: int, command: str) -> dict[str, Any]:
     """Train the parser of a cell, and certify it on the test part."""
     from lols.certificates.certify import certify_case
-    from lols.reproduction.cells import options_for, reader
-    from lols.tasks.choosing import drawn, some
-    from lols.tasks.parsing.case import parser_case, parser_examples
+    from lols.tasks.parsing.case import treebank_case
 
-    data = reader(place)
-    parser = data.fit(options_for(cell, place))
+    data = data_of(place)
     corpus, *trees = data.test
-    examples, notes = parser_examples(parser, corpus, *trees)
-    chosen = some(examples, drawn(len(examples), limit, cell.seed))
-    case = parser_case(parser, chosen, len(examples), None, notes)
+    case = treebank_case(data.fit(**options_for(cell, place)), corpus, tuple(trees), None, limit, cell.seed)
     return {**certify_case(case, seed=cell.seed, progress=False).as_dict(), "command": command}
-
-
-def join_certificates(done: dict[str, Any]) -> dict[str, Any]:
-    """The certificates that are there, by the names of their policies."""
-    return {name: done[MARK + name] for name in POLICIES if MARK + name in done}

@@ -11,14 +11,15 @@ import numpy as np
 
 from lols.plots.look import BLUE, GOLD, GREEN, GREY, LINE, ORANGE, SERIES, SOFT, TEXT, drawing, new_figure
 from lols.reproduction.document import TextCell, TextTable
-from lols.reproduction.names import UNITS, row_name
 from lols.reproduction.paper import LOLS
+from lols.reproduction.plan import row_name
 
 __all__ = [
     "beta_sweep", "gap_curves", "heat_map", "learning_curves", "regret_slope", "snake_growth", "tightness",
 ]  # fmt: skip
 
 Values = Mapping[str, Any]
+UNITS = {"accuracy": "accuracy, %", "uas": "UAS, %", "cost": "average cost"}
 ORDER = (LOLS, "learned/reference", "learned/learned", "searn", "auto")  # the rows with curves, in the order of styles
 SLACK = (
     ("averaging", "one change must suit all averaged policies", BLUE),

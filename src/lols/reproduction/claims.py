@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lols.reproduction.paper import LOLS, STRATEGIES, paper_error, paper_figure
+from lols.reproduction.paper import LOLS, ROLL_OUTS, STRATEGIES, TEACHERS, paper_error, paper_figure
 
 __all__ = [
     "CLAIMS", "Claim", "Judgement", "Measured", "by_id", "case_count", "judge_claims", "overall", "place_of",
@@ -61,6 +61,10 @@ class Figures(NamedTuple):
         gain = self.gain(row, other)
         return 0 if abs(gain) <= self.twice(row, other) else int(math.copysign(1, gain))
 
+    def within(self, gain: float, allowed: float, row: Measured, other: Measured) -> str:
+        """Whether a gain is within what is allowed, or no difference."""
+        return HOLDS if gain <= max(allowed, self.twice(row, other)) else FAILS
+
     def show(self, row: Measured) -> str:
         """A figure as it is printed."""
         return f"{row.mean:.2f}" if self.points == 1.0 else f"{row.mean:.4f}"
@@ -71,50 +75,38 @@ class Figures(NamedTuple):
         return f"{self.show(row)} vs {self.show(other)} (2 se = {twice:.{2 if self.points == 1.0 else 4}f})"
 
 
-def _compare(of: Figures, row: str, others: Sequence[str]) -> Judgement | None:
-    """Holds if a row is better than one of the others and worse than none; None where figures are missing."""
-    there = [other for other in others if other in of.rows]
-    if row not in of.rows or len(there) < len(others):
-        return None
-    signs = [of.better(of.rows[row], of.rows[other]) for other in others]
-    detail = "; ".join(of.versus(of.rows[row], of.rows[other]) for other in others)
-    return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, detail)
+Judge = Callable[[Figures], Judgement | None]
 
 
-def _roll_in(of: Figures) -> Judgement | None:
-    """Against each roll-out: worse with one is enough to fail."""
-    pairs = [(f"learned/{out}", f"reference/{out}") for out in ("reference", "mixture", "learned")]
-    if not all(row in of.rows for pair in pairs for row in pair):
-        return None
-    signs = [of.better(of.rows[a], of.rows[b]) for a, b in pairs]
-    detail = "; ".join(f"roll-out {a.split('/')[1]}: {of.versus(of.rows[a], of.rows[b])}" for a, b in pairs)
-    return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, f"learned vs reference, {detail}")
+def _beats(intro: str, *pairs: tuple[str, str, str]) -> Judge:
+    """A judge of pairs, each with a label and two rows: holds if a first row is better than its second, and none worse.
+
+    All judges return None where figures are missing.
+    """
+
+    def judge(of: Figures) -> Judgement | None:
+        if not all(row in of.rows for pair in pairs for row in pair[1:]):
+            return None
+        signs = [of.better(of.rows[row], of.rows[other]) for _, row, other in pairs]
+        detail = "; ".join(label + of.versus(of.rows[row], of.rows[other]) for label, row, other in pairs)
+        return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, intro + detail)
+
+    return judge
 
 
-def _roll_out(of: Figures) -> Judgement | None:
-    found = _compare(of, LOLS, ["learned/reference"])
-    return None if found is None else found._replace(detail=f"mixture vs reference roll-outs: {found.detail}")
+def _near_the_best(own: str, allowed: float, words: str) -> Judge:
+    """A judge of one row against the best of the paper's other rows: how many points it may be behind."""
 
+    def judge(of: Figures) -> Judgement | None:
+        others = {row: of.rows[row] for row in (*STRATEGIES, SEARN) if row in of.rows and row != own}
+        if own not in of.rows or len(others) < len(STRATEGIES):
+            return None
+        best = max(others, key=lambda row: of.gain(others[row], of.rows[own]))
+        behind = of.gain(others[best], of.rows[own])
+        detail = f"{words.format(best=best, behind=behind)}: {of.versus(of.rows[own], others[best])}"
+        return Judgement(of.within(behind, allowed, others[best], of.rows[own]), detail)
 
-def _best(of: Figures) -> Judgement | None:
-    """LOLS against the best of the others, Searn included; level will do."""
-    others = {row: of.rows[row] for row in (*STRATEGIES, SEARN) if row in of.rows and row != LOLS}
-    if LOLS not in of.rows or len(others) < len(STRATEGIES):
-        return None
-    best = max(others, key=lambda row: of.gain(others[row], of.rows[LOLS]))
-    sign = of.better(of.rows[LOLS], others[best])
-    detail = f"LOLS vs {best}, the best other: {of.versus(of.rows[LOLS], others[best])}"
-    return Judgement(FAILS if sign < 0 else HOLDS, detail)
-
-
-def _searn(of: Figures) -> Judgement | None:
-    found = _compare(of, LOLS, [SEARN])
-    return None if found is None else found._replace(detail=f"LOLS vs Searn: {found.detail}")
-
-
-def _reference(of: Figures) -> Judgement | None:
-    found = _compare(of, "learned/reference", ["learned/mixture", "learned/learned"])
-    return None if found is None else found._replace(detail=f"vs mixture and learned roll-outs: {found.detail}")
+    return judge
 
 
 def _beta(of: Figures) -> Judgement | None:
@@ -123,34 +115,21 @@ def _beta(of: Figures) -> Judgement | None:
     if len(inner) < 2:
         return None
     order = sorted(inner, key=lambda beta: of.gain(inner[beta], next(iter(inner.values()))))
-    worst, best = order[0], order[-1]
-    spread, twice = of.gain(inner[best], inner[worst]), of.twice(inner[best], inner[worst])
-    detail = f"β = {best:g} vs {worst:g}: {of.versus(inner[best], inner[worst])}; up to {STEADY} points are steady"
-    return Judgement(HOLDS if spread <= max(STEADY, twice) else FAILS, detail)
+    worst, best = inner[order[0]], inner[order[-1]]
+    detail = f"β = {order[-1]:g} vs {order[0]:g}: {of.versus(best, worst)}; up to {STEADY} points are steady"
+    return Judgement(of.within(of.gain(best, worst), STEADY, best, worst), detail)
 
 
 def _gap(of: Figures) -> Judgement | None:
     """What mixture and learned roll-outs lose to reference roll-outs."""
-    rows = ("learned/reference", LOLS, "learned/learned")
-    if not all(row in of.rows for row in rows):
+    rows = [of.rows.get(row) for row in ("learned/reference", LOLS, "learned/learned")]
+    if None in rows:
         return None
-    top, worst = of.rows[rows[0]], min((of.rows[row] for row in rows[1:]), key=lambda f: of.gain(f, of.rows[rows[0]]))
-    gap, twice = of.gain(top, worst), of.twice(top, worst)
+    top, *others = (row for row in rows if row is not None)
+    worst = min(others, key=lambda row: of.gain(row, top))
     coin = "" if of.coin is None else f"; one coin per roll-out: {of.show(of.coin)}"
     detail = f"reference vs the worse of mixture and learned: {of.versus(top, worst)}{coin}"
-    return Judgement(HOLDS if gap <= max(WITHIN, twice) else FAILS, detail)
-
-
-def _auto(of: Figures) -> Judgement | None:
-    """β = auto against the best of all rows of the paper."""
-    others = {row: of.rows[row] for row in (*STRATEGIES, SEARN) if row in of.rows}
-    if "auto" not in of.rows or len(others) < len(STRATEGIES):
-        return None
-    own = of.rows["auto"]
-    best = max(others, key=lambda row: of.gain(others[row], own))
-    behind, twice = of.gain(others[best], own), of.twice(others[best], own)
-    detail = f"{behind:+.2f} points behind {best}: {of.versus(own, others[best])}"
-    return Judgement(HOLDS if behind <= max(WITHIN, twice) else FAILS, detail)
+    return Judgement(of.within(of.gain(top, worst), WITHIN, top, worst), detail)
 
 
 class Claim(NamedTuple):
@@ -158,8 +137,8 @@ class Claim(NamedTuple):
 
     id: str
     words: str
-    judge: Callable[[Figures], Judgement | None]
-    teachers: tuple[str, ...]
+    judge: Judge
+    teachers: tuple[str, ...] = TEACHERS
     tasks: tuple[str, ...] = ("classification", "tagging", "parsing")
     ours_only: bool = False
     # What the text says; of tagging it says that all teachers are alike there, so that some claims are not made of it.
@@ -167,26 +146,25 @@ class Claim(NamedTuple):
     tagging: str | None = None
 
 
-ALL, POOR = ("optimal", "suboptimal", "bad"), ("suboptimal", "bad")
-OURS: dict[str, Any] = {"ours_only": True, "text": UNSAID}
+OPTIMAL, POOR = TEACHERS[:1], TEACHERS[1:]
+REFERENCE, LEARNED = "learned/reference", "learned/learned"
 CLAIMS = (
-    Claim("roll-in-reference-is-bad", "rolling in with the reference is bad", _roll_in, ALL),
-    Claim("roll-out-bad-reference-is-bad", "rolling out with a poor reference is bad", _roll_out, POOR, tagging=LEVEL),
-    Claim("lols-is-best", "LOLS is best or level under poor teachers", _best, POOR, tagging=UNSAID),
-    Claim("lols-beats-searn", "LOLS beats Searn", _searn, ALL),
-    Claim("reference-roll-outs-are-best", "reference roll-outs are best for an optimal teacher", _reference, ALL[:1]),
-    Claim("beta-does-not-matter", "LOLS is not sensitive to β", _beta, ALL),
-    Claim(
-        "the-gap-is-closed", "the shared coin and the hinge close Table 3's gap", _gap, ALL[:1], ("tagging",), **OURS
-    ),
-    Claim(
-        "auto-is-near-the-best",
-        f"LOLS with β = auto is within {WITHIN} points of the best strategy",
-        _auto,
-        ALL,
-        **OURS,
-    ),
-)
+    Claim("roll-in-reference-is-bad", "rolling in with the reference is bad",
+          _beats("learned vs reference, ",
+                 *((f"roll-out {out}: ", f"learned/{out}", f"reference/{out}") for out in ROLL_OUTS))),
+    Claim("roll-out-bad-reference-is-bad", "rolling out with a poor reference is bad",
+          _beats("mixture vs reference roll-outs: ", ("", LOLS, REFERENCE)), POOR, tagging=LEVEL),
+    Claim("lols-is-best", "LOLS is best or level under poor teachers",
+          _near_the_best(LOLS, 0.0, "LOLS vs {best}, the best other"), POOR, tagging=UNSAID),
+    Claim("lols-beats-searn", "LOLS beats Searn", _beats("LOLS vs Searn: ", ("", LOLS, SEARN))),
+    Claim("reference-roll-outs-are-best", "reference roll-outs are best for an optimal teacher",
+          _beats("vs mixture and learned roll-outs: ", ("", REFERENCE, LOLS), ("", REFERENCE, LEARNED)), OPTIMAL),
+    Claim("beta-does-not-matter", "LOLS is not sensitive to β", _beta),
+    Claim("the-gap-is-closed", "the shared coin and the hinge close Table 3's gap",
+          _gap, OPTIMAL, ("tagging",), ours_only=True, text=UNSAID),
+    Claim("auto-is-near-the-best", f"LOLS with β = auto is within {WITHIN} points of the best strategy",
+          _near_the_best("auto", WITHIN, "{behind:+.2f} points behind {best}"), ours_only=True, text=UNSAID),
+)  # fmt: skip
 
 
 def judge_claims(tables: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -204,26 +182,24 @@ def judge_claims(tables: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]
 
 def _of_teacher(claim: Claim, name: str, table: Mapping[str, Any], teacher: str) -> Iterator[dict[str, Any]]:
     paper = name == table["paper_name"]  # the paper's figures are judged once, not again for further data sets
-    printed = claim.judge(_printed(table, teacher)) if paper else None
-    text = claim.tagging if claim.tagging is not None and table["task"] == "tagging" else claim.text
+    printed = (claim.judge(_printed(table, teacher)) if paper else None) or Judgement(UNMEASURED)
     for learner in table["learners"]:
         ours = claim.judge(_ours(table, teacher, learner))
-        if ours is None:
-            continue
-        yield {
-            "id": claim.id,
-            "claim": claim.words,
-            "ours_only": claim.ours_only,
-            "table": name,
-            "task": table["task"],
-            "teacher": teacher,
-            "learner": learner,
-            "text": text,
-            "paper": UNMEASURED if printed is None else printed.word,
-            "ours": ours.word,
-            "detail": ours.detail,
-            "paper_detail": "" if printed is None else printed.detail,
-        }
+        if ours is not None:
+            yield {
+                "id": claim.id,
+                "claim": claim.words,
+                "ours_only": claim.ours_only,
+                "table": name,
+                "task": table["task"],
+                "teacher": teacher,
+                "learner": learner,
+                "text": claim.tagging if claim.tagging and table["task"] == "tagging" else claim.text,
+                "paper": printed.word,
+                "ours": ours.word,
+                "detail": ours.detail,
+                "paper_detail": printed.detail,
+            }
 
 
 def _ours(table: Mapping[str, Any], teacher: str, learner: str) -> Figures:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,8 +14,8 @@ from lols.reproduction import charts
 from lols.reproduction.claims import by_id, case_count, overall, place_of, where_fails
 from lols.reproduction.describe_theory import theory_section
 from lols.reproduction.document import Chart, FigureText, Section, TextCell, TextTable, verdict
-from lols.reproduction.names import LEARNERS, METRICS, row_name, shown
 from lols.reproduction.paper import LOLS, PAPER
+from lols.reproduction.plan import row_name
 
 __all__ = ["describe"]
 
@@ -24,6 +24,12 @@ RULES = (
     "A difference below two standard errors counts as none. A case is a task, a teacher and a learner. A claim holds "
     "in part if it holds in some cases and fails in none, and is mixed if it fails in others."
 )
+LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}
+METRICS = {
+    "accuracy": "accuracy, % of words with the right tag",
+    "uas": "unlabelled attachment, % of words with the right head",
+    "cost": "average cost",
+}
 HELD_OUT = (
     ("reference", "held_out_reference_loss"),
     ("the bandit's last policy", "policy_loss"),
@@ -64,26 +70,31 @@ def _command(result: Values, part: str) -> str:
 def _summary(result: Values) -> Section:
     """What holds and what does not, a row for each claim."""
     claims = list(result.get("claims") or [])
-    figures, command = [], str(result.get("command") or "")
-    for ours_only, title in ((False, "What the paper says"), (True, "What this library adds")):
-        chosen = by_id(claim for claim in claims if bool(claim.get("ours_only")) is ours_only)
-        rows = [_summary_row(name, entries) for name, entries in chosen.items()]
-        figures += [_judgements(title, rows, command)] if rows else []
-    theory = (result.get("theory") or {}).get("claims") or []
-    rows = [[verdict("holds" if c["holds"] else "fails"), c["where"], c["paper"]] for c in theory]
-    figures += [_judgements("The theory, computed on small spaces", rows, _command(result, "theory"))] if rows else []
-    rows = _bandit_judgements(result.get("bandit") or {})
-    figures += [_judgements("The structured bandit", rows, _command(result, "bandit"))] if rows else []
+    by_claim = {ours: by_id(c for c in claims if bool(c.get("ours_only")) is ours) for ours in (False, True)}
+    paper, ours = ([_summary_row(name, group) for name, group in by_claim[who].items()] for who in (False, True))
+    theory = [
+        [verdict("holds" if claim["holds"] else "fails"), claim["where"], claim["paper"]]
+        for claim in (result.get("theory") or {}).get("claims") or []
+    ]
+    bandit = _bandit_judgements(result.get("bandit") or {})
+    command = str(result.get("command") or "")
+    groups = (
+        ("What the paper says", paper, command),
+        ("What this library adds", ours, command),
+        ("The theory, computed on small spaces", theory, _command(result, "theory")),
+        ("The structured bandit", bandit, _command(result, "bandit")),
+    )
+    figures = [
+        FigureText(title, [TextTable(("", "claim", "here"), rows, words=3)], command=by)
+        for title, rows, by in groups
+        if rows
+    ]
     lines = []
     if claims:
         words = [claim["ours"] for claim in claims]
         level = f", {words.count('no difference')} show no difference" if "no difference" in words else ""
         lines = [f"{words.count('holds')} of {len(words)} judgements hold here{level}.", RULES]
     return Section("What holds and what does not", lines, figures)
-
-
-def _judgements(title: str, rows: Sequence[Sequence[TextCell | str]], command: str) -> FigureText:
-    return FigureText(title, [TextTable(("", "claim", "here"), rows, words=3)], command=command)
 
 
 def _summary_row(name: str, entries: Sequence[Values]) -> list[TextCell | str]:
@@ -157,9 +168,9 @@ def _strategies(name: str, table: Values) -> FigureText:
     """All strategies under all teachers, a table for each learner."""
     seeds = max((len(cell.get("values") or ()) for cell in table["cells"]), default=0)
     spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
-    learners = [learner for learner in table["learners"] if any(c["learner"] == learner for c in table["cells"])]
-    shades = {id(cell): shade for cell, shade in zip(table["cells"], closeness(table))}
-    tables = [_strategy_table(table, learner, shades) for learner in learners]
+    cells = [cell | {"shade": shade} for cell, shade in zip(table["cells"], closeness(table))]
+    by_learner = {learner: [c for c in cells if c["learner"] == learner] for learner in table["learners"]}
+    tables = [_strategy_table(table, learner, of) for learner, of in by_learner.items() if of]
     legend = (
         "The darker, the closer to the best of the table, by the logarithm of the distance. Bold: best of its column, "
         "or level with it. Framed: LOLS, the paper's algorithm."
@@ -168,27 +179,18 @@ def _strategies(name: str, table: Values) -> FigureText:
     return FigureText(f"Every strategy under every teacher: {spread}", tables, [chart], legend=legend)
 
 
-def _strategy_table(table: Values, learner: str, shades: Mapping[int, float]) -> TextTable:
-    cells = {(c["row"], c["teacher"]): c for c in table["cells"] if c["learner"] == learner}
-    teachers = [t for t in table["teachers"] if any(of == t for _, of in cells)]
-    strategies = [r for r in table["rows"] if any(of == r for of, _ in cells)]
-    best: set[int] = set()
-    for teacher in teachers:
-        column = [cells[row, teacher] for row in strategies if (row, teacher) in cells]
-        level = level_with_best(column, bool(table.get("higher_is_better", True)))
-        best |= {id(cell) for cell, is_level in zip(column, level) if is_level}
+def _strategy_table(table: Values, learner: str, cells: Sequence[Values]) -> TextTable:
+    teachers = [t for t in table["teachers"] if any(c["teacher"] == t for c in cells)]
+    strategies = [r for r in table["rows"] if any(c["row"] == r for c in cells)]
     digits = _paper_digits(table)
-    rows: list[list[TextCell | str]] = []
-    for row in strategies:
-        rows.append([row_name(row)])
-        for teacher in teachers:
-            cell = cells.get((row, teacher))
-            if cell is None:
-                rows[-1].append("")
-                continue
+    texts: dict[tuple[str, str], TextCell] = {}
+    for teacher in teachers:
+        column = [cell for cell in cells if cell["teacher"] == teacher]
+        for cell, best in zip(column, level_with_best(column, bool(table.get("higher_is_better", True)))):
             paper = "" if cell.get("paper") is None else f"{cell['paper']:.{digits}f}"
             text = _with_spread(table, cell)
-            rows[-1].append(TextCell(text, paper=paper, best=id(cell) in best, shade=shades[id(cell)]))
+            texts[cell["row"], teacher] = TextCell(text, paper=paper, best=best, shade=cell["shade"])
+    rows = [[row_name(row), *(texts.get((row, teacher), "") for teacher in teachers)] for row in strategies]
     marked = strategies.index(LOLS) if LOLS in strategies else None
     columns = ("roll-in / roll-out", *(f"{teacher} teacher" for teacher in teachers))
     return TextTable(columns, rows, LEARNERS.get(learner, learner), marked=marked)
@@ -229,18 +231,14 @@ def _paper_digits(table: Values) -> int:
     return max((len(f"{value:.6g}".partition(".")[2]) for value in printed), default=0)
 
 
+def shown(table: Values, value: float) -> str:
+    """A figure of a table: percentages have two decimals, costs four."""
+    return f"{value:.2f}" if table.get("unit", "percent") == "percent" else f"{value:.4f}"
+
+
 def _with_spread(table: Values, cell: Values) -> str:
     several = len(cell.get("values") or ()) > 1
     return shown(table, cell["mean"]) + (f"±{shown(table, cell['sd'])}" if several else "")
-
-
-def _by_learner_and_teacher(table: Values, cells: Iterable[Values]) -> dict[tuple[str, str], list[Values]]:
-    groups: dict[tuple[str, str], list[Values]] = {
-        (teacher, learner): [] for teacher in table["teachers"] for learner in table["learners"]
-    }
-    for cell in cells:
-        groups[cell["teacher"], cell["learner"]].append(cell)
-    return {place: group for place, group in groups.items() if group}
 
 
 def _curves(name: str, table: Values) -> FigureText | None:
@@ -249,9 +247,8 @@ def _curves(name: str, table: Values) -> FigureText | None:
         return None
     passes = max((curve["passes"] for curve in curves), key=len)
     rows = [
-        [teacher, learner, row_name(curve["row"]), *(shown(table, value) for value in curve["values"])]
-        for (teacher, learner), group in _by_learner_and_teacher(table, curves).items()
-        for curve in group
+        [c["teacher"], c["learner"], row_name(c["row"]), *(shown(table, value) for value in c["values"])]
+        for c in curves
     ]
     columns = ("teacher", "learner", "roll-in / roll-out", *(f"pass {number}" for number in passes))
     return FigureText(
@@ -266,17 +263,17 @@ def _betas(name: str, table: Values) -> FigureText | None:
     if not cells:
         return None
     betas = sorted({cell["beta"] for cell in cells})
-    rows = []
-    for (teacher, learner), group in _by_learner_and_teacher(table, cells).items():
-        means = {cell["beta"]: shown(table, cell["mean"]) for cell in group}
-        rows.append([teacher, learner, *(means.get(beta, "") for beta in betas)])
+    means: dict[tuple[str, str], dict[float, str]] = {}
+    for cell in cells:
+        means.setdefault((cell["teacher"], cell["learner"]), {})[cell["beta"]] = shown(table, cell["mean"])
+    rows = [[*who, *(by_beta.get(beta, "") for beta in betas)] for who, by_beta in means.items()]
     note = "β = 0 rolls out with the learned policy only, β = 1 with the reference only."
     note += " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
     legend = "Whiskers: standard deviation over seeds." if any(cell.get("sd") for cell in cells) else ""
     columns = ("teacher", "learner", *(f"β = {beta:g}" for beta in betas))
     chart = Chart(f"{name}-beta", "LOLS by β", partial(charts.beta_sweep, table))
-    return FigureText("LOLS by β, the probability of the reference in roll-outs", [TextTable(columns, rows, words=2)],
-                  [chart], note, legend=legend)  # fmt: skip
+    title = "LOLS by β, the probability of the reference in roll-outs"
+    return FigureText(title, [TextTable(columns, rows, words=2)], [chart], note, legend=legend)
 
 
 def _alike(cells: Sequence[Values]) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from lols.reproduction import charts
-from lols.reproduction.document import Chart, FigureText, Section, TextCell, TextTable, verdict
+from lols.reproduction.document import Chart, FigureText, Section, TextCell, TextTable, formatted, verdict
 from lols.reproduction.paper import ROLL_OUTS
 
 __all__ = ["theory_section"]
@@ -58,16 +58,10 @@ def _figure_3(cells: Sequence[Values]) -> FigureText:
 
 
 def _theorem_3(theorem: Values) -> FigureText:
-    between, parts = ("left", "right", "averaging", "limits", "teacher"), ("regret", "unfit", "gap")
-    rows = [
-        [
-            f"{row['beta']:g}",
-            *(f"{row[name]:.4f}" for name in between),
-            f"{row['equal']}/{row['runs']}",
-            *(f"{row[name]:.4f}" for name in parts),
-        ]
-        for row in theorem["by_beta"]
-    ]
+    parts = {name: f"{{{name}:.4f}}" for name in ("averaging", "limits", "teacher", "regret", "unfit", "gap")}
+    columns = {"β": "{beta:g}", "left": "{left:.4f}", "T δ_N": "{right:.4f}"}
+    columns |= {name: parts.pop(name) for name in ("averaging", "limits", "teacher")}
+    columns |= {"equal": "{equal}/{runs}", **parts}
     note = (
         f"Means over runs of {theorem['rounds']} rounds on {theorem['spaces']:,} random spaces. The left side exceeds "
         f"T δ_N in {theorem['violations']:,} of {len(theorem['runs']):,} runs. What lies between: one change must suit "
@@ -78,35 +72,38 @@ def _theorem_3(theorem: Values) -> FigureText:
     if theorem.get("no_regret"):
         falls = ", ".join(f"{row['regret']:.4f} after {row['rounds']:,} rounds" for row in theorem["no_regret"])
         note += f" Corollary 1: T (δ_N - δ_class) falls with a no-regret learner: {falls} (β = 0.5)."
-    columns = ("β", "left", "T δ_N", "averaging", "limits", "teacher", "equal", "regret", "unfit", "gap")
     chart = Chart("theory-theorem3", "Both sides of Theorem 3, run by run", partial(charts.tightness, theorem))
-    return FigureText("Theorem 3: how tight it is", [TextTable(columns, rows, words=0)], [chart], note)
+    return FigureText("Theorem 3: how tight it is", [formatted(columns, theorem["by_beta"])], [chart], note)
 
 
 def _gap(gap: Values) -> FigureText:
-    worlds: dict[str, dict[float, float]] = {}
-    for row in gap["worlds"]:
-        worlds.setdefault(row["world"], {})[row["beta"]] = row["gap"]
-    rows = []
-    for row in gap["spaces"]:
-        exact = [f"{gaps[row['beta']]:.2f}" for gaps in worlds.values()]
-        shares = [f"{row[name]}/{row['spaces']}" for name in ("above_zero", "worse_than_reference")]
-        rows.append([f"{row['beta']:g}", *exact, f"{row['mean']:.4f}", f"{row['largest']:.2f}", *shares])
+    worlds = list(dict.fromkeys(row["world"] for row in gap["worlds"]))
+    exact = {(row["beta"], f"world{worlds.index(row['world'])}"): row["gap"] for row in gap["worlds"]}
+    columns = {"β": "{beta:g}", **{name: f"{{world{k}:.2f}}" for k, name in enumerate(worlds)}}
+    columns |= {"random spaces: mean": "{mean:.4f}", "largest": "{largest:.2f}"}
+    columns |= {"above 0": "{above_zero}/{spaces}", "worse than teacher": "{worse_than_reference}/{spaces}"}
+    rows = [
+        row | {world: value for (beta, world), value in exact.items() if beta == row["beta"]} for row in gap["spaces"]
+    ]
     note = (
         "The largest gap at which a learner without regret may stay. The classes here have all policies, and still the "
         "gap need not vanish for 0 < β < 1. In the first world it is 2 β below β = 1/3: a policy stays, worse than its "
         "teacher by 2, because the average of the roll-outs does not favour the better action. The larger β, the fewer "
         "spaces in which a policy that is worse than its teacher can stay."
     )
-    columns = ("β", *worlds, "random spaces: mean", "largest", "above 0", "worse than teacher")
     chart = Chart("theory-gap", "The gap by β", partial(charts.gap_curves, gap))
-    return FigureText("The minimum of the average, less the average of the minima",
-                  [TextTable(columns, rows, words=0)], [chart], note)  # fmt: skip
+    title = "The minimum of the average, less the average of the minima"
+    return FigureText(title, [formatted(columns, rows)], [chart], note)
 
 
 def _snakes(snakes: Values) -> FigureText:
-    names = ("steps", "policies", "updates", "updates_algorithm1", "remembering_rounds", "hamming_updates")
-    rows = [[*(_large(row[name]) for name in names), row["found_by"]] for row in snakes["rows"]]
+    columns = {
+        "T": "{steps}", "policies": "{policies}", "snake: updates": "{updates}", "Algorithm 1": "{updates_algorithm1}",
+        "rounds, remembering": "{remembering}", "Hamming": "{hamming_updates}", "found by": "{found_by}",
+    }  # fmt: skip
+    rounds = [row["remembering_rounds"] for row in snakes["rows"]]
+    texts = [f"{number:,.0f}" if number < 1e6 else f"{number:.1e}" for number in rounds]
+    rows = [row | {"remembering": text} for row, text in zip(snakes["rows"], texts)]
     fit = snakes["fit"]
     note = (
         f"Updates grow as {fit['scale']:.2f} x {fit['base']:.2f}^T; with Hamming loss they are at most T. The "
@@ -114,14 +111,9 @@ def _snakes(snakes: Values) -> FigureText:
         "that looks at its last round only, and with one that weighs all rounds alike, as regression of costs does, "
         "but that one needs far more rounds (remembering)."
     )
-    columns = ("T", "policies", "snake: updates", "Algorithm 1", "rounds, remembering", "Hamming", "found by")
     chart = Chart("theory-snakes", "Updates to a local optimum by T", partial(charts.snake_growth, snakes))
     title = "Theorem 4: local descent can take exponentially long"
-    return FigureText(title, [TextTable(columns, rows, words=0)], [chart], note)
-
-
-def _large(number: float) -> str:
-    return f"{number:,.0f}" if number < 1e6 else f"{number:.1e}"
+    return FigureText(title, [formatted(columns, rows)], [chart], note)
 
 
 def _claims(claims: Sequence[Values]) -> FigureText:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Chart", "FigureText", "Section", "TextCell", "TextTable", "verdict"]
+__all__ = ["Chart", "FigureText", "Section", "TextCell", "TextTable", "formatted", "verdict"]
 
 SIGNS = {
     "holds": ("✓", "good"), "fails": ("✗", "bad"), "no difference": ("≈", "level"),
@@ -73,3 +73,12 @@ def verdict(word: str) -> TextCell:
     """
     sign, mark = SIGNS.get(word, ("–", ""))
     return TextCell(f"{sign} {word}", mark=mark)
+
+
+def formatted(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """A table of numbers with a row for each mapping, from a format for each column.
+
+    >>> formatted({"β": "{beta:g}", "equal": "{equal}/{runs}"}, [{"beta": 0.5, "equal": 2, "runs": 9}]).rows
+    [['0.5', '2/9']]
+    """
+    return TextTable(list(columns), [[text.format(**row) for text in columns.values()] for row in rows], words=0)

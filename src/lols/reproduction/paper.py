@@ -9,23 +9,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from lols.datasets.small_worlds import ROLL_INS, ROLL_OUTS
+
 __all__ = [
-    "CITATION",
-    "LOLS",
-    "PAPER",
-    "ROLL_INS",
-    "ROLL_OUTS",
-    "STRATEGIES",
-    "TEACHERS",
-    "PaperTable",
-    "paper_error",
-    "paper_figure",
-]
+    "CITATION", "LOLS", "PAPER", "ROLL_INS", "ROLL_OUTS", "STRATEGIES", "TEACHERS", "PaperTable", "paper_error",
+    "paper_figure", "sampling_error",
+]  # fmt: skip
 
 CITATION = "Chang, Krishnamurthy, Agarwal, Daumé III & Langford 2015"
 TEACHERS = ("optimal", "suboptimal", "bad")
-ROLL_INS = ("reference", "learned")
-ROLL_OUTS = ("reference", "mixture", "learned")
 STRATEGIES = tuple(f"{roll_in}/{roll_out}" for roll_in in ROLL_INS for roll_out in ROLL_OUTS)
 LOLS = "learned/mixture"
 
@@ -42,6 +34,11 @@ class PaperTable(NamedTuple):
     test: str
     items: int  # what was tested on: rows, or words
     most: float  # the most that one of them can cost
+
+    @property
+    def scale(self) -> float:
+        """What shares are multiplied by: they are printed in percent, costs as they are."""
+        return 1.0 if self.metric == "cost" else 100.0
 
 
 def _table(*numbers: float, searn: float) -> dict[str, float]:
@@ -117,8 +114,7 @@ def paper_error(table: str, value: float) -> float:
     0.0018
     """
     of = PAPER[table]
-    scale = 1.0 if of.metric == "cost" else 100.0
-    return sampling_error(value / scale, of.items, of.most) * scale
+    return sampling_error(value / of.scale, of.items, of.most) * of.scale
 
 
 def sampling_error(mean: float, items: int, most: float) -> float:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from lols.reproduction.paper import LOLS, STRATEGIES, TEACHERS
+from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS
 
-__all__ = ["COIN", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of", "options_of"]
+__all__ = [
+    "COIN", "EWT", "KDD99", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of",
+    "options_of", "row_name", "run_as",
+]  # fmt: skip
 
 LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
 ROWS = (*STRATEGIES, "searn", "auto")
 COIN = "learned/mixture, coin per roll-out"  # Algorithm 1 as printed: deviations of a state may have other finishers
 CURVES = ("learned/reference", "learned/mixture", "learned/learned", "searn", "auto")
 PARTS = ("table2", "table3", "table4", "theory", "bandit", "all")
+QUICK_BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # A mixture that is all teacher or all learner is a row of its own; one half is LOLS.
 SAME = {0.0: "learned/learned", 0.5: LOLS, 1.0: "learned/reference"}
 
@@ -23,45 +27,53 @@ class TableSpec(NamedTuple):
     name: str
     paper: str  # which of the paper's tables
     title: str
-    task: str
-    metric: str
-    higher: bool
+    files: tuple[str, str]  # of the public data: to learn from, and to test on
+    about: str
     teachers: tuple[str, ...] = TEACHERS
     learners: tuple[str, ...] = LEARNERS
     rows: tuple[str, ...] = ROWS
     betas: tuple[float, ...] = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
-    quick_betas: tuple[float, ...] = (0.0, 0.25, 0.5, 0.75, 1.0)
-    quick_teachers: tuple[str, ...] = TEACHERS  # those of the paper's own table: each teacher is compiled for itself
     coins: bool = False  # whether the coin of Algorithm 1 is tried, too
     passes: int = 5
 
     def in_brief(self) -> TableSpec:
-        """The same with fewer teachers."""
-        return self._replace(teachers=tuple(name for name in self.teachers if name in self.quick_teachers))
+        """The same with the teachers of the paper's own table, each of which is compiled for itself, and fewer β."""
+        teachers = tuple(name for name in self.teachers if name in PAPER[self.paper].figures)
+        return self._replace(teachers=teachers, betas=tuple(beta for beta in self.betas if beta in QUICK_BETAS))
+
+    @property
+    def task(self) -> str:
+        """The paper's task."""
+        return PAPER[self.paper].task
+
+    @property
+    def metric(self) -> str:
+        """The paper's metric."""
+        return PAPER[self.paper].metric
 
     @property
     def scale(self) -> float:
         """What figures are multiplied by: shares are shown in percent."""
-        return 1.0 if self.metric == "cost" else 100.0
-
-    @property
-    def points(self) -> float:
-        """How much a point is: one of a hundred."""
-        return self.scale / 100.0
+        return PAPER[self.paper].scale
 
 
+KDD99 = ("kdd99-10percent.csv.gz", "kdd99-corrected.csv.gz")
+WSJ = ("wsj-train.conll.gz", "wsj-test.conll.gz")
+CRAFT = ("craft-train.conllu.gz", "craft-test.conllu.gz")
+EWT = ("ewt-train.conllu.gz", "ewt-test.conllu.gz")
 TABLES: dict[str, TableSpec] = {
     spec.name: spec
     for spec in (
-        TableSpec("table2", "table2", "Cost-sensitive classification", "classification", "cost", False,
-                  quick_teachers=("optimal", "bad")),
-        TableSpec("table3", "table3", "Part-of-speech tagging", "tagging", "accuracy", True,
-                  quick_teachers=("optimal",), coins=True),
-        TableSpec("table4", "table4", "Dependency parsing", "parsing", "uas", True),
-        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT", "tagging", "accuracy", True,
-                  teachers=("optimal",), learners=("hinge",), betas=(), quick_betas=(), coins=True, passes=3),
-        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", "parsing", "uas", True,
-                  teachers=("optimal", "bad"), learners=("hinge",), betas=(), quick_betas=(), passes=2),
+        TableSpec("table2", "table2", "Cost-sensitive classification", KDD99,
+                  "KDD Cup 99: the 10 % file, tested on the contest's test set"),
+        TableSpec("table3", "table3", "Part-of-speech tagging", WSJ,
+                  "the Penn Treebank sample of NLTK, fine tags", coins=True),
+        TableSpec("table4", "table4", "Dependency parsing", WSJ, "the Penn Treebank sample of NLTK, arcs only"),
+        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT", CRAFT, "CRAFT, fine tags",
+                  ("optimal",), ("hinge",), betas=(), coins=True, passes=3),
+        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", EWT,
+                  "Universal Dependencies English EWT 2.16, arcs only",
+                  ("optimal", "bad"), ("hinge",), betas=(), passes=2),
     )
 }  # fmt: skip
 
@@ -95,6 +107,15 @@ def beta_row(beta: float) -> str:
     return SAME.get(beta, f"beta={beta:g}")
 
 
+def row_name(row: str) -> str:
+    """The name of a row, for people.
+
+    >>> row_name("learned/mixture"), row_name("searn")
+    ('learned / mixture', 'Searn')
+    """
+    return {"searn": "Searn", "auto": "LOLS, β = auto"}.get(row) or row.replace("/", " / ")
+
+
 def options_of(row: str) -> dict[str, Any]:
     """The options of an estimator for a row.
 
@@ -120,17 +141,18 @@ def run_as(cell: Cell, spec: TableSpec) -> Cell:
     return cell._replace(teacher=spec.teachers[0]) if cell.row == "learned/learned" else cell
 
 
-def cells_of(spec: TableSpec, seeds: int, betas: tuple[float, ...]) -> list[Cell]:
+def cells_of(spec: TableSpec, seeds: int) -> list[Cell]:
     """All runs that a table needs, each once.
 
-    >>> made = cells_of(TABLES["table3"], 1, (0.0, 0.25, 0.5, 1.0))
+    >>> made = cells_of(TABLES["table3"]._replace(betas=(0.0, 0.25, 0.5, 1.0)), 1)
     >>> len(made), len(set(made)), made[0].words
     (52, 52, 'table3 reference/reference, optimal teacher, csoaa, seed 0')
     """
     wanted = []
     for seed in range(seeds):
         for teacher in spec.teachers:
+            coin = [COIN] if spec.coins and teacher == "optimal" else []
+            rows = (*spec.rows, *map(beta_row, spec.betas), *coin)
             for learner in spec.learners:
-                more = [beta_row(beta) for beta in betas] + ([COIN] if spec.coins and teacher == "optimal" else [])
-                wanted += [run_as(Cell(spec.name, row, teacher, learner, seed), spec) for row in (*spec.rows, *more)]
+                wanted += [run_as(Cell(spec.name, row, teacher, learner, seed), spec) for row in rows]
     return list(dict.fromkeys(wanted))

@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,17 +14,17 @@ from typing import Any
 from lols import __version__
 from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import write_whole
-from lols.plots.look import check_matplotlib, check_plot
-from lols.reproduction.bandit_part import REGRET, bandit_work, join_bandit
-from lols.reproduction.cells import Run
-from lols.reproduction.certify_part import MARK, TABLE, certify_work, join_certificates
+from lols.plots.look import check_plot
+from lols.reproduction import bandit_part, certify_part
+from lols.reproduction.cells import Run, measure
 from lols.reproduction.claims import judge_claims
-from lols.reproduction.data import FILES, DataPlace, generated, public
-from lols.reproduction.plan import PARTS, Cell, cells_of
-from lols.reproduction.runner import Item, Work, run_items
+from lols.reproduction.data import DataPlace, generated, public
+from lols.reproduction.plan import EWT, PARTS, cells_of
+from lols.reproduction.runner import Work, run_work
 from lols.reproduction.tables import make_table
+from lols.reproduction.theory_part import run_theory
 
-__all__ = ["check_file", "check_folder", "check_page", "reproduce", "write_json"]
+__all__ = ["check_file", "check_folder", "reproduce"]
 
 SEEDS = {True: 2, False: 1}  # quick or not
 LONGEST = ("parsing", "tagging", "classification")  # to compile
@@ -88,22 +88,21 @@ def reproduce(
     tables = [name for name in ("table2", "table3", "table4") if part in (name, "all")]
     with ExitStack() as stack:
         if data is None and not download:
-            made = generated(tables, stack.enter_context(tempfile.TemporaryDirectory(prefix="lols-")), quick=quick)
+            places = generated(tables, stack.enter_context(tempfile.TemporaryDirectory(prefix="lols-")), quick=quick)
         else:
-            made = public(tables, data, fetch=download, quick=quick, say=say)
-        places = {place.table: place for place in made}
-        state = _State(places, quick, count, part, command, file)
+            places = public(tables, data, fetch=download, quick=quick, say=say)
+        state = _State(part, places, quick, count, data, command, file)
         if resume:
             state.load()
-        items = state.missing(bandit_data(data))
-        total = len(items) + len(state.runs) + len(state.others)
+        missing = [work for work in state.work if work.name not in state.done]
+        total = len(missing) + len(state.done)
 
         def look(running: list[str]) -> None:
             if watch is not None:
-                watch(len(state.runs) + len(state.others), total, running)
+                watch(len(state.done), total, running)
 
         try:
-            run_items(items, places, jobs=jobs or cores(), keep=state.keep, watch=look)
+            run_work(missing, jobs=jobs or cores(), keep=state.keep, watch=look)
         finally:
             state.write()
     return state.result()
@@ -111,16 +110,7 @@ def reproduce(
 
 def cores() -> int:
     """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def bandit_data(data: str | os.PathLike[str] | None) -> str | None:
-    """The folder for the bandit that tags, if it has what that needs."""
-    if data is None or not all((Path(data) / name).is_file() for name in FILES["table4-ewt"]):
-        return None
-    return os.fspath(data)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _State:
@@ -128,133 +118,122 @@ class _State:
 
     def __init__(
         self,
-        places: Mapping[str, DataPlace],
+        part: str,
+        places: Sequence[DataPlace],
         quick: bool,
         seeds: int,
-        part: str,
+        data: str | os.PathLike[str] | None,
         command: str,
         file: str | os.PathLike[str] | None,
     ):
-        self.places, self.quick, self.seeds = places, quick, seeds
-        self.part, self.command, self.file = part, command, file
-        self.runs: dict[str, Run] = {}
-        self.others: dict[str, Any] = {}
+        self.places, self.quick, self.seeds = {place.spec.name: place for place in places}, quick, seeds
+        self.command, self.file = command, file
+        self.work = [*self._parts(part, data), *self._cells(), *self._certificates()]
+        self.done: dict[str, Any] = {}  # by the name of the work
         self.kept: dict[str, Any] = {}  # runs of a file that are not asked for now
         self.known: dict[str, str] = {}  # and on which data they were
         self.seconds, self.began = 0.0, time.perf_counter()
         self.written = 0.0
 
-    def betas(self, place: DataPlace) -> tuple[float, ...]:
-        return place.spec.quick_betas if self.quick else place.spec.betas
-
-    def wanted(self) -> list[Cell]:
-        """The cells of all tables, further data sets last; what takes longest to compile first, while others run."""
-        order = sorted(self.places.values(), key=lambda p: (p.table != p.spec.paper, LONGEST.index(p.spec.task)))
-        return [cell for place in order for cell in cells_of(place.spec, self.seeds, self.betas(place))]
-
-    def work(self, data: str | None) -> list[Work]:
-        """What is to be done besides the cells."""
-        made = []
-        if self.part in ("theory", "all"):
-            from lols.reproduction.theory_part import run_theory
-
-            made.append(Work("theory", run_theory, (self.quick,)))
-        if self.part in ("bandit", "all"):
-            made += bandit_work(self.quick, self.seeds, data)
+    def _parts(self, part: str, data: str | os.PathLike[str] | None) -> list[Work]:
+        """Theory and bandit: long work, which comes first, so that it is not left over in the end."""
+        made = [Work("theory", run_theory, (self.quick,))] if part in ("theory", "all") else []
+        if part in ("bandit", "all"):
+            has_treebank = data is not None and all((Path(data) / name).is_file() for name in EWT)
+            made += bandit_part.bandit_work(self.quick, self.seeds, os.fspath(data) if data and has_treebank else None)
         return made
 
-    def table_command(self, table: str) -> str:
+    def _cells(self) -> list[Work]:
+        """The cells of all tables, further data sets last; what takes longest to compile first, while others run."""
+        order = sorted(self.places.values(), key=lambda p: (p.spec.name != p.spec.paper, LONGEST.index(p.spec.task)))
+        return [
+            Work(cell.key, measure, (cell, place), (place.spec.task, cell.teacher), cell.words)
+            for place in order
+            for cell in cells_of(place.spec, self.seeds)
+        ]
+
+    def _certificates(self) -> list[Work]:
+        table = certify_part.TABLE
+        return certify_part.certify_work(self.places.get(table), self.quick, self._table_command(table))
+
+    def _table_command(self, table: str) -> str:
         """The command for one table of the paper."""
         return self.command.replace("reproduce all", f"reproduce {table}")
 
-    def missing(self, data: str | None) -> list[Item]:
-        """What is still to run; long work first, so that it is not left over in the end."""
-        certificates = certify_work(self.places.get(TABLE), self.quick, self.table_command(TABLE))
-        return [
-            *(work for work in self.work(data) if work.name not in self.others),
-            *(cell for cell in self.wanted() if cell.key not in self.runs),
-            *(work for work in certificates if work.name not in self.others),
-        ]
-
-    def keep(self, item: Item, found: Any) -> None:
+    def keep(self, work: Work, found: Any) -> None:
         """Take a result, and write all of them now and then."""
-        if isinstance(item, Cell):
-            self.runs[item.key] = found
-        else:
-            self.others[item.name] = found
+        self.done[work.name] = found
         if time.monotonic() - self.written >= OFTEN:
             self.write()
 
     def settings(self) -> dict[str, Any]:
         """What runs must have in common."""
-        digests = {name: f"{place.digest}, {place.passes} passes" for name, place in self.places.items()}
+        digests = {name: f"{place.digest}, {place.spec.passes} passes" for name, place in self.places.items()}
         return {"version": __version__, "quick": self.quick, "data": self.known | digests}
 
     def load(self) -> None:
         """Take over the results of a file."""
-        assert self.file is not None
-        path = os.fspath(self.file)
-        if not Path(path).exists():
+        path = Path(self.file or "")
+        if not path.exists():
             return  # nothing is done yet
         try:
-            found = json.loads(Path(path).read_text(encoding="utf-8"))
+            found = json.loads(path.read_text(encoding="utf-8"))
             kept, own = found["settings"], self.settings()
             same = kept["version"] == own["version"] and kept["quick"] == own["quick"]
             same &= all(own["data"].get(name, digest) == digest for name, digest in kept["data"].items())
-            runs = {key: Run(**run) for key, run in found["runs"].items()}
             bandit = found["bandit"] or {"worlds": {}, "regret": None}
-            others = {f"bandit {name}": value for name, value in bandit["worlds"].items()}
-            others |= {"theory": found["theory"], REGRET: bandit["regret"]}
-            others |= {MARK + name: value for name, value in (found.get("certificates") or {}).items()}
-            seconds = float(found["seconds"])
+            done = {key: Run(**run) for key, run in found["runs"].items()}
+            done |= {"theory": found["theory"], bandit_part.REGRET: bandit["regret"]}
+            done |= {bandit_part.MARK + name: world for name, world in bandit["worlds"].items()}
+            done |= {certify_part.MARK + name: value for name, value in (found.get("certificates") or {}).items()}
+            other_seeds = {bandit_part.MARK + n for n, w in bandit["worlds"].items() if len(w["seeds"]) != self.seeds}
+            self.seconds = float(found["seconds"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise LolsError(f"{path}: holds no results to go on from; leave out --resume, or name another") from None
         if not same:
             raise LolsError(f"{path}: has runs of other data or another version; leave out --resume, or name another")
-        wanted = {cell.key for cell in self.wanted()}
-        self.runs = {key: run for key, run in runs.items() if key in wanted}
-        self.kept = {key: run._asdict() for key, run in runs.items() if key not in wanted}
+        wanted = {work.name for work in self.work}
+        self.kept = {key: run for key, run in found["runs"].items() if key not in wanted}
         self.known = {name: digest for name, digest in kept["data"].items() if name not in self.places}
-        self.others = {name: value for name, value in others.items() if value is not None and self.fits(name, value)}
-        self.seconds = seconds
-
-    def fits(self, name: str, value: Mapping[str, Any]) -> bool:
-        """Whether other work was done for the number of seeds that is asked for now."""
-        asked = {work.name for work in self.work(None)} - {"theory", REGRET}
-        return name not in asked or len(value["seeds"]) == self.seeds
+        left_out = {*self.kept, *(other_seeds & wanted)}
+        self.done = {name: value for name, value in done.items() if name not in left_out and value is not None}
 
     def write(self) -> None:
-        """Write what is done."""
+        """Write what is done, as JSON; an interruption leaves the old file or the new one."""
         if self.file is not None:
-            write_json(self.file, self.result())
+            write_whole(self.file, json.dumps(self.result(), indent=1, ensure_ascii=False).encode("utf-8"))
             self.written = time.monotonic()
+
+    def _named(self, mark: str) -> dict[str, Any]:
+        """The results whose names begin so, in the order of the work, whichever was done first."""
+        order = dict.fromkeys([*(work.name for work in self.work), *self.done])
+        return {
+            name.removeprefix(mark): self.done[name] for name in order if name.startswith(mark) and name in self.done
+        }
 
     def result(self) -> dict[str, Any]:
         """All of it, as plain values."""
+        runs = {name: found for name, found in self.done.items() if isinstance(found, Run)}
         tables = {
-            name: make_table(
-                place,
-                self.runs,
-                seeds=self.seeds,
-                betas=self.betas(place),
-                command=self.table_command(place.spec.paper),
-            )
+            name: make_table(place, runs, self.seeds, self._table_command(place.spec.paper))
             for name, place in self.places.items()
         }
+        worlds = self._named(bandit_part.MARK)
+        regret = worlds.pop(bandit_part.REGRET.removeprefix(bandit_part.MARK), None)
         return {
             "version": __version__,
             "command": self.command,
             "quick": self.quick,
             "seeds": list(range(self.seeds)),
-            "data": {name: place.about for name, place in self.places.items()},
+            "data": {name: place.spec.about for name, place in self.places.items()},
             "seconds": self.seconds + time.perf_counter() - self.began,
             "tables": tables,
             "claims": judge_claims(tables),
-            "theory": self.others.get("theory"),
-            "bandit": join_bandit(self.others),
-            "certificates": join_certificates(self.others) or None,
+            "theory": self.done.get("theory"),
+            "bandit": {"worlds": worlds, "regret": regret} if worlds or regret else None,
+            "certificates": self._named(certify_part.MARK) or None,
             "settings": self.settings(),
-            "runs": {key: run._asdict() for key, run in self.runs.items()} | self.kept,
+            "runs": {name: run._asdict() for name, run in runs.items()} | self.kept,
         }
 
 
@@ -269,12 +248,6 @@ def check_file(path: str | os.PathLike[str]) -> None:
         raise LolsError(f"{target}: cannot be written; name another file")
 
 
-def check_page(path: str | os.PathLike[str]) -> None:
-    """Raise an error if the report could not be written; its charts need matplotlib."""
-    check_file(path)
-    check_matplotlib()
-
-
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Make a folder for pictures if it is missing; raise an error if they could not be written."""
     target = Path(path)
@@ -283,8 +256,3 @@ def check_folder(path: str | os.PathLike[str]) -> None:
     except OSError as error:
         raise LolsError(f"{target}: cannot be made a folder ({error.strerror}); name another") from None
     check_plot(target / "table2.png")
-
-
-def write_json(path: str | os.PathLike[str], values: Mapping[str, Any]) -> None:
-    """Write plain values as JSON; an interruption leaves the old file or the new one."""
-    write_whole(path, json.dumps(values, indent=1, ensure_ascii=False).encode("utf-8"))

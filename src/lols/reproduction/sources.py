@@ -9,22 +9,21 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 import tomllib
 import urllib.error
 import urllib.request
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 from lols.errors import LolsError
 
 __all__ = ["SOURCES", "Source", "cache_folder", "checked", "download", "find"]
 
-PIECE = 1 << 20
+PACKED = b"\x1f\x8b"  # how files of gzip begin
 PATIENCE = 60.0  # seconds without a byte
 
 
@@ -84,29 +83,19 @@ def _advice(source: Source) -> str:
 
 def checked(path: Path, source: Source) -> Path:
     """The path itself, if the content of the file is that of the data set."""
-    digest = hashlib.sha256()
     try:
-        with _unpacked(path) as file:
-            while piece := file.read(PIECE):
-                digest.update(piece)
+        with path.open("rb") as file:
+            packed = file.read(2) == PACKED
+        with gzip.open(path) if packed else path.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
     except (OSError, EOFError, zlib.error) as error:
         raise LolsError(f"{path}: cannot be read ({error}); get it again from {source.home}") from None
-    found = digest.hexdigest()
     if found != source.sha256:
         raise LolsError(
             f"{path}: is not {source.about}: the SHA-256 of its content is {found[:12]}..., not "
             f"{source.sha256[:12]}...; delete it, and get it again from {source.home}"
         )
     return path
-
-
-@contextmanager
-def _unpacked(path: Path) -> Iterator[IO[bytes]]:
-    """The content of a file, decompressed if it is compressed."""
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path) if packed else path.open("rb") as content:
-        yield content  # type: ignore[misc]
 
 
 def download(source: Source) -> Path:
@@ -123,12 +112,11 @@ def download(source: Source) -> Path:
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as file, urllib.request.urlopen(source.address, timeout=PATIENCE) as answer:
-            first = answer.read(PIECE)
+            first = answer.read(2)
             # kept compressed, as its name says
-            with file if first.startswith(b"\x1f\x8b") else gzip.open(file, "wb", 6) as packed:
-                while first:
-                    packed.write(first)
-                    first = answer.read(PIECE)
+            with file if first == PACKED else gzip.open(file, "wb", 6) as packed:
+                packed.write(first)
+                shutil.copyfileobj(answer, packed)
         checked(part, source)
         part.replace(target)
     except (OSError, urllib.error.URLError) as error:

@@ -3,79 +3,67 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from lols.reproduction.cells import Run
 from lols.reproduction.data import DataPlace
-from lols.reproduction.paper import PAPER, paper_figure, sampling_error
+from lols.reproduction.paper import LOLS, PAPER, paper_figure, sampling_error
 from lols.reproduction.plan import COIN, CURVES, Cell, TableSpec, beta_row, run_as
 
 __all__ = ["make_table"]
 
 
-def make_table(
-    place: DataPlace,
-    runs: Mapping[str, Run],
-    *,
-    seeds: int,
-    betas: Sequence[float],
-    command: str = "",
-) -> dict[str, Any]:
+def make_table(place: DataPlace, runs: Mapping[str, Run], seeds: int, command: str = "") -> dict[str, Any]:
     """A table as plain values; cells that have not run yet are left out."""
-    spec = place.spec
-    look = _Look(spec, runs, seeds)
-    of_paper = PAPER[spec.paper]
+    spec, look = place.spec, _Look(place.spec, runs, seeds)
+    pairs = [{"teacher": teacher, "learner": learner} for teacher in spec.teachers for learner in spec.learners]
+    optimal = [pair for pair in pairs if pair["teacher"] == "optimal"]
     made: dict[str, Any] = {
         "title": spec.title,
         "task": spec.task,
         "metric": spec.metric,
         "unit": "cost" if spec.metric == "cost" else "percent",
-        "higher_is_better": spec.higher,
-        "points": spec.points,
-        "paper_table": of_paper.number,
+        "higher_is_better": spec.metric != "cost",
+        "points": spec.scale / 100.0,  # how much a point is: one of a hundred
+        "paper_table": PAPER[spec.paper].number,
         "paper_name": spec.paper,
-        "data": place.about,
-        "passes": place.passes,
+        "data": place.spec.about,
+        "passes": place.spec.passes,
         "teachers": list(spec.teachers),
         "learners": list(spec.learners),
         "rows": list(spec.rows),
         "items": max((run.items for key, run in runs.items() if key.startswith(f"{spec.name}|")), default=0),
-        "cells": [],
-        "curves": [],
+        "cells": [
+            {"row": row, **pair, **figures, "paper": paper_figure(spec.paper, pair["teacher"], row)}
+            for pair in pairs
+            for row in spec.rows
+            if (figures := look.figures(row, **pair))
+        ],
+        "curves": [
+            {"row": row, **pair, "passes": list(range(1, len(curve) + 1)), "values": curve}
+            for pair in pairs
+            for row in spec.rows
+            if row in CURVES and (curve := look.curve(row, **pair))
+        ],
         "beta": None,
         "coins": None,
         "command": command,
     }
-    for teacher in spec.teachers:
-        for learner in spec.learners:
-            for row in spec.rows:
-                found = look.figures(row, teacher, learner)
-                if found is None:
-                    continue
-                printed = paper_figure(spec.paper, teacher, row)
-                made["cells"].append({"row": row, "teacher": teacher, "learner": learner, **found, "paper": printed})
-                if row in CURVES:
-                    curve = look.curve(row, teacher, learner)
-                    passes = list(range(1, len(curve) + 1))
-                    made["curves"].append(
-                        {"row": row, "teacher": teacher, "learner": learner, "passes": passes, "values": curve}
-                    )
-    if betas:
+    if spec.betas:
         cells = [
-            {"teacher": teacher, "beta": beta, "learner": learner, **found}
-            for teacher in spec.teachers
-            for learner in spec.learners
-            for beta in betas
-            if (found := look.figures(beta_row(beta), teacher, learner)) is not None
+            {"beta": beta, **pair, **figures}
+            for pair in pairs
+            for beta in spec.betas
+            if (figures := look.figures(beta_row(beta), **pair))
         ]
-        made["beta"] = {"teachers": list(spec.teachers), "betas": list(betas), "cells": cells}
+        made["beta"] = {"teachers": list(spec.teachers), "betas": list(spec.betas), "cells": cells}
     if spec.coins:
         made["coins"] = [
-            {"coin": coin, "teacher": "optimal", "learner": learner, **found}
-            for learner in spec.learners
-            for coin, row in (("state", "learned/mixture"), ("rollout", COIN))
-            if (found := look.figures(row, "optimal", learner)) is not None
+            {"coin": coin, **pair, **figures}
+            for pair in optimal
+            for coin, row in (("state", LOLS), ("rollout", COIN))
+            if (figures := look.figures(row, **pair))
         ]
     return made
 
@@ -92,18 +80,18 @@ class _Look:
         keys = [run_as(cell, self.spec).key for cell in cells]
         return [self.runs[key] for key in keys if key in self.runs]
 
-    def figures(self, row: str, teacher: str, learner: str) -> dict[str, Any] | None:
-        """Values, mean, standard deviation and standard error; None where nothing has run."""
-        runs = self.found(row, teacher, learner)
+    def figures(self, row: str, teacher: str, learner: str) -> dict[str, Any]:
+        """Values, mean, standard deviation and standard error; nothing where nothing has run."""
+        runs, scale = self.found(row, teacher, learner), self.spec.scale
         if not runs:
-            return None
-        values = [run.values[-1] * self.spec.scale for run in runs]
+            return {}
+        values = [run.values[-1] * scale for run in runs]
         mean = statistics.fmean(values)
         sd = statistics.stdev(values) if len(values) > 1 else 0.0
         if len(values) > 1:
             error = max(sd, self.usual(teacher, learner)) / len(values) ** 0.5
         else:
-            error = sampling_error(mean / self.spec.scale, runs[0].items, runs[0].most) * self.spec.scale
+            error = sampling_error(mean / scale, runs[0].items, runs[0].most) * scale
         seconds = statistics.fmean(run.seconds for run in runs)
         return {"values": values, "mean": mean, "sd": sd, "se": error, "seconds": seconds}
 
@@ -115,5 +103,5 @@ class _Look:
 
     def curve(self, row: str, teacher: str, learner: str) -> list[float]:
         """The mean after each pass."""
-        runs = self.found(row, teacher, learner)
-        return [statistics.fmean(run.values[k] for run in runs) * self.spec.scale for k in range(len(runs[0].values))]
+        passes = zip(*(run.values for run in self.found(row, teacher, learner)))
+        return [statistics.fmean(values) * self.spec.scale for values in passes]

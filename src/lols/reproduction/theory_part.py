@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from fractions import Fraction
+from collections.abc import Iterator
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -20,12 +19,11 @@ from lols.datasets.small_worlds import (
     world_reference,
     world_space,
 )
-from lols.reproduction.theory.bandit_worlds import BanditWorld
-from lols.reproduction.theory.gap import space_stay, world_stay
-from lols.reproduction.theory.small_spaces import SmallSpace, of_bandit_world, random_space
-from lols.reproduction.theory.snakes import SEARCHED, descend, fit_growth, hamming_losses, remember, snake, snake_losses
+from lols.reproduction.theory.runs import train_lols
+from lols.reproduction.theory.small_spaces import SmallSpace, figure3_space, random_space, tree_space
+from lols.reproduction.theory.snakes import SEARCHED, descend, hamming_losses, remember, snake, snake_losses
 from lols.reproduction.theory.table1 import learned_policy, table_1
-from lols.reproduction.theory.theorem3 import Sides, run_lols, sides
+from lols.reproduction.theory.theorem3 import run_lols, sides, stay
 
 __all__ = ["Amounts", "run_theory"]
 
@@ -60,35 +58,26 @@ class Amounts(NamedTuple):
 AMOUNTS = {True: Amounts(3, 60, 60, 40), False: Amounts(20, 300, 200, 200)}
 
 
-def run_theory(
-    quick: bool = True,
-    seed: int = 0,
-    progress: Callable[[str], object] | None = None,
-    *,
-    amounts: Amounts | None = None,
-) -> dict[str, Any]:
+def run_theory(quick: bool = True, seed: int = 0, *, amounts: Amounts | None = None) -> dict[str, Any]:
     """Compute what the paper's theory says of small spaces, as values that `json` takes.
 
     When `quick`, there are fewer spaces, rounds and trainings, unless `amounts` says how many, and nothing is compiled.
-    `progress` is called with a few words before each part.
 
     >>> result = run_theory(amounts=Amounts(seeds=1, spaces=2, rounds=5, gap_spaces=2))
     >>> [row["updates"] for row in result["snakes"]["rows"]], result["theorem3"]["violations"]
     ([4, 7, 13, 26, 50], 0)
     """
-    say, began = progress or (lambda words: None), time.perf_counter()
-    amounts = amounts or AMOUNTS[quick]
-    say("Figure 3 and Table 1")
-    table1, figure3 = _table_1(), _figure_3(amounts.seeds, seed)
-    say(f"Theorem 3 on {amounts.spaces} random spaces")
-    theorem3 = _theorem_3(amounts, seed, compiled=not quick)
-    say("the gap between the minimum of the average and the average of the minima")
-    gap = _gap(amounts.gap_spaces, seed)
-    say("Theorem 4: snakes")
-    snakes = _snakes()
-    result = {"quick": quick, "seed": seed, "table1": table1, "figure3": figure3, "theorem3": theorem3, "gap": gap}
-    result |= {"snakes": snakes, "seconds": round(time.perf_counter() - began, 1)}
-    return result | {"claims": _claims(result)}
+    began, amounts = time.perf_counter(), amounts or AMOUNTS[quick]
+    result = {
+        "quick": quick,
+        "seed": seed,
+        "table1": _table_1(),
+        "figure3": _figure_3(amounts.seeds, seed),
+        "theorem3": _theorem_3(amounts, seed, compiled=not quick),
+        "gap": _gap(amounts.gap_spaces, seed),
+        "snakes": _snakes(),
+    }
+    return result | {"seconds": round(time.perf_counter() - began, 1), "claims": _claims(result)}
 
 
 # --- Figure 3 and Table 1 ---------------------------------------------------------------------------------------------
@@ -157,11 +146,10 @@ def _theorem_3(amounts: Amounts, seed: int, *, compiled: bool) -> dict[str, Any]
 
 
 PARTS = ("averaging", "limits", "teacher", "regret", "unfit", "gap")
+SIDES = ("left", "to_reference", "to_deviations", "right", "right_of_class", *PARTS)
 
 
 def _runs(amounts: Amounts, seed: int, compiled: bool) -> Iterator[dict[str, Any]]:
-    from lols.reproduction.theory.small_space_runs import train_lols
-
     for number in range(amounts.spaces):
         rng = np.random.default_rng((seed, number))
         space, facts = _space(rng)
@@ -171,7 +159,9 @@ def _runs(amounts: Amounts, seed: int, compiled: bool) -> Iterator[dict[str, Any
                 weights = train_lols(space, amounts.rounds, beta, seed=seed + number, compiled=compiled)
             else:
                 weights = run_lols(space, amounts.rounds, beta, rng=rng, sampled=by == RUNS[1])
-            yield {"space": number, **facts, "by": by, "beta": beta, **_plain(sides(space, weights, beta))}
+            found = sides(space, weights, beta)._asdict()
+            found["right_of_class"] = found["of_class"]
+            yield {"space": number, **facts, "by": by, "beta": beta, **{name: found[name] for name in SIDES}}
 
 
 def _space(rng: np.random.Generator) -> tuple[SmallSpace, dict[str, Any]]:
@@ -182,18 +172,10 @@ def _space(rng: np.random.Generator) -> tuple[SmallSpace, dict[str, Any]]:
     return space, {"steps": steps, "actions": actions, "slips": slips, "limited": limited}
 
 
-def _plain(made: Sides) -> dict[str, float]:
-    parts = {name: float(getattr(made, name)) for name in PARTS}
-    left = {"left": made.left.value, "to_reference": made.left.to_reference, "to_deviations": made.left.to_deviations}
-    return left | {"right": made.right.full, "right_of_class": made.right.of_class, **parts}
-
-
 def _two_policies() -> float:
     """The sum over deviations for the average of two policies: one goes left and is ready for it only, one right."""
-    space = of_bandit_world(BanditWorld(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]])))
-    both = np.zeros(len(space.policies))
-    both[[0, -1]] = 0.5
-    return sides(space, both, beta=0.0).left.to_deviations
+    space = tree_space(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]]))
+    return sides(space, np.ones(2), beta=0.0, tables=np.array([[0, 0, 0], [1, 1, 1]])).to_deviations
 
 
 def _no_regret(seed: int, beta: float = 0.5, spaces: int = 24) -> list[dict[str, Any]]:
@@ -216,8 +198,10 @@ def _gap(spaces: int, seed: int) -> dict[str, Any]:
     """By β: the largest gap of a policy without regret, in worlds that show it, and in spaces with all policies."""
     worlds = []
     for world in (BLIND, out_reference()):
-        for share in (Fraction(k, 30) for k in range(31)):
-            worlds.append({"world": world.name, "beta": float(share), **world_stay(world, share)._asdict()})
+        for beta in (k / 30 for k in range(31)):
+            found = stay(figure3_space(world), beta)
+            assert found is not None  # in these worlds there is always one
+            worlds.append({"world": world.name, "beta": beta, **found._asdict()})
     drawn = [
         random_space(
             np.random.default_rng((seed, number)), steps=2 + number % 3, actions=2 + number // 3 % 2,
@@ -227,14 +211,14 @@ def _gap(spaces: int, seed: int) -> dict[str, Any]:
     ]  # fmt: skip
     rows = []
     for beta in GAP_BETAS:
-        stays = [stay for stay in (space_stay(space, beta) for space in drawn) if stay is not None]
+        stays = [found for found in (stay(space, beta) for space in drawn) if found is not None]
         rows.append({
             "beta": beta,
             "spaces": len(stays),
-            "above_zero": sum(stay.gap > ROUNDING for stay in stays),
-            "mean": fmean(stay.gap for stay in stays),
-            "largest": max(stay.gap for stay in stays),
-            "worse_than_reference": sum(stay.worst > stay.reference + ROUNDING for stay in stays),
+            "above_zero": sum(found.gap > ROUNDING for found in stays),
+            "mean": fmean(found.gap for found in stays),
+            "largest": max(found.gap for found in stays),
+            "worse_than_reference": sum(found.worst > found.reference + ROUNDING for found in stays),
         })  # fmt: skip
     return {"worlds": worlds, "spaces": rows}
 
@@ -246,7 +230,7 @@ def _snakes() -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for steps in STEPS:
         path = snake(steps)
-        losses = snake_losses(path, steps)
+        losses, hamming = snake_losses(path, steps), hamming_losses(0, steps)  # by symmetry, one target stands for all
         rows.append({
             "steps": steps,
             "policies": 1 << steps,
@@ -254,16 +238,12 @@ def _snakes() -> dict[str, Any]:
             "updates": len(descend(losses, path[0])) - 1,
             "updates_algorithm1": len(descend(losses, path[0], together=True)) - 1,
             "remembering_rounds": float(sum(rounds for _, rounds in remember(losses, path[0]))),
-            "hamming_updates": max(_hamming(steps, start) for start in range(1 << steps)),
+            "hamming_updates": max(len(descend(hamming, start)) - 1 for start in range(1 << steps)),
             "path": [f"{policy:0{steps}b}" for policy in path],
         })  # fmt: skip
-    growth = fit_growth(STEPS, [row["updates"] for row in rows])
-    return {"rows": rows, "fit": {"base": growth.base, "scale": growth.scale}}
-
-
-def _hamming(steps: int, start: int) -> int:
-    """Updates under Hamming loss; by symmetry, one target stands for all."""
-    return len(descend(hamming_losses(0, steps), start)) - 1
+    # Updates as scale times base to the power of T: a straight line through their logarithms.
+    slope, height = np.polyfit(np.array(STEPS, np.float64), np.log([float(row["updates"]) for row in rows]), 1)
+    return {"rows": rows, "fit": {"base": float(np.exp(slope)), "scale": float(np.exp(height))}}
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from benchmarks import regret as benchmark
+from benchmarks.regret import LEARNERS, whole_regret
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.entries import Decision, Loss
 from lols.bandit.exploring import theory_epsilon
@@ -18,21 +20,19 @@ from lols.datasets.small_worlds import IN_REFERENCE
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
-from lols.reproduction.theory import bandit_regret
-from lols.reproduction.theory.bandit_regret import (
-    LEARNERS,
+from lols.reproduction.theory import runs
+from lols.reproduction.theory.bandit_regret import log_log_slope, run_sides
+from lols.reproduction.theory.runs import (
     Lives,
-    best_deviations,
-    left_side,
-    log_log_slope,
-    printed_regret,
-    right_side,
+    engine_reference,
+    engine_space,
     run_algorithm2,
-    run_regret,
+    start_examples,
     tables_of,
 )
-from lols.reproduction.theory.bandit_worlds import LADDER, BanditWorld, ladder_world, tree_reference, tree_space
-from tests.reproduction.theory.regret_twin import Twin
+from lols.reproduction.theory.small_spaces import LADDER, best_actions, figure3_space, ladder_space, tree_space
+from lols.reproduction.theory.theorem3 import sides
+from tests.reproduction.theory.theorem3_twin import SpaceTwin
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 
@@ -43,17 +43,18 @@ CLOSE: dict[str, Any] = {"rel": 0.0, "abs": 1e-12}
 
 
 class Case:
-    """A random world, and a few of its policies with weights."""
+    """A random space with all policies, and a few of them with weights."""
 
-    def __init__(self, seed: int, contexts: int, steps: int, beta: float):
+    def __init__(self, seed: int, starts: int, steps: int, beta: float):
         rng = np.random.default_rng(seed)
         states = (1 << steps) - 1
         self.beta = beta
-        self.world = BanditWorld(rng.integers(0, 5, (contexts, states + 1)) / 4, rng.integers(0, 2, (contexts, states)))
-        self.tables = rng.integers(0, 2, (int(rng.integers(1, 5)), contexts, states))
-        self.weights = rng.integers(1, 6, self.tables.shape[0]) / 4
-        self.shares = self.weights / self.weights.sum()
-        self.twin = Twin(self.world, beta)
+        losses, reference = rng.integers(0, 5, (starts, states + 1)) / 4, rng.integers(0, 2, (starts, states))
+        self.space = tree_space(losses, reference)
+        self.tables = rng.integers(0, 2, (int(rng.integers(1, 5)), starts * states))
+        self.weights = rng.integers(1, 6, len(self.tables))
+        self.made = sides(self.space, self.weights, beta, self.tables)
+        self.twin = SpaceTwin(self.space, self.weights.tolist(), Fraction(beta), self.tables.tolist())
 
 
 SHAPES = st.sampled_from([(1, 1), (3, 1), (1, 2), (2, 2), (1, 3)])
@@ -64,131 +65,125 @@ CASES = st.builds(
 
 @settings(max_examples=40, deadline=None)
 @given(CASES)
-def test_values_are_those_of_brute_force(case: Case) -> None:
-    world, twin = case.world, case.twin
-    exact = world.exact(case.tables)
-    assert exact.loss == pytest.approx([twin.loss(p) for p in case.tables], **CLOSE)
-    assert world.least == pytest.approx(min(twin.loss(p) for p in twin.all), **CLOSE)
-    for p, policy in enumerate(case.tables):
-        for x, s in product(range(world.contexts), range(world.states)):
-            visited = [twin.at(x, t, policy) for t in range(world.steps)]
-            assert exact.visits[p, x, s] == pytest.approx((s in visited) / world.contexts, **CLOSE)
-            worths = [twin.end(x, 2 * s + 1 + a, policy) for a in (0, 1)]
-            assert exact.worths[p, x, s] == pytest.approx(worths, **CLOSE)
-
-
-@settings(max_examples=40, deadline=None)
-@given(CASES)
-def test_both_sides_are_those_of_brute_force(case: Case) -> None:
-    world, twin, policies, shares = case.world, case.twin, list(case.tables), list(case.shares)
-    left = left_side(world, case.tables, case.weights, case.beta)
-    assert left.to_deviations == pytest.approx(twin.local(policies, shares), **CLOSE)
-    assert left.value == pytest.approx(twin.left(policies, shares, twin.local(policies, shares)), **CLOSE)
-    each = twin.averaged(policies, shares, lambda p: twin.local([p], [1.0]))
-    assert left.each == pytest.approx(each, **CLOSE)
-    assert left.most == pytest.approx(twin.left(policies, shares, each), **CLOSE)
-    right = right_side(world, case.tables, case.weights, case.beta)
-    assert tuple(right) == pytest.approx(twin.right(policies, shares), **CLOSE)
+def test_both_sides_are_those_of_brute_force_over_all_policies(case: Case) -> None:
+    made, twin = case.made, case.twin
+    assert made.to_deviations == pytest.approx(float(twin.to_deviations()), **CLOSE)
+    assert made.left == pytest.approx(float(twin.left()), **CLOSE)
+    assert made.each == pytest.approx(float(twin.each()), **CLOSE)
+    assert (made.right, made.of_class) == pytest.approx((float(twin.full()), float(twin.of_class())), **CLOSE)
+    least = case.space.exact(best_actions(case.space.follow, case.space.losses)[np.newaxis]).loss[0]
+    assert least == pytest.approx(float(min(map(twin.loss, twin.all))), **CLOSE)
 
 
 @settings(max_examples=200, deadline=None)
 @given(CASES)
 def test_theorem_3(case: Case) -> None:
-    left = left_side(case.world, case.tables, case.weights, case.beta)
-    right = right_side(case.world, case.tables, case.weights, case.beta)
-    assert left.value <= left.most + 1e-12 <= right.full + 2e-12
-    assert left.each >= -1e-12 and right.of_class >= -1e-12
+    made = case.made
+    assert made.left <= made.most + 1e-12 <= made.right + 2e-12
+    assert made.each >= -1e-12 and made.of_class >= -1e-12
 
 
 def test_one_policy_is_compared_with_its_own_deviations() -> None:
     case = Case(3, 2, 3, 0.5)
-    left = left_side(case.world, case.tables[:1], np.ones(1), 0.5)
-    assert left.to_deviations == pytest.approx(left.each, **CLOSE) and left.each >= 0
+    made = sides(case.space, np.ones(1), 0.5, case.tables[:1])
+    assert made.to_deviations == pytest.approx(made.each, **CLOSE) and made.each >= 0
 
 
 def test_the_averaged_policy_may_do_better_than_all_of_its_one_step_deviations() -> None:
     # The paper calls the sum over t "always non-negative by definition". So it is for one policy of the class; but the
     # averaged policy is none: it may be one of two that go different ways, each ready for its own.
-    world = BanditWorld(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]]))
-    both = np.array([[[0, 0, 0]], [[1, 1, 1]]])
-    left = left_side(world, both, np.ones(2), 0.0)
-    assert left.value == -0.5 and left.most == 0.0 and right_side(world, both, np.ones(2), 0.0).full == 0.0
+    space = tree_space(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]]))
+    made = sides(space, np.ones(2), 0.0, np.array([[0, 0, 0], [1, 1, 1]]))
+    assert made.left == -0.5 and made.most == 0.0 and made.right == 0.0
 
 
 @pytest.mark.parametrize("beta", [Fraction(0), Fraction(1, 3), Fraction(1)])
 def test_the_worlds_of_figure_3_have_the_same_values(beta: Fraction) -> None:
-    losses = np.array([[float(loss / 100) for loss in IN_REFERENCE.losses]])
-    world = BanditWorld(losses, np.array([IN_REFERENCE.reference]))
-    for actions in product((0, 1), repeat=3):
+    space = figure3_space(IN_REFERENCE)
+    assert len(space.listed) == 8
+    for n, actions in enumerate(space.listed.tolist()):
         first, second, third = (Fraction(1 - a) for a in actions)
-        table, policy = np.array([[actions]]), (first, second, third)
-        assert float(world.exact(table).loss[0]) == pytest.approx(float(IN_REFERENCE.loss(policy)) / 100, **CLOSE)
+        policy = first, second, third
+        loss = float(space.exact(space.listed).loss[n])
+        assert loss == pytest.approx(float(IN_REFERENCE.loss(policy)), **CLOSE)
         regret = IN_REFERENCE.cost_sensitive_regret(policy, "learned", "mixture", beta)
-        right = right_side(world, table, np.ones(1), float(beta))
-        assert right.full - right.of_class == pytest.approx(float(regret) / 100, **CLOSE)
+        assert sides(space, np.eye(8)[n], float(beta)).regret == pytest.approx(float(regret), **CLOSE)
 
 
 # --- the definition that is printed -----------------------------------------------------------------------------------
 
 
+def printed_regret(case: Case) -> float:
+    """As the paper's section 6 prints it: J - β J_ref - (1 - β) Σ_t min_π E[Q], with J once where Theorem 3 has T."""
+    exact, left = case.space.exact(case.tables), case.made
+    loss = float(case.weights @ exact.loss / case.weights.sum())
+    deviations = case.space.steps * loss - left.to_deviations
+    return loss - case.beta * (loss - left.to_reference) - (1 - case.beta) * deviations
+
+
 def test_the_printed_definition_subtracts_t_values_from_one_loss() -> None:
-    # Three steps, and everything costs 1/2: nothing can be regretted, least of all following the rules.
-    world = BanditWorld(np.full((1, 8), 0.5), np.zeros((1, 7), np.int64))
-    rules = world.reference[np.newaxis]
-    assert best_deviations(world, rules, np.ones(1)).tolist() == [0.5, 0.5, 0.5]
-    assert left_side(world, rules, np.ones(1), 0.5).value == 0.0
-    assert printed_regret(world, rules, np.ones(1), 0.5) == 0.5 - 0.5 * 0.5 - 0.5 * (0.5 + 0.5 + 0.5)
-    # The larger the losses are, the better it looks: adding a constant to all losses must not change a regret.
-    dearer = BanditWorld(np.full((1, 8), 1.0), world.reference)
-    assert left_side(dearer, rules, np.ones(1), 0.5).value == 0.0
-    assert printed_regret(dearer, rules, np.ones(1), 0.5) == 2 * printed_regret(world, rules, np.ones(1), 0.5)
+    # Three steps, and everything costs 1/2: nothing can be regretted, least of all following the rules. The larger the
+    # losses are, the better it looks: adding a constant to all losses must not change a regret.
+    for loss in (0.5, 1.0):
+        case = Case(0, 1, 3, 0.5)
+        case.space = tree_space(np.full((1, 8), loss), np.zeros((1, 7), np.int64))
+        case.tables, case.weights = case.space.reference[np.newaxis], np.ones(1, np.int64)
+        case.made = sides(case.space, case.weights, 0.5, case.tables)
+        assert case.made.left == 0.0
+        assert printed_regret(case) == loss - 0.5 * loss - 0.5 * 3 * loss
 
 
-@settings(max_examples=100, deadline=None)
-@given(CASES)
-def test_the_slip_is_the_loss_itself_counted_too_seldom(case: Case) -> None:
-    world, tables, weights = case.world, case.tables, case.weights
-    value, printed = (f(world, tables, weights, case.beta) for f in (left_side, printed_regret))
-    loss = float(case.shares @ world.exact(tables).loss)
-    assert value.value - printed == pytest.approx((1 - case.beta) * (world.steps - 1) * loss, **CLOSE)
-
-
-# --- worlds -----------------------------------------------------------------------------------------------------------
+# --- spaces -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_ladder() -> None:
-    world = ladder_world()
-    assert (world.contexts, world.steps, world.states, world.policies) == (5, 3, 7, 2.0**35)
-    rules, wrong = (float(w.exact(w.reference[np.newaxis]).loss[0]) for w in (world, ladder_world(wrong=(2,))))
-    assert rules == pytest.approx(world.least, **CLOSE)
-    assert wrong == pytest.approx(world.least + np.mean(LADDER) / 3, **CLOSE)
-    for k, gap in enumerate(LADDER):
-        costs = np.abs(np.diff(world.exact(world.reference[np.newaxis]).worths[0, k], axis=-1))
-        assert costs == pytest.approx(np.full((7, 1), gap / 3), **CLOSE)  # what one mistake costs, at every state
+    space = ladder_space()
+    assert (space.start.size, space.steps, space.reference.size) == (5, 3, 35) and space.policies is None
+    least = float(space.losses.reshape(5, 8).min(axis=1).mean())
+    rules, wrong = (float(w.exact(w.reference[np.newaxis]).loss[0]) for w in (space, ladder_space(wrong=(2,))))
+    assert rules == pytest.approx(least, **CLOSE)
+    assert wrong == pytest.approx(least + np.mean(LADDER) / 3, **CLOSE)
+    costs = np.abs(np.diff(space.exact(space.reference[np.newaxis]).worths[0], axis=-1))[:, 0]
+    assert costs == pytest.approx(np.array(LADDER)[np.asarray(space.seen) // 7] / 3, **CLOSE)  # what one mistake costs
+
+
+def test_trees_are_numbered_from_the_root() -> None:
+    losses = np.arange(16.0).reshape(2, 8)
+    space = tree_space(losses, np.zeros((2, 7), np.int64))
+    assert (
+        sorted(np.asarray(space.seen).tolist()) == list(range(14)) and space.losses.tolist() == losses.ravel().tolist()
+    )
+    for x, actions in product(range(2), product((0, 1), repeat=3)):
+        s, of_tree = x, 0
+        for a in actions:
+            assert space.seen is not None and space.seen[s] == 7 * x + of_tree
+            s, of_tree = int(space.follow[s, a]), 2 * of_tree + 1 + a
+        assert space.losses[s - 14] == losses[x, of_tree - 7]
 
 
 BAD: list[tuple[Any, Any, str]] = [
     (np.zeros((1, 3)), np.zeros((1, 2)), "2\\^T end states"),
     (np.zeros(4), np.zeros((1, 3)), "2\\^T end states"),
     (np.zeros((1, 1)), np.zeros((1, 0)), "2\\^T end states"),
-    (np.full((1, 4), 1.5), np.zeros((1, 3)), "from 0 to 1"),
-    (np.full((1, 4), np.nan), np.zeros((1, 3)), "from 0 to 1"),
-    (np.zeros((2, 4)), np.zeros((1, 3)), "2 contexts x 3 states"),
-    (np.zeros((1, 4)), np.full((1, 3), 2), "0 or 1"),
+    (np.zeros((2, 4)), np.zeros((1, 3)), "2 start states x 3 states"),
+    (np.zeros((1, 4)), np.full((1, 3), 2), "from 0 to 1 for each of 3 states"),
 ]
 
 
 @pytest.mark.parametrize(("losses", "rules", "message"), BAD)
-def test_worlds_that_are_none(losses: Any, rules: Any, message: str) -> None:
+def test_trees_that_are_none(losses: Any, rules: Any, message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        BanditWorld(losses, rules)
+        tree_space(losses, rules)
 
 
-def test_learners_that_are_too_small() -> None:
+def test_runs_that_cannot_be() -> None:
     with pytest.raises(ConfigurationError, match="more room"):
-        run_algorithm2(ladder_world(), 300, seed=0, learner=LearnerSettings("csoaa", "gd", bits=3), compiled=False)
+        run_algorithm2(ladder_space(), 300, seed=0, learner=LearnerSettings("csoaa", "gd", bits=3), compiled=False)
     with pytest.raises(ConfigurationError, match="at most 62"):
-        run_algorithm2(ladder_world([0.5] * 9), 10, seed=0, compiled=False)
+        run_algorithm2(ladder_space([0.5] * 9), 10, seed=0, compiled=False)
+    for loss in (1.5, np.nan):
+        with pytest.raises(ConfigurationError, match="from 0 to 1"):
+            run_algorithm2(tree_space(np.full((1, 4), loss), np.zeros((1, 3), np.int64)), 10, seed=0, compiled=False)
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -196,44 +191,45 @@ def test_learners_that_are_too_small() -> None:
 
 @pytest.mark.parametrize(("steps", "beta", "rounds"), [(2, 0.0, 400), (2, 0.5, 400), (3, 0.5, 700)])
 def test_a_run_is_algorithm_2_with_running_means(steps: int, beta: float, rounds: int) -> None:
-    world, seed = ladder_world((0.9, 0.3), steps=steps, wrong=(1,)), 5
+    space, seed = ladder_space((0.9, 0.3), steps=steps, wrong=(1,)), 5
     learner = LearnerSettings("csoaa", "ridge", max_features=14)
-    lives = run_algorithm2(world, rounds, seed=seed, beta=beta, learner=learner, compiled=False)
-    epsilon = theory_epsilon(rounds, 2, steps, 2 ** (2 * world.states))
+    lives = run_algorithm2(space, rounds, seed=seed, beta=beta, learner=learner, compiled=False)
+    states, seen = space.reference.size, np.asarray(space.seen)
+    epsilon = theory_epsilon(rounds, 2, steps, 2**states)
     log = MemoryLog()
     bandit = StructuredBandit.algorithm2(
-        tree_space(), tree_reference(), epsilon=epsilon, beta=beta, learner=learner, log=log, seed=seed,
+        engine_space(2), engine_reference(), epsilon=epsilon, beta=beta, learner=learner, log=log, seed=seed,
         compiled=False,
     )  # fmt: skip
     chance = np.random.default_rng((seed, rounds))
-    contexts, luck = chance.integers(world.contexts, size=rounds), chance.random(rounds)
-    for x, u in zip(contexts.tolist(), luck.tolist(), strict=True):
-        shown = bandit.decide(world.objects()[x])
-        bandit.learn(shown.id, 1.0 if u < world.losses[x, shown.output] else 0.0)
+    starts, luck = chance.integers(space.start.size, size=rounds), chance.random(rounds)
+    for x, u in zip(starts.tolist(), luck.tolist(), strict=True):
+        shown = bandit.decide({"shown": start_examples(space)[x]["shown"]})
+        bandit.learn(shown.id, 1.0 if u < space.losses[shown.output] else 0.0)
     # What was logged, gone through by hand: ways are those of the current policy, and policies follow from the costs.
-    table = np.zeros((world.contexts, world.states), np.int64)
-    sums, counts, version, lived = np.zeros((*table.shape, 2)), np.zeros(table.shape), 0, [0]
+    table = np.zeros(states, np.int64)
+    sums, counts, version, lived = np.zeros((states, 2)), np.zeros(states), 0, [0]
     entries = list(log.replay())
     for decision, loss in zip(entries[::2], entries[1::2], strict=True):
         assert isinstance(decision, Decision) and isinstance(loss, Loss)
         lived[-1] += 1
         if not decision.explored:
             continue
-        x, s, at = int(contexts[decision.id]), 0, -1
+        s, at = int(starts[decision.id]), -1
         for t, a in enumerate(decision.trail.tolist()):
             if t == decision.step:
                 at = s
-            expected = (world.reference if t > decision.step and decision.by_reference else table)[x, s]
+            expected = (space.reference if t > decision.step and decision.by_reference else table)[s]
             assert a == (decision.action if t == decision.step else expected)
-            s = 2 * s + 1 + a
-        assert decision.ids.tolist() == [x * world.states + at]
-        sums[x, at, decision.action] += 2 * loss.loss  # K times the loss for the action, 0 for the other
-        counts[x, at] += 1
+            s = int(space.follow[s, a])
+        assert decision.ids.tolist() == [seen[at]]
+        sums[at, decision.action] += 2 * loss.loss  # K times the loss for the action, 0 for the other
+        counts[at] += 1
         version += 1
         lived.append(0)
-        found = tables_of(world, lives.codes[version : version + 1])[0]
-        first, second = sums[x, at] / (counts[x, at] + 1)
-        table[x, at] = second < first if abs(second - first) > 1e-5 else found[x, at]  # a tie is a matter of rounding
+        found = tables_of(space, lives.codes[version : version + 1])[0]
+        first, second = sums[at] / (counts[at] + 1)
+        table[at] = second < first if abs(second - first) > 1e-5 else found[at]  # a tie is a matter of rounding
         assert (found == table).all()
     assert lives.rounds.tolist() == lived and lives.codes.size == version + 1 and lives.epsilon == epsilon
     assert 0.7 * epsilon * rounds < version < rounds
@@ -241,67 +237,76 @@ def test_a_run_is_algorithm_2_with_running_means(steps: int, beta: float, rounds
 
 @pytest.mark.parametrize("name", sorted(LEARNERS))
 def test_a_policy_is_noted_as_its_weights_say(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    world, bandits = ladder_world((0.9, 0.3)), []
+    space, bandits = ladder_space((0.9, 0.3)), []
     made = StructuredBandit.algorithm2
 
     def spy(*arguments: Any, **options: Any) -> StructuredBandit:
         bandits.append(made(*arguments, **options))
         return bandits[-1]
 
-    monkeypatch.setattr(bandit_regret.StructuredBandit, "algorithm2", spy)
-    lives = run_algorithm2(world, 200, seed=2, learner=LEARNERS[name], compiled=False)
-    last = tables_of(world, lives.codes[-1:])[0]
+    monkeypatch.setattr(runs.StructuredBandit, "algorithm2", spy)
+    lives = run_algorithm2(space, 200, seed=2, learner=LEARNERS[name], compiled=False)
+    last = tables_of(space, lives.codes[-1:])[0]
     policy = bandits[0].policy()
-    for x, s in product(range(world.contexts), range(world.states)):
-        row = int(lookup(policy.shared, x * world.states + s))
-        assert last[x, s] == (0 if row < 0 else int(np.argmin(policy.stack[0, row])))
+    for s, what in enumerate(np.asarray(space.seen).tolist()):
+        row = int(lookup(policy.shared, what))
+        assert last[s] == (0 if row < 0 else int(np.argmin(policy.stack[0, row])))
 
 
 def test_compiled_or_not_and_again() -> None:
-    world = ladder_world((0.9, 0.3))
+    space = ladder_space((0.9, 0.3))
     for name, learner in LEARNERS.items():
-        runs = [run_algorithm2(world, 150, seed=7, learner=learner, compiled=c) for c in (True, True, False)]
-        for other in runs[1:]:
-            assert other.codes.tolist() == runs[0].codes.tolist(), name
-            assert other.rounds.tolist() == runs[0].rounds.tolist(), name
+        found = [run_algorithm2(space, 150, seed=7, learner=learner, compiled=c) for c in (True, True, False)]
+        for other in found[1:]:
+            assert other.codes.tolist() == found[0].codes.tolist(), name
+            assert other.rounds.tolist() == found[0].rounds.tolist(), name
 
 
 def test_the_regret_of_a_run_round_by_round(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bandit_regret, "AT_ONCE", 4)
+    monkeypatch.setattr(benchmark, "AT_ONCE", 4)
     rng, beta = np.random.default_rng(8), 0.3
-    case = Case(11, 2, 2, beta)
-    world, twin = case.world, case.twin
+    space, twin = (case := Case(11, 2, 2, beta)).space, case.twin
     lives = Lives(rng.integers(0, 64, 11), rng.integers(0, 4, 11), 0.4)
-    found = run_regret(world, lives, beta)
-    policies = list(tables_of(world, lives.codes))
-    current = [p for p, rounds in zip(policies, lives.rounds, strict=True) for _ in range(rounds)]
-    shares = [1 / len(current)] * len(current)
-    assert found.left.value == pytest.approx(twin.left(current, shares, twin.local(current, shares)), **CLOSE)
-    assert tuple(found.right) == pytest.approx(twin.right(current, shares), **CLOSE)
-    least = min(twin.loss(p) for p in twin.all)
-    assert found.to_best == pytest.approx(twin.averaged(current, shares, twin.loss) - least, **CLOSE)
-    assert found.last == pytest.approx(twin.loss(policies[-1]) - least, **CLOSE)
-    assert (found.distinct, found.explored) == (len(set(lives.codes.tolist())), 10)
+    found = run_sides(space, lives, beta)
+    policies = tables_of(space, lives.codes).tolist()
+
+    def averaged(counts: list[int]) -> SpaceTwin:
+        """The averaged policy of the first policies."""
+        return SpaceTwin(space, counts, Fraction(beta), policies[: len(counts)])
+
+    whole = averaged(lives.rounds.tolist())
+    assert found.left == pytest.approx(float(whole.left()), **CLOSE)
+    assert (found.right, found.of_class) == pytest.approx((float(whole.full()), float(whole.of_class())), **CLOSE)
     total = 0.0
     for k, rounds in enumerate(lives.rounds.tolist()):
-        so_far, equal = policies[: k + 1], [1 / (k + 1)] * (k + 1)
-        left = twin.left(so_far, equal, twin.local(so_far, equal))
-        explored = twin.exploring(policies[k]) - twin.averaged(so_far, equal, twin.loss)
-        total += rounds * (left + lives.epsilon * explored)
-    assert found.whole == pytest.approx(total / lives.rounds.sum(), **CLOSE)
+        so_far = averaged([1] * (k + 1))
+        explored = twin.exploring(policies[k]) - so_far.to_reference() - so_far.loss(so_far.reference)
+        total += rounds * (float(so_far.left()) + lives.epsilon * float(explored))
+    assert whole_regret(space, lives, beta) == pytest.approx(total / lives.rounds.sum(), **CLOSE)
+
+
+def test_the_benchmark_measures_a_run() -> None:
+    task, found = benchmark.measure(benchmark.Task("wrong", "ridge", 300, 1, (0.9, 0.3)))
+    space = benchmark.world_of("wrong", task.gaps)
+    lives = run_algorithm2(space, 300, seed=1)
+    losses = space.exact(tables_of(space, lives.codes)).loss
+    least = space.losses.reshape(2, 8).min(axis=1).mean()
+    assert found["to_best"] == pytest.approx(lives.rounds @ losses / 300 - least, **CLOSE)
+    assert found["last"] == pytest.approx(losses[-1] - least, **CLOSE)
+    assert (found["distinct"], found["explored"]) == (len(set(lives.codes.tolist())), lives.codes.size - 1)
 
 
 @pytest.mark.parametrize("name", ["ridge", "adagrad"])
 def test_regret_falls_with_the_rounds(name: str) -> None:
-    world = ladder_world()
+    space = ladder_space()
 
     def regret(rounds: int, seeds: int) -> np.ndarray:
-        runs = [run_algorithm2(world, rounds, seed=s, learner=LEARNERS[name]) for s in range(seeds)]
-        found = [run_regret(world, lives) for lives in runs]
+        lived = [run_algorithm2(space, rounds, seed=s, learner=LEARNERS[name]) for s in range(seeds)]
+        found = [run_sides(space, lives) for lives in lived]
         for one in found:  # Theorem 3 in the run; the rules are optimal, so that the left side's first term is no gain
-            assert one.left.value <= one.left.most + 1e-12 <= one.right.full + 2e-12
-            assert one.left.to_reference >= -1e-12
-        return np.array([(one.left.value, one.left.most) for one in found]).mean(axis=0)
+            assert one.left <= one.most + 1e-12 <= one.right + 2e-12
+            assert one.to_reference >= -1e-12
+        return np.array([(one.left, one.most) for one in found]).mean(axis=0)
 
     assert (regret(20_000, 2) < 0.7 * regret(500, 12)).all()
 

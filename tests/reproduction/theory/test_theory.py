@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -13,17 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from lols.datasets.small_worlds import BLIND, WORLDS, out_reference
+from lols.datasets.small_worlds import BLIND, IN_REFERENCE, Policy, SmallWorld, out_reference
 from lols.errors import ConfigurationError
 from lols.reproduction import theory_part as theory
 from lols.reproduction.console import print_sections
 from lols.reproduction.describe import describe
-from lols.reproduction.theory.bandit_regret import left_side, right_side
-from lols.reproduction.theory.bandit_worlds import BanditWorld
-from lols.reproduction.theory.gap import space_gaps, space_stay, world_gap, world_stay
-from lols.reproduction.theory.small_space_runs import train_lols
-from lols.reproduction.theory.small_spaces import SmallSpace, best_actions, depth_space, of_bandit_world, random_space
-from lols.reproduction.theory.theorem3 import run_lols, sides, staying
+from lols.reproduction.theory import theorem3
+from lols.reproduction.theory.runs import train_lols
+from lols.reproduction.theory.small_spaces import (
+    SmallSpace,
+    best_actions,
+    depth_space,
+    figure3_space,
+    random_space,
+    tree_space,
+)  # fmt: skip
+from lols.reproduction.theory.theorem3 import gaps, run_lols, sides, stay, staying
 from tests.reproduction.theory.theorem3_twin import SpaceTwin
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
@@ -94,8 +100,6 @@ def test_spaces_that_make_no_sense_are_refused() -> None:
             SmallSpace(**(fields | {name: value}))
     with pytest.raises(ConfigurationError, match="take limited=True"):
         made_space(1, 9, 2, 1.0, False)
-    with pytest.raises(ConfigurationError, match="take at most 8"):
-        of_bandit_world(BanditWorld(np.zeros((1, 16)), np.zeros((1, 15), np.int64)))
 
 
 # --- both sides -------------------------------------------------------------------------------------------------------
@@ -112,11 +116,11 @@ def test_both_sides_are_those_of_brute_force(space: SmallSpace, seed: int, beta:
     space = SmallSpace(space.follow, space.layer, space.losses, space.start, space.reference, space.policies[keep])
     counts = some_counts(space, seed, 3)
     made, twin = sides(space, counts, beta), SpaceTwin(space, counts.astype(int).tolist(), Fraction(beta))
-    assert made.left.to_reference == pytest.approx(float(twin.to_reference()), **CLOSE)
-    assert made.left.to_deviations == pytest.approx(float(twin.to_deviations()), **CLOSE)
-    assert made.left.each == pytest.approx(float(twin.each()), **CLOSE)
-    assert made.right.full == pytest.approx(float(twin.full()), **CLOSE)
-    assert made.right.of_class == pytest.approx(float(twin.of_class()), **CLOSE)
+    assert made.to_reference == pytest.approx(float(twin.to_reference()), **CLOSE)
+    assert made.to_deviations == pytest.approx(float(twin.to_deviations()), **CLOSE)
+    assert made.each == pytest.approx(float(twin.each()), **CLOSE)
+    assert made.right == pytest.approx(float(twin.full()), **CLOSE)
+    assert made.of_class == pytest.approx(float(twin.of_class()), **CLOSE)
     assert made.gap == pytest.approx(float(twin.gap()), **CLOSE)
 
 
@@ -124,20 +128,20 @@ def test_both_sides_are_those_of_brute_force(space: SmallSpace, seed: int, beta:
 @given(SPACES, st.integers(0, 10**6), BETAS)
 def test_theorem_3_holds_for_any_sequence_of_policies(space: SmallSpace, seed: int, beta: float) -> None:
     made = sides(space, some_counts(space, seed, 12), beta)
-    assert made.left.value <= made.left.most + 1e-12 <= made.right.full + 2e-12
+    assert made.left <= made.most + 1e-12 <= made.right + 2e-12
     assert min(getattr(made, name) for name in PARTS) >= -1e-12
     between = made.averaging + made.limits + made.teacher
-    assert made.left.value + between == pytest.approx(made.right.full, **CLOSE)
-    assert made.regret + made.unfit + made.gap == pytest.approx(made.right.full, **CLOSE)
+    assert made.left + between == pytest.approx(made.right, **CLOSE)
+    assert made.regret + made.unfit + made.gap == pytest.approx(made.right, **CLOSE)
 
 
 @settings(max_examples=60)
-@given(SPACES, st.integers(0, 10**6), BETAS, st.sampled_from(["hedge", "leader"]), st.booleans())
-def test_theorem_3_holds_for_lols(space: SmallSpace, seed: int, beta: float, learner: str, sampled: bool) -> None:
-    counts = run_lols(space, 30, beta, rng=np.random.default_rng(seed), learner=learner, sampled=sampled)
+@given(SPACES, st.integers(0, 10**6), BETAS, st.booleans())
+def test_theorem_3_holds_for_lols(space: SmallSpace, seed: int, beta: float, sampled: bool) -> None:
+    counts = run_lols(space, 30, beta, rng=np.random.default_rng(seed), sampled=sampled)
     assert counts.sum() == 30
     made = sides(space, counts, beta)
-    assert made.left.value <= made.right.full + 1e-12
+    assert made.left <= made.right + 1e-12
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), BETAS)
@@ -145,32 +149,19 @@ def test_the_sides_are_equal_where_nothing_is_given_away(seed: int, policy: int,
     # An optimal teacher, a class without limits, one policy: each inequality of the proof is an equation.
     space = made_space(seed, 3, 2, 0.0, False)
     made = sides(space, np.eye(len(space.policies))[policy % len(space.policies)], beta)
-    assert made.left.value == pytest.approx(made.right.full, **CLOSE)
+    assert made.left == pytest.approx(made.right, **CLOSE)
 
 
 @given(st.integers(0, 10**6), st.sampled_from([(1, 1), (2, 2), (1, 3), (8, 1)]), BETAS)
-def test_a_bandits_world_has_the_same_sides_either_way(seed: int, shape: tuple[int, int], beta: float) -> None:
-    (contexts, steps), rng = shape, np.random.default_rng(seed)
+def test_all_policies_are_a_class_like_their_list(seed: int, shape: tuple[int, int], beta: float) -> None:
+    (starts, steps), rng = shape, np.random.default_rng(seed)
     states = (1 << steps) - 1
-    world = BanditWorld(rng.random((contexts, states + 1)), rng.integers(0, 2, (contexts, states)))
-    space = of_bandit_world(world)
-    counts = some_counts(space, seed, 5)
-    order = [(x, s) for t in range(steps) for x in range(contexts) for s in range((1 << t) - 1, (2 << t) - 1)]
-    tables = np.zeros((len(space.policies), contexts, states), np.int64)
-    for n, (x, s) in enumerate(order):
-        tables[:, x, s] = space.policies[:, n]
-    made = sides(space, counts, beta)
-    assert tuple(made.left) == pytest.approx(tuple(left_side(world, tables, counts, beta)), **CLOSE)
-    assert tuple(made.right) == pytest.approx(tuple(right_side(world, tables, counts, beta)), **CLOSE)
-
-
-def test_the_sum_over_deviations_can_be_negative_though_the_paper_says_it_never_is() -> None:
-    # One policy goes left and is ready for it only, the other goes right: both are locally optimal.
-    space = of_bandit_world(BanditWorld(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]])))
-    counts = np.zeros(8)
-    counts[[0b000, 0b111]] = 1
-    assert sides(space, counts, 0.0).left.to_deviations == -0.5
-    assert sides(space, counts, 0.0).left.each == 0.0
+    losses, reference = rng.random((starts, states + 1)), rng.integers(0, 2, (starts, states))
+    tables = np.array(list(product((0, 1), repeat=starts * states)))
+    listed = tree_space(losses, reference, tables)
+    counts = some_counts(listed, seed, 5)
+    made, other = sides(listed, counts, beta), sides(tree_space(losses, reference), counts, beta, tables)
+    assert tuple(made) == pytest.approx(tuple(other), **CLOSE)
 
 
 # --- learning ---------------------------------------------------------------------------------------------------------
@@ -178,29 +169,25 @@ def test_the_sum_over_deviations_can_be_negative_though_the_paper_says_it_never_
 
 @settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.booleans(), BETAS)
-def test_the_leader_is_the_policy_of_least_costs_so_far(seed: int, steps: int, limited: bool, beta: float) -> None:
-    drawn = made_space(seed, steps, 2, 1.0, limited)
-    start = np.array([[1.0], [0.5, 0.5], [0.5, 0.25, 0.25]][drawn.start.size - 1])
-    losses = (8 * drawn.losses).round() / 8  # so that sums are exact, and ties are ties
-    space = SmallSpace(drawn.follow, drawn.layer, losses, start, drawn.reference, drawn.policies[:40])
-    twin = SpaceTwin(space, [1] * len(space.policies), Fraction(beta))
-    so_far, counts = [Fraction(0)] * len(twin.all), np.zeros(len(twin.all))
-    for _ in range(6):
-        current = so_far.index(min(so_far))
-        counts[current] += 1
-        so_far = [cost + twin.costs(twin.all[current], other) for cost, other in zip(so_far, twin.all, strict=True)]
-    assert run_lols(space, 6, beta, rng=np.random.default_rng(0), learner="leader").tolist() == counts.tolist()
+def test_costs_while_a_policy_is_current_are_those_of_single_walks(
+    seed: int, steps: int, limited: bool, beta: float
+) -> None:
+    space = made_space(seed, steps, 2, 1.0, limited)
+    twin = SpaceTwin(space, [1] * len(space.listed), Fraction(beta))
+    exact, rules = space.exact(space.listed), space.exact(space.reference[np.newaxis])
+    found = theorem3._Class(space).while_current(exact, rules, beta)
+    for n in range(0, len(twin.all), 9):
+        for k in range(0, len(twin.all), 5):
+            assert found[n, k] == pytest.approx(float(twin.costs(twin.all[n], twin.all[k])), **CLOSE)
 
 
 def test_sampled_costs_have_the_expected_ones_as_their_mean() -> None:
-    from lols.reproduction.theory.theorem3 import _Class, _one_example
-
     space, beta, rng = made_space(7, 3, 2, 1.0, True), 0.3, np.random.default_rng(0)
     exact, rules = space.exact(space.policies), space.exact(space.reference[np.newaxis])
-    drawn = sum(_one_example(space, 3, beta, exact, rules, rng) for _ in range(4000)) / 4000
+    drawn = sum(theorem3._one_example(space, 3, beta, exact, rules, rng) for _ in range(4000)) / 4000
     expected = exact.visits[3][:, np.newaxis] * (beta * rules.worths[0] + (1 - beta) * exact.worths[3])
     assert drawn == pytest.approx(expected, abs=0.03)
-    of_class = _Class(space)
+    of_class = theorem3._Class(space)
     assert of_class.by_step(expected).sum(axis=1) == pytest.approx(of_class.while_current(exact, rules, beta)[3])
 
 
@@ -212,8 +199,6 @@ def test_the_cost_sensitive_regret_of_hedge_vanishes(sampled: bool) -> None:
             space, rng = made_space(seed, 3, 2, 1.0, True), np.random.default_rng(seed)
             regrets[rounds] += sides(space, run_lols(space, rounds, 0.5, rng=rng, sampled=sampled), 0.5).regret / 5
     assert regrets[1000] < 0.3 * regrets[10]
-    with pytest.raises(ConfigurationError, match="take one of hedge, leader"):
-        run_lols(space, 1, 0.5, rng=rng, learner="follower")
 
 
 @settings(max_examples=10)
@@ -222,7 +207,7 @@ def test_theorem_3_holds_for_the_librarys_training(space: SmallSpace, seed: int,
     counts = train_lols(space, 15, beta, seed=seed, compiled=False)
     assert counts.sum() == 15
     made = sides(space, counts, beta)
-    assert made.left.value <= made.right.full + 1e-12
+    assert made.left <= made.right + 1e-12
 
 
 def test_training_comes_to_a_policy_that_a_learner_may_stay_with() -> None:
@@ -231,9 +216,9 @@ def test_training_comes_to_a_policy_that_a_learner_may_stay_with() -> None:
         assert train_lols(space, 200, 0.5, seed=seed, compiled=False).argmax() in staying(space, 0.5)
 
 
-def test_training_refuses_spaces_that_it_cannot_express() -> None:
-    space = of_bandit_world(BanditWorld(np.zeros((1, 2)), np.zeros((1, 1), np.int64)))
-    with pytest.raises(ConfigurationError, match="spaces of random_space"):
+def test_policies_are_counted_in_a_class_that_is_a_list() -> None:
+    space = tree_space(np.zeros((1, 2)), np.zeros((1, 1), np.int64))
+    with pytest.raises(ConfigurationError, match="give a space with a list"):
         train_lols(space, 1, 0.5, seed=0, compiled=False)
 
 
@@ -256,63 +241,81 @@ def test_a_learner_may_stay_where_no_other_policy_costs_less(space: SmallSpace, 
 
 @given(SPACES, BETAS)
 def test_the_gap_of_every_policy_is_that_of_both_sides(space: SmallSpace, beta: float) -> None:
-    gaps = space_gaps(space, beta)
-    assert (gaps >= -1e-12).all()
-    for n in range(0, gaps.size, 17):
-        assert gaps[n] == pytest.approx(sides(space, np.eye(gaps.size)[n], beta).gap, **CLOSE)
+    found = gaps(space, beta)
+    assert (found >= -1e-12).all()
+    for n in range(0, found.size, 17):
+        assert found[n] == pytest.approx(sides(space, np.eye(found.size)[n], beta).gap, **CLOSE)
     if beta in (0.0, 1.0):
-        assert gaps == pytest.approx(np.zeros(gaps.size), **CLOSE)
+        assert found == pytest.approx(np.zeros(found.size), **CLOSE)
 
 
 @given(SPACES, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
 def test_the_gap_of_a_policy_is_concave_in_beta(space: SmallSpace, one: float, other: float) -> None:
-    middle = (space_gaps(space, one) + space_gaps(space, other)) / 2
-    assert (space_gaps(space, (one + other) / 2) >= middle - 1e-12).all()
+    middle = (gaps(space, one) + gaps(space, other)) / 2
+    assert (gaps(space, (one + other) / 2) >= middle - 1e-12).all()
 
 
 def test_the_gap_stays_for_ever_in_the_world_that_is_blind() -> None:
     # The policy b, d costs 2. By the average, a costs 3 (1 - β), which is less than 2 from β = 1/3 on.
-    for beta in (Fraction(k, 15) for k in range(16)):
-        stay = world_stay(BLIND, beta)
-        stays = 0 < beta <= Fraction(1, 3)
-        assert stay.gap == pytest.approx(float(2 * beta) if stays else 0.0)
-        assert stay.worst == (2.0 if beta <= Fraction(1, 3) else 0.0)
-        if stays:
-            assert (stay.loss, stay.reference) == (2.0, 0.0)
-            assert stay.left == pytest.approx(stay.gap)  # the theorem allows all of it
+    for k in range(16):
+        beta, found = k / 15, stay(figure3_space(BLIND), k / 15)
+        assert found is not None
+        assert found.gap == pytest.approx(2 * beta if 0 < k <= 5 else 0.0, **CLOSE)
+        assert found.worst == (2.0 if k <= 5 else 0.0)
+        if 0 < k <= 5:
+            assert (found.loss, found.reference) == (2.0, 0.0)
+            assert found.left == pytest.approx(found.gap, **CLOSE)  # the theorem allows all of it
 
 
 def test_the_gap_in_c_is_what_the_reference_thinks_of_the_better_action() -> None:
-    world, epsilon = out_reference(), Fraction(1, 10)
-    for beta in (Fraction(k, 20) for k in range(21)):
+    space, epsilon = figure3_space(out_reference()), 0.1
+    for beta in (k / 20 for k in range(21)):
+        found = stay(space, beta)
         expected = epsilon * beta if beta <= 1 - epsilon else (1 - epsilon) * (1 - beta)
-        assert world_stay(world, beta).gap == pytest.approx(float(expected))
+        assert found is not None and found.gap == pytest.approx(expected, **CLOSE)
+    found = stay(space, 0.9)
+    assert found is not None and found.loss == 0.9  # of equal gaps, that of the larger loss counts
 
 
-def test_without_a_mixture_no_world_has_a_gap() -> None:
-    for world in WORLDS:
-        for policy in world.policies():
-            assert world_gap(world, policy, Fraction(0)) == world_gap(world, policy, Fraction(1)) == 0
+@pytest.mark.parametrize("world", [IN_REFERENCE, out_reference(), BLIND], ids=lambda world: world.name)
+def test_policies_with_ties_stay_nowhere_longer(world: SmallWorld) -> None:
+    # Figure 3's policies may draw at random; the largest gap and the largest loss are those of policies that do not.
+    for beta in (Fraction(k, 12) for k in range(13)):
+        settled = world.zero_regret("learned", "mixture", beta)
+        found = stay(figure3_space(world), float(beta))
+        if found is not None:
+            assert found.worst == pytest.approx(float(max(world.loss(p) for p in settled)), **CLOSE)
+            assert found.gap == pytest.approx(float(max(gap_in_fractions(world, p, beta) for p in settled)), **CLOSE)
+
+
+def gap_in_fractions(world: SmallWorld, policy: Policy, beta: Fraction) -> Fraction:
+    """The gap of a policy that may draw at random."""
+    total = Fraction(0)
+    for state, chance in enumerate(world.visits(policy)):
+        teacher, own = (world.action_worths(state, who) for who in (world.reference_policy, policy))
+        average = min(beta * r + (1 - beta) * q for r, q in zip(teacher, own, strict=True))
+        total += chance * (average - beta * min(teacher) - (1 - beta) * min(own))
+    return total
 
 
 @given(SPACES, BETAS)
 def test_a_learner_that_stays_reaches_the_bound_but_for_what_the_class_lacks(space: SmallSpace, beta: float) -> None:
-    stay = space_stay(space, beta)
-    if stay is not None and len(set(space.seen.tolist())) == len(space.layer):  # type: ignore[union-attr]
-        assert stay.left <= stay.gap + 1e-12  # no regret, and nothing that the class lacks
-        assert stay.worst >= stay.loss - 1e-12
+    found = stay(space, beta)
+    if found is not None and len(set(space.seen.tolist())) == len(space.layer):  # type: ignore[union-attr]
+        assert found.left <= found.gap + 1e-12  # no regret, and nothing that the class lacks
+        assert found.worst >= found.loss - 1e-12
 
 
 def test_rolling_out_with_the_teacher_alone_nobody_stays_below_it() -> None:
     for seed in range(20):
-        stay = space_stay(made_space(seed, 3, 2, 1.0, False), 1.0)
-        assert stay is not None and stay.worst <= stay.reference + 1e-12
+        found = stay(made_space(seed, 3, 2, 1.0, False), 1.0)
+        assert found is not None and found.worst <= found.reference + 1e-12
 
 
 def test_no_policy_may_be_one_to_stay_with() -> None:
     # Both steps must look alike to the policies; each of the two looks better while the other is followed.
     found = [made_space(seed, 3, 2, 1.0, True) for seed in range(200)]
-    assert any(space_stay(space, 0.5) is None for space in found)
+    assert any(stay(space, 0.5) is None for space in found)
 
 
 # --- all of it --------------------------------------------------------------------------------------------------------
@@ -320,11 +323,8 @@ def test_no_policy_may_be_one_to_stay_with() -> None:
 
 @pytest.fixture(scope="module")
 def result() -> dict[str, Any]:
-    heard: list[str] = []
     amounts = theory.Amounts(seeds=2, spaces=12, rounds=10, gap_spaces=12)
-    made = theory.run_theory(True, 3, heard.append, amounts=amounts)
-    assert len(heard) == 4 and "Theorem 3" in heard[1]
-    return made
+    return theory.run_theory(True, 3, amounts=amounts)
 
 
 def test_the_result_is_plain_and_says_what_holds(result: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from itertools import product
 
 from lols.reproduction.theory.small_spaces import SmallSpace
 
@@ -13,15 +14,16 @@ Table = list[int]
 class SpaceTwin:
     """The same values by following policies from each start state to the end."""
 
-    def __init__(self, space: SmallSpace, counts: list[int], beta: Fraction):
+    def __init__(self, space: SmallSpace, counts: list[int], beta: Fraction, tables: list[Table] | None = None):
         self.follow, self.losses = space.follow.tolist(), [Fraction(loss) for loss in space.losses.tolist()]
         start = [Fraction(share) for share in space.start.tolist()]
         self.start = [share / sum(start) for share in start]
         self.steps, self.actions = space.steps, range(space.actions)
         self.reference: Table = space.reference.tolist()
-        self.all: list[Table] = space.policies.tolist()
+        everything = product(self.actions, repeat=len(self.follow))
+        self.all = [list(p) for p in everything] if space.policies is None else space.policies.tolist()
         self.beta = beta
-        self.averaged = [(p, Fraction(n, sum(counts))) for p, n in zip(self.all, counts, strict=True) if n]
+        self.averaged = [(p, Fraction(n, sum(counts))) for p, n in zip(tables or self.all, counts, strict=True) if n]
 
     def end(self, s: int, policy: Table) -> Fraction:
         while s < len(self.follow):
@@ -51,6 +53,18 @@ class SpaceTwin:
     def over(self, value: Callable[[int, Table], Fraction]) -> Fraction:
         """Σ_t of the mean over averaged policies of a value of step and policy."""
         return sum((w * value(t, p) for t in range(self.steps) for p, w in self.averaged), Fraction(0))
+
+    def left(self) -> Fraction:
+        return self.beta * self.to_reference() + (1 - self.beta) * self.to_deviations()
+
+    def exploring(self, policy: Table) -> Fraction:
+        """The expected loss of a round of Algorithm 2 that explores: one uniform deviation at a uniform step."""
+        uniform = [
+            self.mean(t, policy, lambda s, a=a: self.out(s, a, policy))  # type: ignore[misc]
+            for t in range(self.steps)
+            for a in self.actions
+        ]
+        return sum(uniform, Fraction(0)) / len(uniform)
 
     def to_reference(self) -> Fraction:
         return sum((w * self.loss(p) for p, w in self.averaged), Fraction(0)) - self.loss(self.reference)

@@ -11,27 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import NamedTuple
+from itertools import accumulate
 
 import numpy as np
 
 from lols.errors import ConfigurationError
 
 __all__ = [
-    "LONGEST",
-    "STORED",
-    "Growth",
-    "all_snakes",
-    "corners",
-    "descend",
-    "fit_growth",
-    "hamming_losses",
-    "is_snake",
-    "longest_snake",
-    "remember",
-    "snake",
-    "snake_losses",
-]
+    "STORED", "all_snakes", "descend", "hamming_losses", "is_snake", "remember", "snake", "snake_losses",
+]  # fmt: skip
 
 SEARCHED = 5
 """Up to here all snakes are looked at; beyond that a path is stored."""
@@ -41,27 +29,11 @@ STORED = {
     7: "01203104210350124065042034012403504203401206104210",
 }
 """Snakes as the steps that change, one after the other, found by our own beam search that keeps the heads with the most
-free corners in reach. That none is longer is known from the literature (see `LONGEST`)."""
-
-LONGEST = {1: 1, 2: 2, 3: 4, 4: 7, 5: 13, 6: 26, 7: 50}
-"""Edges of the longest snakes: sequence A099155 of the On-Line Encyclopedia of Integer Sequences, https://oeis.org/A099155.
-K. J. Kochut, "Snake-in-the-box codes for dimension 7" (J. Combin. Math. Combin. Comput. 20, 1996), says that they are
-established up to dimension 7."""
+free corners in reach. That none is longer is known from the literature: K. J. Kochut, "Snake-in-the-box codes for
+dimension 7" (J. Combin. Math. Combin. Comput. 20, 1996); https://oeis.org/A099155."""
 
 
 # --- snakes -----------------------------------------------------------------------------------------------------------
-
-
-def corners(changes: Sequence[int], start: int = 0) -> list[int]:
-    """The policies that a sequence of changed steps leads through.
-
-    >>> [f"{policy:03b}" for policy in corners([0, 1, 2, 0])]
-    ['000', '001', '011', '111', '110']
-    """
-    path = [start]
-    for step in changes:
-        path.append(path[-1] ^ (1 << step))
-    return path
 
 
 def is_snake(path: Sequence[int]) -> bool:
@@ -108,29 +80,16 @@ def all_snakes(steps: int) -> Iterator[tuple[int, ...]]:
     yield from go(0, 0)
 
 
-def longest_snake(steps: int) -> tuple[int, ...]:
-    """A longest snake, by looking at all.
-
-    >>> len(longest_snake(4))
-    7
-    """
-    if not 1 <= steps <= SEARCHED:
-        raise ConfigurationError(f"a search of all snakes for T = {steps} takes too long: take T from 1 to {SEARCHED}")
-    return max(all_snakes(steps), key=len)
-
-
 def snake(steps: int) -> list[int]:
     """The policies on a longest snake, searched for up to T = 5, stored beyond that; its property is verified.
 
     >>> [len(snake(steps)) - 1 for steps in (3, 4, 6, 7)]
     [4, 7, 26, 50]
     """
-    if steps <= SEARCHED:
-        path = corners(longest_snake(steps))
-    elif steps in STORED:
-        path = corners([int(step) for step in STORED[steps]])
-    else:
+    if not 1 <= steps <= max(STORED):
         raise ConfigurationError(f"no longest snake is known here for T = {steps}: take T from 1 to {max(STORED)}")
+    changes = max(all_snakes(steps), key=len) if steps <= SEARCHED else [int(step) for step in STORED[steps]]
+    path = list(accumulate(changes, lambda corner, step: corner ^ (1 << step), initial=0))
     if not (is_snake(path) and max(path) < 1 << steps):
         raise AssertionError(f"the path for T = {steps} comes next to itself")
     return path
@@ -213,20 +172,3 @@ def remember(losses: np.ndarray, start: int) -> list[tuple[int, int]]:
         lead = [lead[t] + rounds * slopes[t] for t in range(steps)]
         lived.append((policy, rounds))
         policy = sum(1 << t for t in range(steps) if lead[t] < 0)
-
-
-class Growth(NamedTuple):
-    """Updates as scale times base to the power of T."""
-
-    base: float
-    scale: float
-
-
-def fit_growth(steps: Sequence[int], updates: Sequence[int]) -> Growth:
-    """A straight line through the logarithms of the numbers of updates, by least squares.
-
-    >>> base, scale = fit_growth([3, 4, 5], [4, 8, 16]); round(base, 6), round(scale, 6)
-    (2.0, 0.5)
-    """
-    slope, height = np.polyfit(np.asarray(steps, np.float64), np.log(np.asarray(updates, np.float64)), 1)
-    return Growth(float(np.exp(slope)), float(np.exp(height)))
