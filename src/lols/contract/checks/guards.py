@@ -104,11 +104,14 @@ class GuardedState(Guarded):
     """A state, which also refuses numbers that its cells cannot keep: fractions, and more than 32 bits."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        super().__setitem__(index, value)
-        kept = read_entry(self, index)
-        if np.any(kept != value):
-            message = f"writes {value} into the state, which keeps {kept}: its cells are whole numbers of 32 bits"
-            raise MistakeError("not kept", f"{message}: round or scale the number first")
+        try:
+            super().__setitem__(index, value)
+            kept = not np.any(read_entry(self, index) != value)
+        except OverflowError:  # a large number of Python; one of NumPy is cut off
+            kept = False
+        if not kept:
+            message = f"writes {value} into the state, whose cells are whole numbers of 32 bits"
+            raise MistakeError("not kept", f"{message}: round or scale it first")
 
 
 class HiddenTruth:
