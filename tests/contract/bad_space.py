@@ -85,11 +85,9 @@ def step(x, s, a):
 
 
 def helper(x, s):
-    if s[wild(x, s, 3)] < 0:
-        return 0
     if x.fault == HELPER and s[0] == x.at:
         raise ValueError("no help")
-    return s[1]
+    return s[1] + 0 * s[wild(x, s, 3)]
 
 
 def features(x, s, out):
