@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
@@ -74,7 +75,7 @@ TOO_LARGE = r"`actions`, example \d+, step 0: uses index 3 of legal, which has 3
 
 @pytest.fixture(autouse=True)
 def nothing_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "_LARGEST", {})
+    monkeypatch.setattr(door, "_LARGEST", WeakKeyDictionary())
 
 
 @pytest.fixture(scope="module")

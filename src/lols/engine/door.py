@@ -9,6 +9,7 @@ names the function and the line. Their kernels check indices, too (`lols.engine.
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,8 +27,9 @@ MOST_EXAMPLES = 4
 MOST_CELLS = 1 << 31  # of a state; steps of an example
 SAME = ("actions", "features", "items", "roles", "action_features")  # sizes that memory is made for
 
-# The largest sizes so far, by the digests of the functions: state, steps, items, and the length of each column.
-_LARGEST: dict[tuple[str, ...], list[int]] = {}
+# The largest sizes so far of a space's examples: state, steps, items, and the length of each column; for each reference
+# and, because they are other columns, with and without truth.
+_LARGEST: WeakKeyDictionary[SearchSpace, dict[Any, list[int]]] = WeakKeyDictionary()
 
 
 def admit(
@@ -45,8 +47,8 @@ def admit(
     called for kernels that are not compiled.
     """
     _check_sizes(space, examples)
-    if compiled and len(examples) and any(each is not None and each.checked for each in bound):
-        _check_functions(space, reference, examples, tuple(each.digest for each in bound if each is not None))
+    if compiled and len(examples) and any([each.checked for each in bound if each is not None]):
+        _check_functions(space, reference, examples)
     return Data(examples.x, y, examples.items, examples.states, examples.steps)
 
 
@@ -60,44 +62,37 @@ def _check_sizes(space: SearchSpace, examples: Examples) -> None:
                     "them with this space"
                 )
     for name, sizes in (("state", examples.states), ("steps", examples.steps)):
-        if sizes.size and sizes.max() >= MOST_CELLS:
+        if _most(sizes) >= MOST_CELLS:
             at = int(sizes.argmax())
             raise SpaceError(f"example {at}: Sizes.{name} gives {sizes[at]}; it must be below {MOST_CELLS}")
 
 
-def _check_functions(
-    space: SearchSpace, reference: Reference | None, examples: Examples, digests: tuple[str, ...]
-) -> None:
+def _check_functions(space: SearchSpace, reference: Reference | None, examples: Examples) -> None:
     """Walk through the largest examples if they are larger than all before."""
-    before = _LARGEST.get(digests)
-    largest = _largest(examples)
-    if before is not None and len(before) == len(largest):
-        larger = [k for k, (old, new) in enumerate(zip(before, largest, strict=True)) if new > old]
-        if not larger:
-            return
-    else:
-        before, larger = None, list(range(len(largest)))
-    sizes = _sizes(examples)
-    chosen = list(dict.fromkeys(int(sizes[k].argmax()) for k in larger))[:MOST_EXAMPLES]
-    if before is None:
-        chosen = list(dict.fromkeys([*chosen, int(examples.steps.argmin())]))
+    columns = [column.offsets for side in (examples.x, examples.y) for column in side if type(column) is Ragged]
+    offsets = [examples.items.first, *columns]
+    largest = [_most(examples.states), _most(examples.steps), *map(_longest, offsets)]
+    known, kind = _LARGEST.setdefault(space, {}), (reference, type(examples.x), type(examples.y))
+    before = known.get(kind) or [-1] * len(largest)
+    larger = [k for k, most in enumerate(largest) if most > before[k]]
+    if not larger:
+        return
+    sizes = [examples.states, examples.steps, *map(np.diff, offsets)]
+    chosen = [int(sizes[k].argmax()) for k in larger if sizes[k].size][:MOST_EXAMPLES]
+    first = before[0] < 0
+    if first:
+        chosen.append(int(examples.steps.argmin()))
     if reference is not None and reference.needs_truth and not examples.has_truth:
         reference = None
-    check_indices(space, reference, examples, chosen, FIRST if before is None else LATER)
-    _LARGEST[digests] = largest if before is None else [max(pair) for pair in zip(before, largest, strict=True)]
+    check_indices(space, reference, examples, list(dict.fromkeys(chosen)), FIRST if first else LATER)
+    known[kind] = [max(pair) for pair in zip(before, largest, strict=True)]
 
 
-def _largest(examples: Examples) -> list[int]:
-    """The largest of each size; quick for a single example."""
-    if len(examples) > 1:
-        return [int(sizes.max()) for sizes in _sizes(examples)]
-    lengths = [int(column.offsets[1]) for side in (examples.x, examples.y) for column in side if type(column) is Ragged]
-    return [int(examples.states[0]), int(examples.steps[0]), int(examples.items.first[-1]), *lengths]
+def _most(sizes: np.ndarray) -> int:
+    """The largest size; quick for one example, for a bandit asks about one at a time."""
+    return int(sizes[0]) if sizes.size == 1 else int(sizes.max(initial=0))
 
 
-def _sizes(examples: Examples) -> list[np.ndarray]:
-    """The sizes of each example: state, steps, items, and the length of each column."""
-    first = examples.items.first
-    items = np.diff(first) if first.size > 1 else np.zeros(len(examples), np.int64)
-    columns = [column for side in (examples.x, examples.y) for column in side if type(column) is Ragged]
-    return [examples.states, examples.steps, items, *(np.diff(column.offsets) for column in columns)]
+def _longest(offsets: np.ndarray) -> int:
+    """The most entries that one example has in a column."""
+    return int(offsets[-1] - offsets[0]) if offsets.size <= 2 else int(np.diff(offsets).max())
