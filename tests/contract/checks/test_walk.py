@@ -299,11 +299,3 @@ def test_whole_numbers_may_be_floats():
         s[:2] = s[:2] * 1.0
 
     assert found(replace(GOOD, step=step), "step") == []
-
-
-def test_writing_more_cells_than_there_are_is_found():
-    def actions(x, s, legal):
-        if s[0] < len(x.words):
-            legal[: len(x.words)] = True
-
-    assert_found(replace(GOOD, actions=actions), "actions", "uses index 4 of legal, which has 3 entries")

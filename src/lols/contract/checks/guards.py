@@ -82,8 +82,6 @@ class Guarded(np.ndarray):
         WORK[0] += 1
         if type(index) not in COMMON_INTEGERS or not 0 <= index < len(self):
             self._refuse(index)
-        if type(index) is slice and index.stop is not None and index.stop > len(self):
-            self._refuse(index.stop - 1)  # only some of what it writes would be kept
         if not self.flags.writeable:
             raise MistakeError("modifies", f"writes to {self.label}, which it may only read: keep results in the state")
         write_entry(self, index, value)
