@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 
-.PHONY: help demo test test-slow lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-regret study docs docs-serve clean
+.PHONY: help demo test test-slow lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-regret study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -75,6 +75,10 @@ bench-imperative: $(BENCH)  ## measure tasks written as programs against Vowpal 
 bench-own-space: $(DEV)  ## measure a task of one's own against the built-in one (needs the data)
 	@echo "==> benchmarks/own_space.py"
 	@$(BIN)/python benchmarks/own_space.py
+
+bench-checks: $(DEV)  ## measure what bounds checks cost tasks of one's own
+	@echo "==> benchmarks/checks.py"
+	@$(BIN)/python -m benchmarks.checks
 
 bench-regret: $(DEV)  ## measure how fast the bandit's regret falls
 	@echo "==> benchmarks/regret.py"

@@ -85,3 +85,12 @@ def test_nobody_asks_which_estimator_a_model_is() -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
                 asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
                 assert not asked & kinds, f"{file.name}: {ast.unparse(node)}"
+
+
+def test_kernels_are_given_examples_by_the_door_only() -> None:
+    makers = set()
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Data":
+                makers.add(str(file.relative_to(PACKAGE)))
+    assert makers == {"engine/door.py", "policies/linear.py"}  # the latter is given states by a driver

@@ -24,7 +24,7 @@ from tests.bandit.log_entries import same
 
 LABELS = 3
 Entries = list[Decision | Loss]
-UNKNOWN = 99  # a word that the rules stumble over
+UNKNOWN, FAR = 99, 98  # words that the rules stumble over
 SPACE = tagging_space(labels=LABELS)
 KINDS: dict[str, dict[str, Any]] = {
     "default": {},
@@ -40,7 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
 def rule(x, y, s):
     if x.words[s[0]] == UNKNOWN:
         raise ValueError("no rule for this word")
-    return 0
+    return x.words[s[0] + 1000] if x.words[s[0]] == FAR else 0
 
 
 RULES = lols.Reference(action=rule, needs_truth=False)

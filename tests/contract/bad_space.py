@@ -46,13 +46,24 @@ from lols.errors import SpaceError
     FREE_NOTHING,
     COSTS_NAN,
     COSTS_MISSING,
-) = range(35)
+    WILD,  # the first of the functions that use an index which is not there, in the order of `WILD_FUNCTIONS`
+) = range(36)
+WILD_FUNCTIONS = (
+    *("start", "actions", "step", "features", "action_features", "items", "key", "cost", "loss"),
+    *("action", "free", "costs"),
+)
 
 
 # --- the space: tagging with labels 0 and 1; label 2 is never legal ---------------------------------------------------
 
 
+def wild(x, s, number):
+    """The index that a function uses: 0, unless this is its mistake."""
+    return x.index if x.fault == WILD + number and (s[0] == x.at or number in (0, 8)) else 0
+
+
 def start(x, s):
+    s[wild(x, s, 0)] = 0
     if x.fault == START:
         raise ValueError("no start")
 
@@ -61,13 +72,14 @@ def actions(x, s, legal):
     if x.fault == ACTIONS and s[0] == x.at:
         raise ValueError("no actions")
     if s[0] < x.n and x.fault != CLOSED:
-        legal[0] = legal[1] = True
+        legal[wild(x, s, 1)] = legal[0] = legal[1] = True
 
 
 def step(x, s, a):
     if x.fault == STEP and s[0] == x.at:
         raise ValueError("no step")
     s[2 + s[0]] = s[1] = a
+    s[wild(x, s, 2)] += 0
     if x.fault != ENDLESS or s[0] != x.at:
         s[0] += 1
 
@@ -75,7 +87,7 @@ def step(x, s, a):
 def helper(x, s):
     if x.fault == HELPER and s[0] == x.at:
         raise ValueError("no help")
-    return s[1]
+    return s[1] + 0 * s[wild(x, s, 3)]
 
 
 def features(x, s, out):
@@ -92,7 +104,7 @@ def features(x, s, out):
 def action_features(x, s, a, out):
     if x.fault == ACTION_FEATURES and s[0] == x.at:
         raise ValueError("no action features")
-    lols.emit(out, lols.feature(1, a))
+    lols.emit(out, lols.feature(1, a, s[wild(x, s, 4)]))
     if x.fault == MANY_ACTION_FEATURES and s[0] == x.at:
         for k in range(40):
             lols.emit(out, k)
@@ -101,7 +113,7 @@ def action_features(x, s, a, out):
 def items(x, s, out):
     if x.fault == ITEMS and s[0] == x.at:
         raise ValueError("no items")
-    lols.look(out, s[0])
+    lols.look(out, s[wild(x, s, 5)])
     if s[0] == x.at:
         if x.fault == MANY_ITEMS:
             for _ in range(40):
@@ -115,7 +127,7 @@ def items(x, s, out):
 def key(x, s):
     if x.fault == KEY and s[0] == x.at:
         raise ValueError("no key")
-    return s[0] * 4 + s[1]
+    return s[wild(x, s, 6)] * 4 + s[1]
 
 
 def cost(x, y, s, a):
@@ -126,7 +138,7 @@ def cost(x, y, s, a):
             return np.nan
         if x.fault == COST_INFINITE:
             return np.inf
-    return 1.0 if a != y.tags[s[0]] else 0.0
+    return 1.0 if a != y.tags[s[0] + wild(x, s, 7)] else 0.0
 
 
 def loss(x, y, s):
@@ -140,7 +152,7 @@ def loss(x, y, s):
         return -1.0
     wrong = 0.0
     for i in range(x.n):
-        wrong += s[2 + i] != y.tags[i]
+        wrong += s[2 + i] != y.tags[i + wild(x, s, 8)]
     return wrong
 
 
@@ -150,6 +162,7 @@ def output(x, s):
 
 def encode(obj):
     x = {"n": len(obj["tags"]), "fault": obj.get("fault", FINE), "at": obj.get("at", 0)}
+    x["index"] = obj.get("index", 0)
     return lols.Example(x, {"tags": obj["tags"]}, [[lols.feature(2, k)] for k in range(len(obj["tags"]))])
 
 
@@ -163,7 +176,7 @@ def teacher_action(x, y, s):
             return 99
         if x.fault == TEACHER_NEGATIVE:
             return -7
-    return y.tags[s[0]]
+    return y.tags[s[0] + wild(x, s, 9)]
 
 
 def teacher_free(x, y, s, out):
@@ -174,14 +187,14 @@ def teacher_free(x, y, s, out):
             out[2] = True
         if x.fault == FREE_NOTHING:
             return
-    out[y.tags[s[0]]] = True
+    out[y.tags[s[0]] + wild(x, s, 10)] = True
 
 
 def teacher_costs(x, y, s, out):
     if x.fault == TEACHER_COSTS and s[0] == x.at:
         raise ValueError("no costs")
     for a in range(2):
-        out[a] = 1.0 if a != y.tags[s[0]] else 0.0
+        out[a + wild(x, s, 11)] = 1.0 if a != y.tags[s[0]] else 0.0
     if s[0] == x.at:
         if x.fault == COSTS_NAN:
             out[1] = np.nan
@@ -209,18 +222,18 @@ REFERENCE = lols.Reference(action=teacher_action, free=teacher_free, costs=teach
 TAGS = [0, 0, 1, 0]
 
 
-def data(fault: int, at: int = 1) -> list[dict[str, Any]]:
+def data(fault: int, at: int = 1, index: int = 0) -> list[dict[str, Any]]:
     """Seven examples, the fourth of which is faulty."""
-    return [{"tags": TAGS, "fault": fault if i == 3 else FINE, "at": at} for i in range(7)]
+    return [{"tags": TAGS, "fault": fault if i == 3 else FINE, "at": at, "index": index} for i in range(7)]
 
 
-def mistakes(fault: int, at: int = 1, **options: Any) -> str:
+def mistakes(fault: int, at: int = 1, index: int = 0, **options: Any) -> str:
     """What training says of a mistake: the same whether compiled or not, and with any number of threads."""
     options = {"passes": 2, "batch_size": 4} | options
     said = []
     for how in ({"compiled": False}, {"compiled": True}, {"compiled": True, "threads": 2}):
         with pytest.raises(SpaceError) as caught:
-            lols.train(SPACE, data(fault, at), REFERENCE, **options, **how)
+            lols.train(SPACE, data(fault, at, index), REFERENCE, **options, **how)
         said.append(str(caught.value))
     assert said[0] == said[1] == said[2]
     assert "\n" not in said[0] and said[0].startswith("example 3")

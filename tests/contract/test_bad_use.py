@@ -9,6 +9,7 @@ import pytest
 
 import lols
 from lols.errors import SpaceError
+from lols.policies import LinearPolicy
 from tests.contract.bad_space import (
     ACTION_FEATURES,
     ACTIONS,
@@ -49,6 +50,8 @@ from tests.contract.bad_space import (
     TEACHER_ILLEGAL,
     TEACHER_NEGATIVE,
     TEACHER_NOWHERE,
+    WILD,
+    WILD_FUNCTIONS,
     data,
     helper,
     mistakes,
@@ -209,3 +212,20 @@ def test_free_actions_that_are_not_legal_are_refused() -> None:
 def test_a_teacher_without_any_free_action_is_refused() -> None:
     line = mistakes(FREE_NOTHING, roll_in="reference")
     assert line.startswith("example 3, step 1: the reference has no legal action there")
+
+
+# --- indices ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("index", [50, -50])
+@pytest.mark.parametrize("function", WILD_FUNCTIONS)
+def test_an_index_that_is_not_there_is_noticed_in_every_function(function: str, index: int) -> None:
+    options: dict[str, Any] = {"free": {"roll_in": "reference"}, "action": ROLLED_OUT}.get(function, {})
+    line = mistakes(WILD + WILD_FUNCTIONS.index(function), index=index, **options)
+    assert f"`{function}` failed with IndexError: index " in line and "bad_space.py:" in line
+
+
+def test_an_index_that_is_not_there_is_noticed_while_a_policy_is_asked() -> None:
+    wild = data(WILD + WILD_FUNCTIONS.index("action_features"), index=50)
+    with pytest.raises(SpaceError, match=r"^example 3: `action_features` failed with IndexError: index 50 "):
+        lols.train(SPACE, wild, REFERENCE, policy=LinearPolicy(SPACE, compiled=False), compiled=False)

@@ -294,3 +294,48 @@ def test_errors_of_encode_and_output_name_the_example() -> None:
 def test_a_space_can_be_changed_and_its_examples_made_again() -> None:
     space = dataclasses.replace(tagging_space(labels=3), settings={"width": 2})
     assert Examples(space, [{"words": [1]}]).example(0)[0].width == 2
+
+
+# --- columns as they are ----------------------------------------------------------------------------------------------
+
+
+def given_columns(**changes: Any) -> Examples:
+    """Two examples of three and one letters, in columns; changes are made to what is given."""
+    letters = Ragged(np.array([1, 2, 3, 4]), changes.pop("offsets", np.array([0, 3, 4])))
+    parts = {"first": np.array([0, 3, 4]), "types": np.array([0, 1, 0, 1]), "start": np.array([0, 2, 3])}
+    parts |= {"ids": np.array([7, 8, 9]), "values": np.ones(3, np.float32)}
+    items = Items(**(parts | {name: changes.pop(name) for name in list(changes) if name in Items._fields}))
+    x = {"letters": letters, "width": changes.pop("width", Scalar(np.array([3, 1])))}
+    space = space_with(lambda obj: lols.Example(obj))
+    return Examples.from_columns(space, 2, x, items=items, **changes)
+
+
+def test_columns_are_taken_as_they_are() -> None:
+    assert given_columns().example(0)[0].letters.tolist() == [1, 2, 3]
+    assert len(given_columns(bounds=np.array([0, 1, 1, 2, 4]))) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"offsets": np.array([0, 3, 5])}, "offsets of column 'letters' must grow from 0 to 4 at most"),
+        ({"offsets": np.array([-3, 3, 4])}, "offsets of column 'letters' must grow from 0"),
+        ({"offsets": np.array([0, 4, 3])}, "offsets of column 'letters' must grow from 0"),
+        ({"offsets": np.array([0, 3])}, "offsets of column 'letters' must be 3 numbers of type int64"),
+        ({"offsets": np.array([0, 3, 4], np.int32)}, "offsets of column 'letters' must be 3 numbers of type int64"),
+        ({"width": Scalar(np.array([3]))}, r"column 'width' has values of shape \(1,\) for 2 examples"),
+        ({"width": np.array([3, 1])}, "column 'width' is ndarray: give a Ragged or a Scalar"),
+        ({"states": np.array([3])}, r"column 'states' has values of shape \(1,\) for 2 examples"),
+        ({"steps": np.array([3, -1])}, "example 1: steps is -1; it cannot be negative"),
+        ({"first": np.array([0, 3, 5])}, "offsets of items.first must grow from 0 to 4 at most"),
+        ({"types": np.array([0, 1, 0, 2])}, "items.types must be numbers from 0 to 1"),
+        ({"types": np.array([0, -1, 0, 1])}, "items.types must be numbers from 0 to 1"),
+        ({"start": np.array([0, 2, 4])}, "offsets of items.start must grow from 0 to 3 at most"),
+        ({"values": np.ones(2, np.float32)}, "items has 3 ids and 2 values"),
+        ({"bounds": np.array([0, 1, 2, 3, 9])}, "offsets of items.bounds must grow from 0 to 4 at most"),
+        ({"parts": 2}, "offsets of items.first must grow from 0 to 2 at most"),
+    ],
+)
+def test_columns_that_point_outside_are_refused(changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(SpaceError, match=says):
+        given_columns(**changes)

@@ -24,10 +24,11 @@ from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
+from lols.engine.door import admit
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_batch, make_scratch, state_type
-from lols.engine.structures import CODE, Data, FrozenPolicy, Lessons, Scratch, Slots
+from lols.engine.structures import CODE, FrozenPolicy, Lessons, Scratch, Slots
 
 __all__ = ["Decider", "DecisionFeatures", "DecisionWalk", "lessons_in"]
 
@@ -135,7 +136,7 @@ class Decider:
     def walk(self, obj: Any, policy: FrozenPolicy, plan: WalkPlan) -> DecisionWalk:
         """Make a structure for an object."""
         examples = self._encode(obj)
-        data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
+        data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
         scratch, slots = self._memory(examples)
         out = self._out(int(examples.states[0]), int(examples.steps[0]))
         arguments = (*self._bound, data, policy, plan, scratch, slots, out)

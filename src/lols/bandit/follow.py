@@ -13,13 +13,14 @@ from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.dual import bind, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
+from lols.engine.door import admit
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.lesson_costs import predicted_costs
 from lols.engine.lessons import write_features
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to
-from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TEACHER, Data, FrozenPolicy, Lessons, Plan, following
+from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, TEACHER, FrozenPolicy, Lessons, Plan, following
 from lols.engine.teacher import teacher_action
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
@@ -171,7 +172,7 @@ class LogFollower:
         for b, taken in enumerate(trails):
             trail[b, : taken.size] = taken
             epsilon[lessons.first[b] : lessons.first[b] + taken.size] = self.epsilon / examples.steps[b]
-        data = Data(examples.x, examples.y, examples.items, examples.states, examples.steps)
+        data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
         scratch = make_scratch(examples, self.policy.chances.size, self.policy.stack.shape[2], self.compiled)
         target = Target(self.policy, _shares(self.policy), following(0, False), self.reference is not None)
         arguments = (*self._bound, data, target, scratch, followed, trail)

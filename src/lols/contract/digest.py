@@ -17,14 +17,14 @@ import hashlib
 import re
 import sys
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-__all__ = ["digest_functions", "plain", "reached_helpers", "source_digest"]
+__all__ = ["all_of_library", "digest_functions", "plain", "reached_helpers", "source_digest"]
 
 # What kernels consist of, besides the file that each of them is in.
 _CONTRACT = ("digest", "examples", "features", "hashing", "records")
@@ -103,6 +103,16 @@ def reached_helpers(function: Any) -> Iterator[types.FunctionType]:
                 seen.add(id(value))
                 queue.append(value)
                 yield value
+
+
+def all_of_library(functions: Iterable[Any]) -> bool:
+    """Whether all functions, and all that they call, are part of this library, which tests them with bounds checks.
+
+    >>> all_of_library([plain]), all_of_library([plain, enum.unique])
+    (True, False)
+    """
+    every = (each for function in functions for each in (plain(function), *reached_helpers(function)))
+    return all(str(each.__module__).partition(".")[0] == "lols" for each in every)
 
 
 def plain(function: Any) -> Any:

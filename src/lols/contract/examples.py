@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lols.contract.digest import all_of_library
 from lols.contract.frames import as_objects
 from lols.contract.frames import objects as objects_of
 from lols.contract.records import record_class
@@ -145,8 +146,15 @@ class Examples:
 
         `states` and `steps` are the sizes of each example; without them, `space.sizes` is called for each.
         """
-        examples = cls.__new__(cls)
-        examples._set(as_space(space), count, dict(x), dict(y) if y is not None else None, items, states, steps)
+        examples, space = cls.__new__(cls), as_space(space)
+        if not all_of_library(space.functions().values()):
+            given = {"states": states, "steps": steps}
+            sizes = {name: Scalar(values) for name, values in given.items() if values is not None}
+            for name, column in {**x, **(y or {}), **sizes}.items():
+                _check_column(name, column, count)
+            if items is not None:
+                _check_items(items, count)
+        examples._set(space, count, dict(x), dict(y) if y is not None else None, items, states, steps)
         return examples
 
     def _set(
@@ -169,6 +177,9 @@ class Examples:
         self.y = record_class(tuple(y or ()))(*(y or {}).values())
         self.has_truth = y is not None
         self.items = items if items is not None else _items([])
+        for name, sizes in (("states", states), ("steps", steps)):
+            if sizes is not None and sizes.size and sizes.min() < 0:
+                raise SpaceError(f"example {int(sizes.argmin())}: {name} is {sizes.min()}; it cannot be negative")
         self.states = self._sizes("state") if states is None else states
         self.steps = self._sizes("steps") if steps is None else steps
 
@@ -224,6 +235,37 @@ def view(column: Any, index: int) -> Any:
     if isinstance(column, Ragged):
         return column.values[column.offsets[index] : column.offsets[index + 1]]
     return column.values[index] if isinstance(column, Scalar) else column.value
+
+
+def _check_column(name: str, column: Any, count: int) -> None:
+    """Raise an error unless a column that is taken as it is has a value, or a part of its values, for each example."""
+    if isinstance(column, Ragged):
+        _check_offsets(f"column '{name}'", column.offsets, count, column.values.size)
+    elif not isinstance(column, Scalar):
+        raise SpaceError(f"column '{name}' is {type(column).__name__}: give a Ragged or a Scalar")
+    elif column.values.shape != (count,):
+        raise SpaceError(f"column '{name}' has values of shape {column.values.shape} for {count} examples")
+
+
+def _check_offsets(what: str, offsets: np.ndarray, count: int, most: int) -> None:
+    if offsets.dtype != np.int64 or offsets.shape != (count + 1,):
+        raise SpaceError(f"the offsets of {what} must be {count + 1} numbers of type int64")
+    if offsets[0] < 0 or offsets[-1] > most or (np.diff(offsets) < 0).any():
+        raise SpaceError(f"the offsets of {what} must grow from 0 to {most} at most")
+
+
+def _check_items(items: Items, count: int) -> None:
+    """Raise an error unless items, their types and the features of types are all there."""
+    held = items.types.size // max(items.parts, 1)
+    if items.bounds.size:
+        held = items.bounds.size - 1
+        _check_offsets("items.bounds", items.bounds, held, items.types.size)
+    _check_offsets("items.first", items.first, count, held)
+    _check_offsets("items.start", items.start, items.start.size - 1, items.ids.size)
+    if items.types.size and not 0 <= items.types.min() <= items.types.max() < items.start.size - 1:
+        raise SpaceError(f"items.types must be numbers from 0 to {items.start.size - 2}: items.start has no others")
+    if items.values.shape != items.ids.shape:
+        raise SpaceError(f"items has {items.ids.size} ids and {items.values.size} values: give one value for each id")
 
 
 @contextlib.contextmanager

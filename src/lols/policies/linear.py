@@ -91,9 +91,13 @@ class LinearPolicy:
         examples, costs = states.examples, np.zeros((len(states), states.actions), np.float32)
         data = Data(examples.x, (), examples.items, examples.states, examples.steps)
         asked = AskedStates(states.example, states.vectors, states.legal, states.draws, costs)
-        score_kernel(self.compiled, self._bound, data, weights, FOLLOWING, scratch, asked)
-        if scratch.report[CODE]:
+        try:
+            score_kernel(self.compiled, self._bound, data, weights, FOLLOWING, scratch, asked)
+        except Exception:
             len(states.start)  # gathers the features again, which raises an error that describes the problem
+            raise
+        if scratch.report[CODE]:
+            len(states.start)
         return costs
 
     def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import lols
@@ -16,6 +17,7 @@ from tests.contract.checks.spaces import (
     SEEN,
     TEACHER,
     assert_found,
+    found,
     free_of_truth,
     mark,
     sized,
@@ -268,3 +270,32 @@ def test_other_readers_beyond_the_live_cells_are_found():
     assert_found(replace(RICH, items=lambda x, s, out: lols.look(out, 0, s[3] % 2)), "items", live)
     assert_found(replace(RICH, action_features=lambda x, s, a, out: lols.emit(out, s[3])), "action_features", live)
     assert_found(GOOD, "Reference.action", live, reference=Reference(action=lambda x, y, s: s[3] % 3))
+
+
+# --- numbers that the state does not keep -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.5, -2.75, 1 << 40, np.int64(1 << 40)])
+def test_a_number_that_the_state_does_not_keep_is_found(value):
+    def step(x, s, a):
+        GOOD.step(x, s, a)
+        s[1] = value
+
+    words = ("step 0", f"writes {value} into the state", "whole numbers of 32 bits", "test_walk.py")
+    assert_found(replace(GOOD, step=step), "step", *words)
+
+
+def test_a_fraction_in_some_of_several_cells_is_found():
+    def start(x, s):
+        s[1:3] = 1.5
+
+    assert_found(replace(GOOD, start=start), "start", "writes 1.5 into the state", "round or scale")
+
+
+def test_whole_numbers_may_be_floats():
+    def step(x, s, a):
+        GOOD.step(x, s, a)
+        s[1] = float(s[1])
+        s[:2] = s[:2] * 1.0
+
+    assert found(replace(GOOD, step=step), "step") == []

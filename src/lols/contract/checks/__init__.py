@@ -1,8 +1,8 @@
 """Checks whether a search space keeps the contract: runs its functions as plain Python and describes what is wrong.
 
-Compiled code does not check its indices, so a mistake in a space shows as a poor model or a crash, far from its cause.
-These checks walk through the space, examine the states on the way, and name the function, the example, the step and the
-fix. For a large task they examine a sample, and say so. Nothing is compiled, and Numba is not imported.
+A mistake in a space often shows as a poor model only, far from its cause. These checks walk through the space, examine
+the states on the way, and name the function, the example, the step and the fix. For a large task they examine a sample,
+and say so. Nothing is compiled, and Numba is not imported.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 __all__ = ["Coverage", "Finding", "Findings", "Report"]
@@ -31,10 +31,11 @@ class Finding:
 
 
 class Findings:
-    """Collects findings; the first of each function and kind is kept."""
+    """Collects findings; the first of each function and kind is kept. With `kinds`, only these."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: Container[str] | None = None) -> None:
         self.found: list[Finding] = []
+        self._wanted = kinds
         self._kinds: set[tuple[str, str]] = set()
 
     @property
@@ -48,7 +49,8 @@ class Findings:
 
     def add(self, function: str, kind: str, message: str, example: int | None = None, step: int | None = None) -> None:
         """Report a mistake, unless the same kind was reported for the function."""
-        if not self.full and not self.has(function, kind):
+        wanted = self._wanted is None or kind in self._wanted
+        if wanted and not self.full and not self.has(function, kind):
             self._kinds.add((function, kind))
             self.found.append(Finding(function, example, step, message))
 

@@ -1,4 +1,4 @@
-"""Arrays that refuse what compiled code silently gets wrong: indices out of range and writes to read-only data."""
+"""Arrays that refuse what compiled code gets wrong: indices out of range, lost fractions, writes to read-only data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["WORK", "Guarded", "HiddenTruth", "MistakeError", "guard", "guard_record", "read_only_record"]
+__all__ = [
+    "WORK",
+    "Guarded",
+    "GuardedState",
+    "HiddenTruth",
+    "MistakeError",
+    "guard",
+    "guard_record",
+    "read_only_record",
+]
 
 # Adding these converts a narrow number to the width of compiled code, so that nothing overflows here that does not
 # overflow there. Adding is several times faster than converting, and adding -0.0 changes no number.
@@ -25,7 +34,7 @@ read_entry, write_entry = np.ndarray.__getitem__, np.ndarray.__setitem__
 
 FIX = {
     "the state": "raise Sizes.state, or check the index first",
-    "legal": "actions are numbered below Sizes.actions",
+    "legal": "actions are numbered below Sizes.actions: raise it",
     "out": "there is one entry for each action, and Sizes.actions of them",
     "the feature buffer": "write to it with lols.emit",
     "the item buffer": "write to it with lols.look",
@@ -80,13 +89,27 @@ class Guarded(np.ndarray):
     def _refuse(self, index: Any) -> None:
         for i, size in zip(index if type(index) is tuple else (index,), self.shape, strict=False):
             if not isinstance(i, INTEGERS):
-                return  # slices and masks mean the same in compiled code
+                return  # slices and masks mean the same in compiled code, and stay inside the array
             if i < 0:
                 message = f"uses index {i} of {self.label}: a negative index silently counts from the end"
                 raise MistakeError("negative index", f"{message}: check it first, or write the position out")
             if i >= size:
-                message = f"uses index {i} of {self.label}, which has {size} entries; compiled code would not notice"
+                message = f"uses index {i} of {self.label}, which has {size} entries"
                 raise MistakeError("outside", f"{message}: {FIX.get(self.label, 'check the index first')}")
+
+
+class GuardedState(Guarded):
+    """A state, which also refuses numbers that its cells cannot keep: fractions, and more than 32 bits."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        try:
+            super().__setitem__(index, value)
+            kept = not np.any(read_entry(self, index) != value)
+        except OverflowError:  # a large number of Python; one of NumPy is cut off
+            kept = False
+        if not kept:
+            message = f"writes {value} into the state, whose cells are whole numbers of 32 bits"
+            raise MistakeError("not kept", f"{message}: round or scale it first")
 
 
 class HiddenTruth:
@@ -101,9 +124,9 @@ class HiddenTruth:
     __getitem__ = __iter__ = __len__ = _refuse
 
 
-def guard(array: np.ndarray, label: str, *, writeable: bool = True) -> Guarded:
+def guard(array: np.ndarray, label: str, kind: type[Guarded] = Guarded, *, writeable: bool = True) -> Guarded:
     """A guarded view of an array."""
-    guarded = array.view(Guarded)
+    guarded = array.view(kind)
     guarded.label = label
     guarded.flags.writeable = writeable
     return guarded

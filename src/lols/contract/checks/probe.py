@@ -11,7 +11,16 @@ import numpy as np
 
 from lols.contract.checks.budget import Pace
 from lols.contract.checks.findings import Findings
-from lols.contract.checks.guards import WORK, HiddenTruth, MistakeError, guard, guard_record, read_only_record
+from lols.contract.checks.guards import (
+    WORK,
+    Guarded,
+    GuardedState,
+    HiddenTruth,
+    MistakeError,
+    guard,
+    guard_record,
+    read_only_record,
+)
 from lols.contract.digest import plain
 from lols.contract.examples import Examples
 from lols.contract.features import FeatureBuffer, ItemBuffer
@@ -43,6 +52,8 @@ class Probe:
 
     Every answer is one array, so that any two can be compared byte by byte.
     """
+
+    state_kind: type[Guarded] = GuardedState
 
     def __init__(
         self,
@@ -81,7 +92,7 @@ class Probe:
         """Call a function on a copy of a state. Exceptions pass through; with `check`, other mistakes are reported."""
         self.pace.budget.stop_if_spent()
         WORK[0] += self.work_of_a_call
-        state = guard(s.copy(), "the state")
+        state = guard(s.copy(), "the state", self.state_kind)
         arguments = [self.x, state]
         if name not in WITHOUT_TRUTH:
             arguments.insert(1, self._truth(name) if y is None else y)

@@ -6,7 +6,7 @@ import numpy as np
 
 from lols.contract.checks.probe import Answers, Probe, some_of
 
-__all__ = ["ReferenceChecks", "differ"]
+__all__ = ["ReferenceChecks", "chosen_action", "differ"]
 
 TOLERANCE = 1e-9
 
@@ -41,7 +41,7 @@ class ReferenceChecks:
                 report("Reference.action", "not free", message)
         if costs is not None:
             self._check_costs(free, costs, legal)
-        return _chosen_action(answers, legal)
+        return chosen_action(answers, legal)
 
     def _check_costs(self, free: np.ndarray | None, costs: np.ndarray, legal: np.ndarray) -> None:
         for a in np.flatnonzero(legal & ~np.isfinite(costs))[:1].tolist():
@@ -84,7 +84,7 @@ class ReferenceChecks:
                 if not legal.any():
                     return total if "cost" in probe.functions else float(probe.ask("loss", s))
                 if a is None:
-                    a = _chosen_action({name: probe.ask(name, s) for name in probe.reference_functions}, legal)
+                    a = chosen_action({name: probe.ask(name, s) for name in probe.reference_functions}, legal)
                 if a is None:
                     break
                 total += float(probe.ask("cost", s, a)) if "cost" in probe.functions else 0.0
@@ -94,7 +94,7 @@ class ReferenceChecks:
         return float("nan")
 
 
-def _chosen_action(answers: Answers, legal: np.ndarray) -> int | None:
+def chosen_action(answers: Answers, legal: np.ndarray) -> int | None:
     """The action that a reference takes, if it is legal: its `action`, or the first of its free or cheapest ones."""
     action, free, costs = (answers.get(f"Reference.{name}") for name in ("action", "free", "costs"))
     if action is not None:

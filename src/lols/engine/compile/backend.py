@@ -305,7 +305,7 @@ def _functions(digest: str) -> dict[str, Any]:
     if digest not in _COMPILED:
         bound = dual.BOUND[digest]
         register_twins(bound.helpers())
-        _COMPILED[digest] = {name: njit(**OPTIONS)(function) for name, function in bound.functions.items()}
+        _COMPILED[digest] = {name: njit(**_options(function))(function) for name, function in bound.functions.items()}
     return _COMPILED[digest]
 
 
@@ -362,11 +362,16 @@ def _register(function: Any, compiled: Any) -> None:
     _overload(function, lambda *_arguments, **_named: compiled)
 
 
+def _options(function: Any) -> dict[str, Any]:
+    """How a function is compiled; `pipeline` itself knows which functions have bounds checks."""
+    return OPTIONS | {"boundscheck": True} if PIPELINE is None and function in dual.CHECKED else OPTIONS
+
+
 def _overload(function: Any, choose: Any) -> None:
     """Compile, in place of a function, what `choose` returns for the types of the arguments."""
     if function not in _REGISTERED:
         _REGISTERED.add(function)
-        overload(function, jit_options=OPTIONS, strict=False)(lambda *arguments: choose(*arguments))
+        overload(function, jit_options=_options(function), strict=False)(lambda *arguments: choose(*arguments))
 
 
 def _field(record: Any, name: str) -> Any:

@@ -8,15 +8,17 @@ with it when something has to be compiled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lols.contract import features
-from lols.contract.digest import digest_functions, plain, reached_helpers
+from lols.contract.digest import all_of_library, digest_functions, plain, reached_helpers
 from lols.contract.examples import view
 from lols.engine.compile.layout import FunctionsLayout, functions_layout
 
 __all__ = [
+    "CHECKED",
     "CONTRACT",
     "KINDS",
     "NEEDS",
@@ -80,12 +82,15 @@ class Bound:
 
     def __init__(self, kind: str, functions: Mapping[str, Any]):
         self.functions = {name: plain(function) for name, function in functions.items()}
-        self.layout: FunctionsLayout = functions_layout(kind, digest_functions(functions))
+        self.checked = _needs_checks(self.functions.values())
+        digest = digest_functions(functions) + (" checked" if self.checked else "")
+        self.layout: FunctionsLayout = functions_layout(kind, digest)
+        CHECKED.update((*self.functions.values(), *self.helpers()) if self.checked else ())
         BOUND.setdefault(self.digest, self)
 
     @property
     def digest(self) -> str:
-        """The digest of the functions and of everything they reach."""
+        """The digest of the functions and of everything they reach, and whether their indices are checked."""
         return self.layout.digest
 
     def helpers(self) -> Any:
@@ -94,6 +99,18 @@ class Bound:
             yield from reached_helpers(function)
 
 
+def _needs_checks(functions: Iterable[Any]) -> bool:
+    """Whether functions are compiled with bounds checks: by default if any of them is not part of this library.
+
+    `LOLS_CHECK=1` checks the indices of all search spaces, `LOLS_CHECK=0` those of none.
+    """
+    wanted = os.environ.get("LOLS_CHECK", "")
+    if wanted in ("0", "1"):
+        return wanted == "1"
+    return not all_of_library(functions)
+
+
+CHECKED: set[Any] = set()  # functions whose indices are checked when they are compiled
 BOUND: dict[str, Bound] = {}  # by digest, which is all that a layout has
 
 

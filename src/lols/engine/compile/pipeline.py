@@ -15,7 +15,7 @@ from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import AnnotateTypes
 
-from lols.engine.compile.dual import NOT_INLINED
+from lols.engine.compile.dual import CHECKED, NOT_INLINED
 
 __all__ = ["HelperCompiler", "object_code"]
 
@@ -153,6 +153,11 @@ class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.state.flags = QuickFlags(self.state.flags)
+
+    def compile_extra(self, function: Any) -> Any:
+        if function in CHECKED:  # not by a flag: then all that the function calls would be compiled a second time
+            self.state.targetctx = self.state.targetctx.subtarget(enable_boundscheck=True)
+        return super().compile_extra(function)
 
     def define_pipelines(self) -> list[Any]:
         manager = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)

@@ -14,6 +14,7 @@ from lols.contract.space import Reference, SearchSpace
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
+from lols.engine.door import admit
 from lols.engine.drivers.mistakes import explain, is_compiler_error
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.memory import make_batch, make_scratch
@@ -68,7 +69,7 @@ class FusedDriver:
         if reference is not None:
             functions, y = _reference_and_truth(reference, examples)
             self.bound_reference = bind("Reference", functions)
-        self.data = Data(examples.x, y, examples.items, examples.states, examples.steps)
+        self.data = self._admit(examples, y)
         self._unlabelled = self.data._replace(y=())  # prediction never sees the truth, so one kernel serves both
         self.threads = threads if compiled else 1
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
@@ -92,8 +93,8 @@ class FusedDriver:
 
         Then the scores of types are kept for `predict` with the `same` policy.
         """
+        self.data = self._admit(examples, ())
         self.examples = examples
-        self.data = Data(examples.x, (), examples.items, examples.states, examples.steps)
         self._unlabelled = self.data
         self._scratch = [self._renewed(scratch) for scratch in self._scratch]
 
@@ -168,6 +169,10 @@ class FusedDriver:
         return KernelCalls((algorithm1_kernel, search), (predict_kernel, predict), evaluate, batch.lessons)
 
     # --- helpers ---
+
+    def _admit(self, examples: Examples, y: Any) -> Data:
+        bound = self.bound, self.bound_reference
+        return admit(self.space, self.reference, examples, y, bound, compiled=self.compiled)
 
     def _run(
         self, kernel: Kernel, work: Sequence[tuple[Any, ...]], again: Again, indices: np.ndarray | None = None

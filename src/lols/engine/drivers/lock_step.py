@@ -231,7 +231,7 @@ class LockStepDriver(FusedDriver):
             self._features = make_slots(self.space.sizes, rows + rows // 4, self._widest)
         ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
         arguments = (self.bound, self.data, scratch, states.example, states.vectors, states.legal, self._features, ends)
-        self._run(look_at_kernel, [arguments], _not_again)
+        self._run(look_at_kernel, [arguments], lambda _: look_at_kernel.plain(*arguments))
         return GatheredFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
 
     def _complete(
