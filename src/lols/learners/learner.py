@@ -335,20 +335,21 @@ def _merged_bank(
     return merged
 
 
+def hadamard_size(actions: int) -> int:
+    """The number of subsets in `hadamard_code`."""
+    return int((1 << max(actions - 1, 1).bit_length()) - 1)
+
+
 def hadamard_code(actions: int) -> np.ndarray:
     """Subsets of the actions such that half of them separate any two actions (Sylvester's construction).
 
     >>> hadamard_code(3).astype(int).tolist()
     [[0, 1, 0], [0, 0, 1], [0, 1, 1]]
     """
-    size = 2
-    while size < max(actions, 2):
-        size *= 2
-    index = np.arange(size)
-    parity = np.zeros((size, size), np.int64)
-    for bit in range(size.bit_length()):
-        parity += (index[:, None] >> bit & 1) * (index[None, :] >> bit & 1)
-    return (parity[1:, :actions] % 2).astype(np.float32)
+    code = np.zeros((1, 1), np.bool_)
+    while code.shape[0] <= hadamard_size(actions):
+        code = np.block([[code, code], [code, ~code]])
+    return code[1:, :actions].astype(np.float32)
 
 
 def _first_rows(columns: int) -> int:
