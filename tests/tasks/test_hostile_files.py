@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.errors import ModelFileError
+from lols.errors import ConfigurationError, ModelFileError
 from lols.io import room
 from lols.io.model_file import read_tensors, write_tensors
 from lols.io.room import LEAST, TIMES
@@ -284,5 +284,5 @@ def test_weights_that_take_too_much_are_refused_unless_allowed(tmp_path: Path, m
     monkeypatch.setenv("LOLS_MODEL_GB", "0.1")
     assert lols.load(path).model_.policy.stack.shape == (1, 1000, 1 << 14)
     monkeypatch.setenv("LOLS_MODEL_GB", "much")
-    with pytest.raises(lols.ConfigurationError, match="LOLS_MODEL_GB is 'much': give a number of gigabytes"):
+    with pytest.raises(ConfigurationError, match="LOLS_MODEL_GB is 'much': give a number of gigabytes"):
         lols.load(path)

@@ -206,6 +206,7 @@ def make_model(
 
     `room` is what is left for its weights, if the file holds more than this model.
     """
+    room = room or Room(tensors)
     try:
         about, how = dict(header["about"]), header["following"]
         plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
@@ -213,7 +214,7 @@ def make_model(
         digest, settings = header["space"]["digest"], dict(header["space"]["settings"])
         if actions != space.sizes.actions:
             raise ModelFileError(f"trained for {actions} actions; this space has {space.sizes.actions}")
-        linear = _policy(header, tensors, actions, compiled, room or Room(tensors)) if kind is None else None
+        linear = _policy(header, tensors, actions, compiled, room) if kind is None else None
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
