@@ -107,6 +107,17 @@ def large_setting(header: Header, tensors: Tensors) -> None:
     header["space"]["settings"] = {"following": 0}
 
 
+def many_policies(header: Header, tensors: Tensors) -> None:
+    beside = [o for o in range(-9, 10) if o]
+    lines = [f"S{i}{child}[{o:+}].word" for i in range(9) for child in ("", "l", "l2", "r", "r2") for o in beside]
+    header["task"]["templates"] = lines
+    header["space"]["settings"] = {}
+    rows(tensors, 0)
+    for name in ("shared", "single"):
+        tensors[f"{name}.counts"] = np.zeros((1_000_000, 0), np.int32)
+    tensors["chances"] = np.arange(1, 1_000_001) / 1_000_000
+
+
 def templates(*lines: str) -> Change:
     return lambda header, tensors: header["task"].update(templates=list(lines))
 
@@ -125,6 +136,7 @@ SENTENCES: dict[str, tuple[str, Change, str]] = {
     "a setting to compare with": ("tagger", large_setting, "trained with another following"),
     "a wide beam": ("parser", lambda h, t: h["task"]["options"].update(beam=10**9), "beam is 1000000000"),
     "a relation many times": ("parser", repeated_relations, "named twice"),
+    "a million policies": ("parser", many_policies, "GB of memory"),
     "a code without end": ("tagger", lambda h, t: h.update(thresholds=1 << 40), "GB of memory"),
 }
 

@@ -58,6 +58,8 @@ def opened(path: Path, sync: bool, wanted: str | None) -> tuple[sqlite3.Connecti
             connection.close()
         if isinstance(error, sqlite3.Error):
             raise explained(error, path) from error
+        if isinstance(error, RecursionError):
+            raise ModelFileError(f"{path}: the identity of the log is damaged: {RESTORE}") from None
         raise
 
 
@@ -130,7 +132,7 @@ def parsed(text: Any, path: Path) -> dict[str, Any]:
     """The identity from its text."""
     try:
         value = json.loads(text)
-    except (TypeError, ValueError, RecursionError):
+    except (TypeError, ValueError):
         value = None
     if not isinstance(value, dict):
         raise ModelFileError(f"{path}: the identity of the log is damaged: {RESTORE}")

@@ -214,7 +214,7 @@ def make_model(
         digest, settings = header["space"]["digest"], dict(header["space"]["settings"])
         if actions != space.sizes.actions:
             raise ModelFileError(f"trained for {actions} actions; this space has {space.sizes.actions}")
-        linear = _policy(header, tensors, actions, compiled, room) if kind is None else None
+        linear = _policy(header, tensors, space, compiled, room) if kind is None else None
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
@@ -240,9 +240,9 @@ def _check_settings(path: str | os.PathLike[str], settings: Mapping[str, Any], s
 
 
 def _policy(
-    header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], actions: int, compiled: bool, room: Room
+    header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], space: SearchSpace, compiled: bool, room: Room
 ) -> FrozenPolicy:
-    thresholds, chances = int(header["thresholds"]), tensors["chances"]
+    thresholds, chances, actions = int(header["thresholds"]), tensors["chances"], space.sizes.actions
     if chances.ndim != 1 or chances.dtype != np.float64:
         raise ModelFileError("the chances of the policies are not a list of numbers")
     if chances.size < 1 or abs(chances[-1] - 1.0) > 1e-9 or not chances[0] >= 0.0 or (np.diff(chances) < 0).any():
@@ -251,7 +251,7 @@ def _policy(
     columns = subsets * thresholds if thresholds else actions
     if columns < 1:
         raise ModelFileError(f"'thresholds' is {thresholds}")
-    room.take(4 * columns * chances.size + 8 * subsets * actions)
+    room.take(4 * columns * chances.size * space.sizes.roles + 8 * subsets * actions)  # scores of an item, and the code
     code = hadamard_code(actions) if thresholds else np.zeros((0, actions), np.float32)
     parts: list[Any] = []
     for name, width in (("shared", columns), ("single", 1)):
