@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lols.bandit.advice import with_advice
 from lols.bandit.decider import Decider, DecisionWalk
-from lols.bandit.entries import Decision, Loss
+from lols.bandit.entries import Decision, Loss, check_fields, check_loss
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
 from lols.bandit.log import Log, MemoryLog, SqliteLog
@@ -185,6 +185,10 @@ class StructuredBandit:
 
     def _replay(self) -> None:
         for entry in self.log.replay():
+            if isinstance(entry, Decision):
+                check_fields(entry)
+            else:
+                check_loss(entry.loss)
             self._take(entry)
 
     def _catch_up(self) -> None:
@@ -296,6 +300,9 @@ class StructuredBandit:
                     f"decision {entry.id} has {entry.legal.size} actions and the space {actions}: give the space of "
                     "the log"
                 )
+            if entry.explored and (entry.action_start.size > 0) != (self.space.action_features is not None):
+                which = "the space" if self.space.action_features is not None else "the decision"
+                raise LolsError(f"decision {entry.id}: only {which} has features of actions: give the space of the log")
             counts["decisions"] += 1
             counts["explored"] += entry.explored
             pending[entry.id] = entry if entry.explored else entry.guarded

@@ -10,7 +10,16 @@ import numpy as np
 
 from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import FrozenPolicy, Lessons
-from lols.engine.table import copied, features_by_row, fill, fixed_table, growing_table, is_fixed, rehash_kernel
+from lols.engine.table import (
+    copied,
+    distinct,
+    features_by_row,
+    fill,
+    fixed_table,
+    growing_table,
+    is_fixed,
+    rehash_kernel,
+)
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
 from lols.learners.settings import LearnerSettings
@@ -237,13 +246,18 @@ class Learner:
         """Restore the state of a learner with the same settings."""
         for name, columns in (("shared", self.columns), ("single", 1)):
             setattr(self, name, self._loaded(name, columns, state))
-        self.counters = _checked(state, "counters", self.counters.shape).astype(np.float64).copy()
+        counters = _checked(state, "counters", self.counters.shape).astype(np.float64)
+        if not (counters >= 0.0).all() or counters[BAD]:
+            raise LolsError("'counters' has numbers that do not count")
+        self.counters = counters
 
     def _loaded(self, name: str, columns: int, state: Mapping[str, np.ndarray]) -> Bank:
         bank = self._bank(columns)
         features = state.get(f"{name}.features", np.zeros(0, np.int64))
         rows = 1 << self.settings.bits if self.settings.bits else features.size
         if not self.settings.bits:
+            if not distinct(features) or rows > bank.most:
+                raise LolsError(f"'{name}.features' is not a list of at most {bank.most} different features")
             bank = self._room(bank, rows)
             fill(bank.table, features, compiled=self.compiled)
             bank.filled[0] = rows
@@ -321,20 +335,21 @@ def _merged_bank(
     return merged
 
 
+def hadamard_size(actions: int) -> int:
+    """The number of subsets in `hadamard_code`."""
+    return int((1 << max(actions - 1, 1).bit_length()) - 1)
+
+
 def hadamard_code(actions: int) -> np.ndarray:
     """Subsets of the actions such that half of them separate any two actions (Sylvester's construction).
 
     >>> hadamard_code(3).astype(int).tolist()
     [[0, 1, 0], [0, 0, 1], [0, 1, 1]]
     """
-    size = 2
-    while size < max(actions, 2):
-        size *= 2
-    index = np.arange(size)
-    parity = np.zeros((size, size), np.int64)
-    for bit in range(size.bit_length()):
-        parity += (index[:, None] >> bit & 1) * (index[None, :] >> bit & 1)
-    return (parity[1:, :actions] % 2).astype(np.float32)
+    code = np.zeros((1, 1), np.bool_)
+    while code.shape[0] <= hadamard_size(actions):
+        code = np.block([[code, code], [code, ~code]])
+    return code[1:, :actions].astype(np.float32)
 
 
 def _first_rows(columns: int) -> int:
