@@ -27,6 +27,7 @@ _HOME = {
     "SearchSpace": "contract.space",
     "Sizes": "contract.space",
     "SpaceError": "errors",
+    "State": "contract.state",
     "StructuredBandit": "bandit.bandit",
     "Tagger": "tasks.tagging.estimator",
     "Task": "contract.task",
@@ -41,6 +42,7 @@ _HOME = {
     "mix": "contract.hashing",
     "objects": "contract.frames",
     "optimise": "heuristics.optimise",
+    "reals": "contract.state",
     "text": "contract.texts",
     "train": "front",
     "uniform": "contract.features",
@@ -66,6 +68,7 @@ __all__ = [
     "SearchSpace",
     "Sizes",
     "SpaceError",
+    "State",
     "StructuredBandit",
     "Tagger",
     "Task",
@@ -83,6 +86,7 @@ __all__ = [
     "objects",
     "optimise",
     "policies",
+    "reals",
     "text",
     "train",
     "uniform",
@@ -99,10 +103,12 @@ if TYPE_CHECKING:
     from lols.contract.frames import objects
     from lols.contract.hashing import mix
     from lols.contract.space import Example, Reference, SearchSpace, Sizes
+    from lols.contract.state import State, reals
     from lols.contract.task import Task
     from lols.contract.texts import Labels, text
     from lols.errors import LolsError, SpaceError
     from lols.front import load, train
+    from lols.heuristics.optimise import optimise
     from lols.learners.settings import LearnerSettings
     from lols.programs.program import Program
     from lols.tasks.parsing.estimator import Parser

@@ -190,7 +190,7 @@ class SlowSearch:
         self.beta, self.beta_in = beta, beta_in
         self.prune = choices.options().get("prune")
         self.round = mix(mix(seed, 0x1015), number)
-        self.actions = space.sizes.actions
+        self.actions = _size(space.sizes.actions, self.x)
         self.state = SimpleNamespace(x=self.x, size=_size(space.sizes.state, self.x))
 
     # the space, on copies of states

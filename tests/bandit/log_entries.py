@@ -27,10 +27,12 @@ def decision(k: int) -> Decision:
     def longs(size: int) -> np.ndarray:
         return rng.integers(0, 2**40, size)
 
+    bounds, legal = np.sort(rng.integers(0, n // 2 + 1, actions + 1)), floats(actions) < 0.5
+    legal[k % actions] = True
     return Decision(
         *(k, True, k % steps, k % actions, k % 2 == 0, 1 / steps, 1 / actions, k // 2, -1, k % 3 == 0, rng.random()),
-        *(longs(n), floats(n), longs(actions), longs(actions), longs(n // 2), floats(n // 2)),
-        *(floats(actions) < 0.5, floats(actions), rng.integers(0, actions, steps).astype(np.int32), floats(steps)),
+        *(longs(n), floats(n), bounds[:-1].copy(), bounds[1:].copy(), longs(n // 2), floats(n // 2)),
+        *(legal, floats(actions), rng.integers(0, actions, steps).astype(np.int32), 1 - floats(steps)),
     )
 
 

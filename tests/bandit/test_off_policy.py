@@ -314,7 +314,7 @@ def test_refusals() -> None:
     mixed = Entries([decision, Loss(0, 0.5), *explored.entries[2:]])
     second = explored.entries[2]
     assert isinstance(second, Decision)
-    mixed.entries[2] = second._replace(legal=np.ones(4, np.bool_))
+    mixed.entries[2] = second._replace(legal=np.ones(4, np.bool_), predicted=np.zeros(4, np.float32))
     refused(one_step, mixed, lambda d: 0, objects, match="decision 1 has other actions than those before it")
     walked = drawn.entries[0]
     assert isinstance(walked, Decision)

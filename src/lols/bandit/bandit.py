@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from lols.bandit.advice import with_advice
 from lols.bandit.decider import Decider, DecisionWalk
-from lols.bandit.entries import Decision, Loss
+from lols.bandit.entries import Decision, Loss, check_fields, check_loss
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
 from lols.bandit.log import Log, MemoryLog, SqliteLog
@@ -157,7 +157,7 @@ class StructuredBandit:
         )  # fmt: skip
         self.space, self.reference = with_advice(space, reference) if advice else space, reference
         self.guard: Guard | None = (Guard() if guard else None) if isinstance(guard, bool) else guard
-        self._epsilon = epsilon_schedule(epsilon, space.sizes.actions)
+        self._epsilon = epsilon_schedule(epsilon, space.action_count)
         self._compiled = compiled
         self._one_at_a_time = threading.RLock()
         self._begin()
@@ -185,6 +185,10 @@ class StructuredBandit:
 
     def _replay(self) -> None:
         for entry in self.log.replay():
+            if isinstance(entry, Decision):
+                check_fields(entry)
+            else:
+                check_loss(entry.loss)
             self._take(entry)
 
     def _catch_up(self) -> None:
@@ -290,12 +294,15 @@ class StructuredBandit:
                 raise LolsError(
                     f"decision {counts['decisions']} is missing from the log: give a log that keeps all entries"
                 )
-            actions = self.space.sizes.actions
+            actions = self.space.action_count
             if entry.legal.size not in (0, actions):
                 raise LolsError(
                     f"decision {entry.id} has {entry.legal.size} actions and the space {actions}: give the space of "
                     "the log"
                 )
+            if entry.explored and (entry.action_start.size > 0) != (self.space.action_features is not None):
+                which = "the space" if self.space.action_features is not None else "the decision"
+                raise LolsError(f"decision {entry.id}: only {which} has features of actions: give the space of the log")
             counts["decisions"] += 1
             counts["explored"] += entry.explored
             pending[entry.id] = entry if entry.explored else entry.guarded
@@ -337,7 +344,7 @@ class StructuredBandit:
         return {
             "space": {
                 "name": self.space.name,
-                "actions": self.space.sizes.actions,
+                "actions": self.space.action_count,
                 "settings": {name: _plain(value) for name, value in sorted(self.space.settings.items())},
                 "digest": digest_functions(self.space.functions()),
             },

@@ -184,7 +184,7 @@ class Decider:
         if walked is None:
             if len(self._rooms) >= ROOMS:
                 self._rooms.clear()
-            actions = self.space.sizes.actions
+            actions = self.space.action_count
             walked = self._rooms[states, steps] = Walked(
                 state=np.zeros(states, state_type(self.compiled)),
                 trail=np.zeros(steps + 1, np.int32),

@@ -12,7 +12,7 @@ import numpy as np
 
 from lols.errors import LolsError
 
-__all__ = ["ARRAYS", "SCALARS", "Decision", "Loss", "check", "check_loss", "from_row", "to_row"]
+__all__ = ["ARRAYS", "SCALARS", "Decision", "Loss", "check", "check_fields", "check_loss", "from_row", "to_row"]
 
 
 class Decision(NamedTuple):
@@ -61,24 +61,25 @@ _LOSS = struct.Struct("<qd")
 _COUNT = len(Decision._fields) - len(ARRAYS)
 _PROPENSITY = _COUNT - 1
 _ROUNDING = 1e-9  # by which a sum of probabilities may exceed 1
+_ROUNDING_STEPS = 1e-6  # the same for those of single steps, of 32 bits
 
 SCALARS = Decision._fields[:_COUNT]
 
 
 def check(entry: Decision | Loss, count: int) -> None:
-    """Check an entry before it is written to a log of `count` decisions."""
+    """Check an entry before it is written to a log of `count` decisions, or when it is read after as many."""
     if isinstance(entry, Decision):
-        _check_decision(entry, count)
+        if entry.id != count:
+            raise LolsError(f"decision {entry.id!r} is out of order: the log holds {count}, so the next is {count}")
+        check_fields(entry)
     elif isinstance(entry, Loss):
         _check_loss(entry, count)
     else:
         raise LolsError(f"a log takes a Decision or a Loss, not {type(entry).__name__}")
 
 
-def _check_decision(entry: Decision, count: int) -> None:
-    """Check that a decision is the next one after `count`, and that it can be read back bit for bit."""
-    if entry.id != count:
-        raise LolsError(f"decision {entry.id!r} is out of order: the log holds {count}, so the next is {count}")
+def check_fields(entry: Decision) -> None:
+    """Check that a decision can be read back bit for bit, and that kernels can learn from it."""
     arrays: tuple[Any, ...] = entry[_COUNT:]
     for array, dtype, name in zip(arrays, _NATIVE, ARRAYS):
         if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
@@ -100,6 +101,26 @@ def _check_decision(entry: Decision, count: int) -> None:
     ):
         if not 0 <= chance <= 1 + _ROUNDING:
             raise LolsError(f"decision {entry.id}: {name} is {chance}: a probability lies between 0 and 1")
+    if entry.chances.size and not 0 < entry.chances.min() <= entry.chances.max() <= 1 + _ROUNDING_STEPS:
+        raise LolsError(f"decision {entry.id}: its actions cannot have been taken with the chances it has")
+    if entry.explored:
+        _check_deviation(entry)
+
+
+def _check_deviation(entry: Decision) -> None:
+    """Check the state in which a decision explored: kernels use these numbers as indices, and do not check them."""
+    where, actions, start, stop = f"decision {entry.id}", entry.legal.size, entry.action_start, entry.action_stop
+    if entry.step < 0:
+        raise LolsError(f"{where}: it explored at step {entry.step}: steps are counted from 0")
+    if not 0 <= entry.action < actions or not entry.legal[entry.action]:
+        raise LolsError(f"{where}: its action {entry.action} is not legal where it was taken")
+    if not (entry.chance_step > 0.0 and entry.chance_action > 0.0):
+        chance = entry.chance_action if entry.chance_step > 0.0 else entry.chance_step
+        raise LolsError(f"{where}: its action cannot have been taken with the chance {chance}")
+    if entry.predicted.size != actions or start.size not in (0, actions):
+        raise LolsError(f"{where}: it has {actions} actions, but not as many predicted costs or lists of features")
+    if start.size and not (start.min() >= 0 and (start <= stop).all() and stop.max() <= entry.action_ids.size):
+        raise LolsError(f"{where}: the features of its actions are out of bounds")
 
 
 def check_loss(loss: float) -> None:

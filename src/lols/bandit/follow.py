@@ -144,10 +144,10 @@ class LogFollower:
                 "action(x, y, s)"
             )
         if isinstance(target, Reference):
-            target = Learner(LearnerSettings("csoaa", "gd"), space.sizes.actions, averaged=False).policy()
-        elif actions_of(target) != space.sizes.actions:
+            target = Learner(LearnerSettings("csoaa", "gd"), space.action_count, averaged=False).policy()
+        elif actions_of(target) != space.action_count:
             raise ConfigurationError(
-                f"the policy has {actions_of(target)} actions and the space has {space.sizes.actions}: give a policy "
+                f"the policy has {actions_of(target)} actions and the space has {space.action_count}: give a policy "
                 "that was learned in this space"
             )
         self.policy = target
@@ -160,7 +160,7 @@ class LogFollower:
         filled = np.array([trail.size for trail in trails], np.int64)
         for long in np.flatnonzero(filled > examples.steps):
             raise _misfit(ids[int(long)], int(examples.steps[long]))
-        count, actions = len(trails), self.space.sizes.actions
+        count, actions = len(trails), self.space.action_count
         numbers = np.arange(count)
         lessons = make_batch(None, examples, numbers, numbers, np.zeros(count), np.zeros(count)).lessons
         lessons.filled[:] = filled

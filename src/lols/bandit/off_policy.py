@@ -176,8 +176,6 @@ def evaluate_policy(
             followed = follower(ids, [_object(objects, id) for id in ids], [d.trail for d in decisions])
             chances = np.ones(followed.taken.size)
             for d, first in zip(decisions, followed.lessons.first, strict=True):
-                if d.chances.size != d.trail.size or not (d.chances > 0.0).all():
-                    raise LolsError(f"decision {d.id}: its actions cannot have been taken with the chances it has")
                 chances[first : first + d.chances.size] = d.chances
             yield followed, chances, losses
 

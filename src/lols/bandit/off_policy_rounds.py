@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from lols.bandit.decider import DecisionFeatures, lessons_in
+from lols.bandit.entries import check_fields
 from lols.bandit.follow import Followed
 from lols.bandit.log import Decision, Log, check_loss
 from lols.engine.lesson_costs import predicted_costs
@@ -53,6 +54,7 @@ class Rounds:
             if not self.usable(entry):
                 self.left_out += 1
                 continue
+            check_fields(entry)
             held.append(entry)
             if len(held) >= min(CHUNK, 1 + seen // GROWTH):
                 seen += len(held)
@@ -115,14 +117,6 @@ def stacked(
 
 
 def _check(d: Decision, actions: int, *, by_action: bool) -> None:
-    """Check that a decision is consistent: kernels do not check it."""
+    """Check that a decision has the actions of the others: kernels do not check it."""
     if d.legal.size != actions or d.action_start.size != (actions if by_action else 0):
         raise LolsError(f"decision {d.id} has other actions than those before it: evaluate logs of one space only")
-    if not 0 <= d.action < actions or not d.legal[d.action]:
-        raise LolsError(f"decision {d.id}: its action {d.action} is not legal where it was taken")
-    if not d.chance_action > 0.0:
-        raise LolsError(f"decision {d.id}: its action cannot have been taken with the chance {d.chance_action}")
-    if by_action:
-        ends = d.action_start.min(), d.action_stop.max(), (d.action_stop - d.action_start).min()
-        if ends[0] < 0 or ends[1] > d.action_ids.size or ends[2] < 0:
-            raise LolsError(f"decision {d.id}: the features of its actions are out of bounds")

@@ -14,12 +14,13 @@ from typing import Any
 from lols.bandit.entries import ARRAYS, SCALARS
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 
-__all__ = ["COLUMNS", "DECISION", "LOSS", "explained", "identity_text", "opened"]
+__all__ = ["COLUMNS", "DECISION", "LOSS", "RESTORE", "explained", "identity_text", "opened"]
 
 FORMAT = 1
 APPLICATION = 0x6C6F6C73  # "lols"
 DECISION, LOSS = 0, 1  # kinds of entries
 COLUMNS = ", ".join(f'"{name}"' for name in [*SCALARS, *ARRAYS])  # "values" means something in SQL
+RESTORE = "restore the file from a copy"
 WAIT = 0.5  # seconds to wait for the lock of another process
 SHOWN = 60  # characters of a value in a message
 MOST = 5  # differences in a message
@@ -57,6 +58,8 @@ def opened(path: Path, sync: bool, wanted: str | None) -> tuple[sqlite3.Connecti
             connection.close()
         if isinstance(error, sqlite3.Error):
             raise explained(error, path) from error
+        if isinstance(error, RecursionError):
+            raise ModelFileError(f"{path}: the identity of the log is damaged: {RESTORE}") from None
         raise
 
 
@@ -75,6 +78,9 @@ def _take(connection: sqlite3.Connection, path: Path, sync: bool, wanted: str | 
         raise ModelFileError(
             f"{path}: written by another version of lols (format {version}, not {FORMAT}): update lols"
         )
+    # Nothing else: a view, a trigger or a computed column would run, and could make gigabytes of nothing.
+    if not new and {row[0] for row in run("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")} != {*SCHEMA}:
+        raise ModelFileError(f"{path}: the log is damaged (its tables are not those of a log): {RESTORE}")
     if run("PRAGMA journal_mode = WAL").fetchone()[0] != "wal":
         raise LolsError(f"{path}: SQLite cannot keep a write-ahead log there: give a file on a local disk")
     run(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
@@ -98,7 +104,7 @@ def explained(error: sqlite3.Error, path: Path) -> LolsError:
     if code == sqlite3.SQLITE_NOTADB:
         return ModelFileError(f"{path}: not the log of a bandit: give another file")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH):
-        return ModelFileError(f"{path}: the log is damaged ({error}): restore the file from a copy")
+        return ModelFileError(f"{path}: the log is damaged ({error}): {RESTORE}")
     if code == sqlite3.SQLITE_FULL:
         return LolsError(f"{path}: the disk is full, the entry was not written: make room")
     return LolsError(f"{path}: cannot be read or written: {error}: check the file, its folder and their permissions")
@@ -129,7 +135,7 @@ def parsed(text: Any, path: Path) -> dict[str, Any]:
     except (TypeError, ValueError):
         value = None
     if not isinstance(value, dict):
-        raise ModelFileError(f"{path}: the identity of the log is damaged: restore the file from a copy")
+        raise ModelFileError(f"{path}: the identity of the log is damaged: {RESTORE}")
     return value
 
 

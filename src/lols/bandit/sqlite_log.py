@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, get_args
 
 from lols.bandit.entries import Decision, Loss, check, from_row, to_row
-from lols.bandit.sqlite_file import COLUMNS, DECISION, LOSS, explained, identity_text, opened
+from lols.bandit.sqlite_file import COLUMNS, DECISION, LOSS, RESTORE, explained, identity_text, opened
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 
 __all__ = ["Durability", "SqliteLog"]
@@ -24,9 +24,8 @@ _MARKS = ", ".join("?" * len(Decision._fields))
 _ADD_DECISION = f"INSERT INTO entries (kind, {COLUMNS}, checksum) VALUES ({DECISION}, {_MARKS}, ?)"
 _ADD_LOSS = f"INSERT INTO entries (kind, id, loss, checksum) VALUES ({LOSS}, ?, ?, ?) ON CONFLICT (kind, id) DO NOTHING"
 _ADD_REPEATED = "INSERT INTO repeated (id, loss) VALUES (?, ?)"
-_COUNTS = (
-    f"SELECT (SELECT coalesce(max(id), -1) + 1 FROM entries WHERE kind = {DECISION}), (SELECT count(*) FROM repeated)"
-)
+# Decisions are counted, and `replay` finds ids that do not count them: an id in a damaged file may be any number.
+_COUNTS = f"SELECT (SELECT count(*) FROM entries WHERE kind = {DECISION}), (SELECT count(*) FROM repeated)"
 # the last entry by the table, and the number of entries by the index of the UNIQUE columns
 _LAST = "SELECT (SELECT coalesce(max(place), 0) FROM entries), (SELECT count(*) FROM entries WHERE kind >= 0)"
 _ROWS = f"SELECT place, kind, loss, {COLUMNS}, checksum FROM entries WHERE place > ? AND place <= ? ORDER BY place"
@@ -109,15 +108,19 @@ class SqliteLog:
         with self._guard:
             ((last, indexed),) = self._read(_LAST)
         if last != indexed:
-            raise ModelFileError(f"{self.path}: {indexed} entries and the last is {last}: restore the file from a copy")
+            raise ModelFileError(f"{self.path}: {indexed} entries and the last is {last}: {RESTORE}")
+        decisions = 0
         for begin in range(0, last, _AT_ONCE):
             end = min(begin + _AT_ONCE, last)
             with self._guard:
                 rows = self._read(_ROWS, (begin, end))
             for place, row in itertools.zip_longest(range(begin + 1, end + 1), rows):
-                entry = None if row is None else _entry(row, place)
-                if entry is None:
-                    raise ModelFileError(f"{self.path}: entry {place} is damaged: restore the file from a copy")
+                try:
+                    entry = _entry(row, place)
+                    check(entry, decisions)
+                except ValueError as error:
+                    raise ModelFileError(f"{self.path}: entry {place} is damaged ({error}): {RESTORE}") from None
+                decisions += isinstance(entry, Decision)
                 yield entry
 
     def decisions(self) -> int:
@@ -174,14 +177,14 @@ class SqliteLog:
         self._guard = threading.Lock()
 
 
-def _entry(row: tuple[Any, ...], place: int) -> Decision | Loss | None:
-    """The entry of a row of the table; None if the row is damaged."""
-    number, kind, loss, *fields = row
-    try:
-        entry = from_row((fields[0], loss, fields[-1]) if kind == LOSS else tuple(fields))
-    except ValueError:
-        return None
-    return entry if number == place else None
+def _entry(row: tuple[Any, ...] | None, place: int) -> Decision | Loss:
+    """The entry of a row of the table; ValueError if the row is missing or was changed."""
+    if row is None or row[0] != place:
+        raise ValueError("it is missing")
+    _, kind, loss, *fields = row
+    if kind not in (DECISION, LOSS):
+        raise ValueError("it is neither a decision nor a loss")
+    return from_row((fields[0], loss, fields[-1]) if kind == LOSS else tuple(fields))
 
 
 _open: weakref.WeakSet[SqliteLog] = weakref.WeakSet()

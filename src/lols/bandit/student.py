@@ -48,7 +48,7 @@ class BanditStudent:
 
     def _new(self, space: SearchSpace, settings: LearnerSettings, *, averaged: bool = False) -> Learner:
         by_action = space.action_features is not None
-        return Learner(settings, space.sizes.actions, by_action=by_action, averaged=averaged, compiled=self.compiled)
+        return Learner(settings, space.action_count, by_action=by_action, averaged=averaged, compiled=self.compiled)
 
     # --- policies ---
 

@@ -122,8 +122,8 @@ def _case(
         examples = Examples(model.space, [listed[k] for k in drawn(of, limit, seed).tolist()], truth=True)
     if names is None or callable(names):
         name: Callable[[int], str] = str if names is None else names
-    elif len(names) != model.space.sizes.actions:
-        raise ConfigurationError(f"names has {len(names)} entries; the space has {model.space.sizes.actions} actions")
+    elif len(names) != model.space.action_count:
+        raise ConfigurationError(f"names has {len(names)} entries; the space has {model.space.action_count} actions")
     else:
         name = list(names).__getitem__
     return Case(model, examples, reference, Naming(lambda _, action: name(action)), of, reference.name)

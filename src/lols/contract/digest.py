@@ -27,7 +27,7 @@ import numpy as np
 __all__ = ["all_of_library", "digest_functions", "plain", "reached_helpers", "source_digest"]
 
 # What kernels consist of, besides the file that each of them is in.
-_CONTRACT = ("digest", "examples", "features", "hashing", "records")
+_CONTRACT = ("digest", "examples", "features", "hashing", "records", "state")
 _COMPILE = ("backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words")
 SOURCES = (*(f"contract/{name}" for name in _CONTRACT), *(f"engine/compile/{name}" for name in _COMPILE))
 # Packages whose version stands for their code.

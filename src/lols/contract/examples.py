@@ -182,6 +182,7 @@ class Examples:
                 raise SpaceError(f"example {int(sizes.argmin())}: {name} is {sizes.min()}; it cannot be negative")
         self.states = self._sizes("state") if states is None else states
         self.steps = self._sizes("steps") if steps is None else steps
+        self.actions = self._sizes("actions") if space.fixed_actions is None else None
 
     def _sizes(self, name: str) -> np.ndarray:
         size = getattr(self.space.sizes, name)
@@ -206,6 +207,15 @@ class Examples:
 
     def __len__(self) -> int:
         return self.count
+
+    def actions_of(self, index: int) -> int:
+        """The number of actions of one example."""
+        return int(self.space.sizes.actions if self.actions is None else self.actions[index])  # type: ignore[arg-type]
+
+    @cached_property
+    def most_actions(self) -> int:
+        """The largest number of actions of an example."""
+        return self.actions_of(0) if self.actions is None else int(self.actions.max(initial=1))
 
     @cached_property
     def widest_item(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from lols.contract.state import State
 from lols.errors import ConfigurationError
 
 __all__ = ["Example", "Reference", "SearchSpace", "Sizes"]
@@ -35,14 +36,16 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Upper bounds for the memory. `state` and `steps` may be functions of `x`, so that each example has its own size.
+    """Upper bounds for the memory. `state`, `steps` and `actions` may be functions of `x`, one size for each example.
 
     Parameters
     ----------
     state
-        Length of the state vector.
+        Length of the state vector; or a `lols.State`, which names its parts and may hold real numbers.
     actions
-        The number of actions: an action is a number below it.
+        The number of actions: an action is a number below it. It may be a function of `x` if all features are features
+        of actions (`action_features`): their weights do not depend on the number, so that a policy that was trained on
+        small instances decides larger ones.
     features
         The most features that one call of `features` emits.
     steps
@@ -57,8 +60,8 @@ class Sizes:
 
     """
 
-    state: int | Callable[[Any], int]
-    actions: int
+    state: int | Callable[[Any], int] | State
+    actions: int | Callable[[Any], int]
     features: int
     steps: int | Callable[[Any], int]
     items: int = 0
@@ -69,7 +72,13 @@ class Sizes:
     def __post_init__(self) -> None:
         for name in ("state", "actions", "steps", "features", "items", "roles", "action_features"):
             value = getattr(self, name)
-            if callable(value) and name in ("state", "steps"):
+            if callable(value) and name in ("state", "steps", "actions"):
+                continue
+            if name == "state" and isinstance(value, State):
+                if self.live is not None:
+                    raise ConfigurationError(
+                        "Sizes.live counts cells of a state vector: leave it out with a lols.State"
+                    )
                 continue
             if not isinstance(value, int | np.integer) or isinstance(value, bool):
                 raise ConfigurationError(f"Sizes.{name} is {value!r}; it must be a whole number")
@@ -120,6 +129,8 @@ class SearchSpace:
         the end, and many deviations need no roll-out.
     teacher
         The `Reference` that training uses if none is given; a `lols.Task` puts its own here.
+    parts
+        The `State` of the sizes, if they have one.
 
     Examples
     --------
@@ -172,6 +183,7 @@ class SearchSpace:
     nonnegative: bool = False
     name: str = ""
     teacher: Reference | None = None
+    parts: State | None = None
 
     NEEDED: ClassVar = {"start": 2, "actions": 3, "step": 3, "features": 3, "loss": 3, "output": 2, "encode": 1}
     OPTIONAL: ClassVar = {"action_features": 4, "cost": 4, "key": 2, "items": 3}
@@ -184,10 +196,38 @@ class SearchSpace:
             _check_arity("SearchSpace", name, function, (count,))
         if self.items is not None and self.sizes.items < 1:
             raise ConfigurationError("the space has `items`, so Sizes.items must say how many a state looks at")
+        if callable(self.sizes.actions) and (self.action_features is None or self.items or self.sizes.features):
+            raise ConfigurationError(
+                "Sizes.actions is a function, so all features must be features of actions (`action_features`): "
+                "those of states (`features`, `items`) have a weight for each action"
+            )
         if self.action_features is not None and self.sizes.action_features < 1:
             raise ConfigurationError("the space has `action_features`, so Sizes.action_features must say how many")
         if not self.name:
             object.__setattr__(self, "name", _name_of(self.step))
+        if isinstance(self.sizes.state, State):
+            self._wrap(self.sizes.state)
+
+    def _wrap(self, state: State) -> None:
+        """Let the functions see the parts of a state."""
+        own = {name: getattr(self, name) for name in (self.NEEDED | self.OPTIONAL) if name != "encode"}
+        for name, function in state.wrapped(own).items():
+            object.__setattr__(self, name, function)
+        object.__setattr__(self, "parts", state)
+        object.__setattr__(self, "teacher", self.teacher.on(state) if self.teacher is not None else None)
+        object.__setattr__(self, "sizes", replace(self.sizes, state=state.size))
+
+    @property
+    def fixed_actions(self) -> int | None:
+        """The number of actions, or None if it differs from example to example."""
+        return None if callable(self.sizes.actions) else self.sizes.actions
+
+    @property
+    def action_count(self) -> int:
+        """The number of actions, where it must be the same for all examples."""
+        if callable(self.sizes.actions):
+            raise ConfigurationError("Sizes.actions is a function of x, and this needs one number of actions for all x")
+        return self.sizes.actions
 
     def functions(self) -> dict[str, Function]:
         """The functions that are compiled, by name; without the optional ones that the space does not have."""
@@ -247,6 +287,14 @@ class Reference:
     def random(self) -> bool:
         """Whether `action` may draw random numbers."""
         return self.action is not None and len(inspect.signature(self.action).parameters) == 4
+
+    def on(self, state: State | None) -> Reference:
+        """The same reference for a space with such a state."""
+        functions = self.functions() if state is not None else {}
+        wrapped = state.wrapped(functions) if state is not None else {}
+        if all(wrapped[name] is functions[name] for name in wrapped):
+            return self
+        return replace(self, **wrapped)
 
     def functions(self) -> dict[str, Function]:
         """The functions that are compiled, by name."""

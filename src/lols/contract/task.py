@@ -93,7 +93,7 @@ def _own_teacher(cls: type[Task], _settings: Mapping[str, Any]) -> Reference:
     reference = _teacher(cls)
     if reference is None:
         raise ConfigurationError(f"{cls.__name__} has no teacher: give it reference(x, y, s)")
-    return reference
+    return reference.on(cls.space.parts)
 
 
 def _teacher(cls: type[Task]) -> Reference | None:
@@ -268,13 +268,13 @@ def as_teacher(value: Any, space: SearchSpace) -> Reference:
                 f"there is no teacher: give reference=lols.Reference(...), or {space.name or 'the task'} "
                 "a function reference(x, y, s)"
             )
-        return space.teacher
+        return space.teacher.on(space.parts)
     if _is_task(value):
         value = value.teacher
     if not isinstance(value, Reference):
         hint = "(action=...)" if isinstance(value, FunctionType) else ""
         raise ConfigurationError(f"the reference is {type(value).__name__}: give a lols.Reference{hint}")
-    return value
+    return value.on(space.parts)
 
 
 def _function(cls: type[Task], name: str, value: Any) -> Any:

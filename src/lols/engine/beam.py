@@ -285,7 +285,7 @@ class BeamDriver(FusedDriver):
     def _paths(self, width: int) -> BeamPaths:
         """Memory for the beam of one thread."""
         states, steps = int(self.examples.states.max(initial=1)), int(self.examples.steps.max(initial=1))
-        actions = self.space.sizes.actions
+        actions = self.examples.most_actions
         return BeamPaths(
             states=np.zeros((2, width, states), state_type(self.compiled)),
             scores=np.zeros(width),

@@ -66,16 +66,16 @@ def write_actions(search, here, s, legal, slots, slot, m):
     return m
 
 
-def make_slots(sizes: Sizes, room: int, widest: int) -> Slots:
-    """Memory for `room` states of at most `widest` features."""
-    by_action = sizes.actions * sizes.action_features
-    action_shape = (room if by_action else 0, sizes.actions)
+def make_slots(sizes: Sizes, actions: int, room: int, widest: int) -> Slots:
+    """Memory for `room` states of at most `widest` features, with this many actions."""
+    by_action = actions * sizes.action_features
+    action_shape = (room if by_action else 0, actions)
     return Slots(
         start=np.zeros(room, np.int64),
         stop=np.zeros(room, np.int64),
         ids=np.zeros(room * widest, np.int64),
         values=np.zeros(room * widest, np.float32),
-        costs=np.zeros((room, sizes.actions), np.float32),
+        costs=np.zeros((room, actions), np.float32),
         weight=np.zeros(room, np.float32),
         action_start=np.zeros(action_shape, np.int64),
         action_stop=np.zeros(action_shape, np.int64),

@@ -36,20 +36,19 @@ def make_scratch(
     examples: Examples, components: int, columns: int, compiled: bool = True, old: StateView | None = None
 ) -> Scratch:
     """Working memory of one thread for any example of a data set; scores of types are taken over from an `old` one."""
-    sizes = examples.space.sizes
     states, steps = int(examples.states.max(initial=1)), int(examples.steps.max(initial=1))
-    memo = 1
+    memo, actions = 1, examples.most_actions
     if examples.space.key is not None:
-        memo = min(MEMO_MOST, 1 << (2 * steps * sizes.actions).bit_length())
-    values = np.zeros(sizes.actions, np.float64)
-    predicted = np.zeros((steps + 1, sizes.actions), np.float32)
+        memo = min(MEMO_MOST, 1 << (2 * steps * actions).bit_length())
+    values = np.zeros(actions, np.float64)
+    predicted = np.zeros((steps + 1, actions), np.float32)
     return Scratch(
         state=np.zeros(states, state_type(compiled)),
         deviation=np.zeros(states, state_type(compiled)),
-        legal=np.zeros(sizes.actions, np.bool_),
-        all_legal=np.zeros(sizes.actions, np.bool_),
-        kept=np.zeros(sizes.actions, np.bool_),
-        rollout_legal=np.zeros(sizes.actions, np.bool_),
+        legal=np.zeros(actions, np.bool_),
+        all_legal=np.zeros(actions, np.bool_),
+        kept=np.zeros(actions, np.bool_),
+        rollout_legal=np.zeros(actions, np.bool_),
         predicted=predicted,
         predicted_bits=predicted.view(np.int32),
         values=values,
@@ -57,7 +56,7 @@ def make_scratch(
         completed=np.zeros(2),
         turn=np.zeros(2, np.int64),
         seen=_view(examples, components, columns, old),
-        teacher=TeacherView(np.zeros(sizes.actions, np.bool_), np.zeros(sizes.actions), np.zeros(1, np.int64)),
+        teacher=TeacherView(np.zeros(actions, np.bool_), np.zeros(actions), np.zeros(1, np.int64)),
         memo=Memo(np.zeros((2, memo, 2), np.int64), np.zeros((2, memo)), np.zeros(2, np.int64), np.zeros(1, np.int64)),
         base=_trail(steps + 1),
         path=_trail(steps + 1),
@@ -69,7 +68,7 @@ def make_scratch(
 def _view(examples: Examples, components: int, columns: int, old: StateView | None) -> StateView:
     sizes = examples.space.sizes
     item_count = int(np.diff(examples.items.first).max(initial=0))
-    costs = np.zeros(sizes.actions, np.float32)
+    costs = np.zeros(examples.most_actions, np.float32)
     type_scores, type_places, type_clock = _type_memory(examples, components, columns, old)
     return StateView(
         features=feature_buffer(sizes.features),
@@ -120,8 +119,8 @@ def make_batch(
     steps = examples.steps[indices]
     widest = sizes.features + sizes.items * examples.widest_item
     room = int(steps.sum())
-    if old is None or old.start.size < room:
-        old = make_slots(sizes, room + room // 4, widest)
+    if old is None or old.start.size < room or old.costs.shape[1] != examples.most_actions:
+        old = make_slots(sizes, examples.most_actions, room + room // 4, widest)
     first, filled = np.cumsum(steps) - steps, np.zeros(indices.size, np.int64)
     return Batch(
         round=rounds,

@@ -224,5 +224,6 @@ def best_samples(model: Model, examples: Examples, best_of: int, *, temperature:
         raise ConfigurationError("sampling needs a linear policy")
     if not examples.has_truth:
         raise SpaceError("the loss chooses among samples, and these examples have no truth `y`, so it is unknown")
-    with SamplingDriver(model.space, examples, threads=model.threads, compiled=model.compiled) as driver:
+    driver = SamplingDriver(model.space, examples, threads=model.threads, compiled=model.compiled)
+    with driver:
         return driver.search(model.policy, model.plan, best_of, float(temperature), int(seed))

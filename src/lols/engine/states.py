@@ -67,7 +67,7 @@ class States:
     @property
     def actions(self) -> int:
         """The number of actions, legal or not."""
-        return self.examples.space.sizes.actions
+        return self.examples.most_actions
 
     @cached_property
     def _vectors_and_legal(self) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import Table
 
-__all__ = ["copied", "features_by_row", "fill", "fixed_table", "growing_table", "is_fixed"]
+__all__ = ["copied", "distinct", "features_by_row", "fill", "fixed_table", "growing_table", "is_fixed"]
 
 
 MARKS = np.array([1, 2, 4, 8, 16, 32, 64, 128], np.uint8)
@@ -44,8 +44,15 @@ def features_by_row(table: Table, count: int) -> np.ndarray:
     return features
 
 
+def distinct(features: np.ndarray) -> bool:
+    """Whether an array is a list of features, none of them twice; they are often in order."""
+    if features.dtype != np.int64 or features.ndim != 1:
+        return False
+    return bool((features[1:] > features[:-1]).all()) or np.unique(features).size == features.size
+
+
 def fill(table: Table, features: np.ndarray, *, compiled: bool = True) -> None:
-    """Insert features into an empty map, in the order of their rows."""
+    """Insert features into an empty map, in the order of their rows; there must be room, and none of them twice."""
     entries = np.stack([features.astype(np.int64), np.arange(features.size)], axis=1)
     rehash_kernel(compiled, table._replace(entries=entries), table)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from lols.errors import ModelFileError
+from lols.io.room import Room
 
 __all__ = ["pack", "unpack"]
 
@@ -28,8 +31,17 @@ def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.
     return kept, {"counts": counts, "columns": columns, "values": chosen.reshape(-1)[at]}
 
 
-def unpack(arrays: dict[str, np.ndarray], columns: int) -> np.ndarray:
-    """The weights as they were; arrays that do not fit together are an error."""
+def unpack(
+    arrays: Mapping[str, np.ndarray],
+    columns: int,
+    room: Room | None = None,
+    rows: tuple[np.ndarray, int] | None = None,
+) -> np.ndarray:
+    """The weights as they were; arrays that do not fit together are an error.
+
+    They may take what is left in `room`. With the numbers of the rows that `pack` kept, and how many rows there were,
+    the others are put back, too.
+    """
     counts, at, values = arrays["counts"], arrays["columns"], arrays["values"]
     if counts.ndim != 2 or counts.dtype != np.int32 or at.ndim != 1 or at.dtype not in (np.uint8, np.int32):
         raise ModelFileError("the weights' places have the wrong shape")
@@ -37,7 +49,14 @@ def unpack(arrays: dict[str, np.ndarray], columns: int) -> np.ndarray:
         raise ModelFileError("the weights have the wrong shape")
     if int(counts.sum(dtype=np.int64)) != at.size or (at.size and not 0 <= int(at.min()) <= int(at.max()) < columns):
         raise ModelFileError("the weights do not fit their places")
-    stack = np.zeros((*counts.shape, columns), np.float32)
-    row = np.repeat(np.arange(counts.size), counts.reshape(-1))
-    stack.reshape(-1)[row * columns + at] = values
+    components, kept = counts.shape
+    numbers, count = (np.arange(kept), kept) if rows is None else rows
+    if numbers.size != kept or (kept and not 0 <= int(numbers.min()) <= int(numbers.max()) < count):
+        raise ModelFileError("the rows of the weights are beyond the table")
+    if components * count * columns >= 1 << 62:
+        raise ModelFileError("the weights are too many")
+    row = (np.arange(components)[:, np.newaxis] * count + numbers).reshape(-1)
+    places = np.repeat(row, counts.reshape(-1)) * columns + at
+    stack = (room or Room(arrays)).zeros((components, count, columns), places)
+    stack.reshape(-1)[places] = values
     return stack

@@ -21,6 +21,21 @@ class Texts(NamedTuple):
     begin: np.ndarray
     end: np.ndarray
 
+    @classmethod
+    def from_ends(cls, buffer: np.ndarray, end: np.ndarray) -> Texts:
+        """Strings that lie one after the other, a byte apart, as `texts_of` puts them; ValueError if they do not.
+
+        >>> made = texts_of(["to", "bé"])
+        >>> Texts.from_ends(made.buffer, made.end).strings()
+        ['to', 'bé']
+        """
+        if buffer.dtype != np.uint8 or end.dtype != np.int64 or not buffer.ndim == end.ndim == 1:
+            raise ValueError("texts are not of bytes and their ends")
+        begin = np.concatenate([[0], end[:-1] + 1]) if end.size else end
+        if ((end < begin) | (end > buffer.size)).any() or (end.size and end[-1] != buffer.size):
+            raise ValueError("texts do not lie one after the other")
+        return cls(buffer, begin, end)
+
     def strings(self) -> list[str]:
         """The strings themselves."""
         return [text.decode() for text in self.pieces()]

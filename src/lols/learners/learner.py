@@ -10,7 +10,16 @@ import numpy as np
 
 from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import FrozenPolicy, Lessons
-from lols.engine.table import copied, features_by_row, fill, fixed_table, growing_table, is_fixed, rehash_kernel
+from lols.engine.table import (
+    copied,
+    distinct,
+    features_by_row,
+    fill,
+    fixed_table,
+    growing_table,
+    is_fixed,
+    rehash_kernel,
+)
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
 from lols.learners.settings import LearnerSettings
@@ -44,7 +53,7 @@ class Learner:
     settings
         Reduction, update and table.
     actions
-        The number of actions.
+        The number of actions; None if it differs from example to example, and only actions have features.
     by_action
         Whether actions have their own features.
     averaged
@@ -57,7 +66,7 @@ class Learner:
     def __init__(
         self,
         settings: LearnerSettings,
-        actions: int,
+        actions: int | None,
         *,
         by_action: bool = False,
         averaged: bool = True,
@@ -69,6 +78,7 @@ class Learner:
                 "with adagrad, nag or gd"
             )
         self.settings, self.actions, self.by_action = settings, actions, by_action
+        actions = actions or 1
         self.averaged = averaged and settings.update != "ridge"
         self.compiled = compiled
         self.code = hadamard_code(actions) if settings.reduction == "secoc" else np.zeros((0, actions), np.float32)
@@ -146,7 +156,7 @@ class Learner:
         self.shared = self._room(self.shared, int((slots.stop[last] - slots.start[first]).sum()))
         if self.by_action:
             self.single = self._room(self.single, int(slots.action_ids.size))
-        self.widen(max(lessons.widest, lessons.widest_action))
+        self.widen(max(lessons.widest, lessons.widest_action), slots.costs.shape[1])
         common = (lessons, count, self.shared, self.single, self.recipe)
         if self.recipe.reduction == HINGE:
             learn_margins_kernel(self.compiled, *common, self._work, self.counters)
@@ -167,10 +177,11 @@ class Learner:
         grow = [] if is_fixed(self.shared.table) else [(rehash_kernel, (self.shared.table, self.shared.table))]
         return [learn, *grow, (average_kernel, (self.shared, 1.0, self.shared.weights))]
 
-    def widen(self, widest: int) -> None:
-        """Make room for states of `widest` features."""
-        if widest > self._work.rows.size:
-            self._work = _workspace(widest, self.columns, self.actions, self.shared.inverse.shape[1])
+    def widen(self, widest: int, actions: int) -> None:
+        """Make room for states of `widest` features and this many actions."""
+        if widest > self._work.rows.size or actions > self._work.costs.size:
+            columns, widest = self.columns if self.actions is not None else actions, max(widest, self._work.rows.size)
+            self._work = _workspace(widest, columns, actions, self.shared.inverse.shape[1])
 
     def restart(self) -> None:
         """Forget all weights, but keep the features' rows."""
@@ -240,13 +251,18 @@ class Learner:
         """Restore the state of a learner with the same settings."""
         for name, columns in (("shared", self.columns), ("single", 1)):
             setattr(self, name, self._loaded(name, columns, state))
-        self.counters = _checked(state, "counters", self.counters.shape).astype(np.float64).copy()
+        counters = _checked(state, "counters", self.counters.shape).astype(np.float64)
+        if not (counters >= 0.0).all() or counters[BAD]:
+            raise LolsError("'counters' has numbers that do not count")
+        self.counters = counters
 
     def _loaded(self, name: str, columns: int, state: Mapping[str, np.ndarray]) -> Bank:
         bank = self._bank(columns)
         features = state.get(f"{name}.features", np.zeros(0, np.int64))
         rows = 1 << self.settings.bits if self.settings.bits else features.size
         if not self.settings.bits:
+            if not distinct(features) or rows > bank.most:
+                raise LolsError(f"'{name}.features' is not a list of at most {bank.most} different features")
             bank = self._room(bank, rows)
             fill(bank.table, features, compiled=self.compiled)
             bank.filled[0] = rows
@@ -324,20 +340,21 @@ def _merged_bank(
     return merged
 
 
+def hadamard_size(actions: int) -> int:
+    """The number of subsets in `hadamard_code`."""
+    return int((1 << max(actions - 1, 1).bit_length()) - 1)
+
+
 def hadamard_code(actions: int) -> np.ndarray:
     """Subsets of the actions such that half of them separate any two actions (Sylvester's construction).
 
     >>> hadamard_code(3).astype(int).tolist()
     [[0, 1, 0], [0, 0, 1], [0, 1, 1]]
     """
-    size = 2
-    while size < max(actions, 2):
-        size *= 2
-    index = np.arange(size)
-    parity = np.zeros((size, size), np.int64)
-    for bit in range(size.bit_length()):
-        parity += (index[:, None] >> bit & 1) * (index[None, :] >> bit & 1)
-    return (parity[1:, :actions] % 2).astype(np.float32)
+    code = np.zeros((1, 1), np.bool_)
+    while code.shape[0] <= hadamard_size(actions):
+        code = np.block([[code, code], [code, ~code]])
+    return code[1:, :actions].astype(np.float32)
 
 
 def _first_rows(columns: int) -> int:

@@ -68,7 +68,7 @@ class LinearPolicy:
         space = as_space(space)
         by_action = space.action_features is not None
         self.space, self.compiled, self._weights = space, compiled, weights
-        self.learner = Learner(settings, space.sizes.actions, by_action=by_action, compiled=compiled)
+        self.learner = Learner(settings, space.action_count, by_action=by_action, compiled=compiled)
         self._bound = bind("Space", space.functions())
         self._scratch: tuple[Examples, int, Scratch] | None = None
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from lols.engine.structures import FrozenPolicy, Table
 from lols.engine.table import copied, features_by_row, fill, growing_table, is_fixed
+from lols.errors import LolsError
 from lols.learners.learner import Learner
 from lols.training.algorithms import Algorithm, searn_alpha
 
@@ -92,14 +93,31 @@ class PolicyMixture:
         }
 
     def load(self, tensors: Mapping[str, np.ndarray], learner: Learner) -> None:
-        """Continue from a checkpoint."""
-        self.weights, self.stack = tensors["mixture.weights"].copy(), tensors["mixture.stack"].copy()
-        self.single_stack = tensors["mixture.single"].copy()
+        """Continue from a checkpoint; arrays that do not fit together, or not this learner, are an error."""
+        weights, stack, single_stack, sizes = (tensors[f"mixture.{n}"] for n in ("weights", "stack", "single", "rows"))
+        if weights.dtype != np.float64 or weights.ndim != 1 or not _shares(weights):
+            raise LolsError("'mixture.weights' has no probabilities")
+        if sizes.dtype != np.int64 or sizes.shape != (2,):
+            raise LolsError("'mixture.rows' has no two numbers")
+        # The kernels find a row in a table, and read it in every component.
+        banks = (learner.shared, stack, (learner.columns,)), (learner.single, single_stack, ())
+        for (bank, part, columns), count in zip(banks, sizes.tolist(), strict=True):
+            if not 0 <= count <= bank.filled[0]:
+                raise LolsError(f"'mixture.rows' has {count} of {bank.filled[0]} rows")
+            rows = int(bank.filled[0]) if is_fixed(bank.table) else count
+            needed = (weights.size, rows, *columns) if weights.size else (0,) * part.ndim
+            if part.dtype != np.float32 or part.shape != needed:
+                raise LolsError(f"a component of the mixture has shape {part.shape}; this learner needs {needed}")
+        self.weights, self.stack, self.single_stack = weights.copy(), stack.copy(), single_stack.copy()
         self._freeze(learner)
         assert self.tables is not None
-        rows, compiled = tensors["mixture.rows"], learner.compiled
-        shared, single = (_first_rows(t, int(n), compiled) for t, n in zip(self.tables, rows, strict=True))
+        shared, single = (_first_rows(t, n, learner.compiled) for t, n in zip(self.tables, sizes.tolist(), strict=True))
         self.tables = shared, single
+
+
+def _shares(weights: np.ndarray) -> bool:
+    """Whether these are probabilities of policies, with some or nothing left for the reference."""
+    return bool((weights >= 0.0).all()) and (weights.size == 0 or 0.0 < weights.sum() <= 1.0 + 1e-9)
 
 
 def _stacked(stack: np.ndarray, added: np.ndarray) -> np.ndarray:

@@ -20,11 +20,12 @@ from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.sampling import best_samples
 from lols.engine.structures import FrozenPolicy, Plan, following
-from lols.engine.table import fill, fixed_table, growing_table, is_fixed
+from lols.engine.table import distinct, fill, fixed_table, growing_table, is_fixed
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import write_tensors
+from lols.io.room import Room
 from lols.io.sparse import pack, unpack
-from lols.learners.learner import hadamard_code
+from lols.learners.learner import hadamard_code, hadamard_size
 from lols.policies.files import filled, kind_of, state_of
 
 __all__ = ["Follower", "Model", "make_model"]
@@ -64,7 +65,8 @@ class Model:
 
     def __repr__(self) -> str:
         kind = "linear" if isinstance(self.policy, FrozenPolicy) else type(self.policy).__name__
-        return f"Model({self.space.name or 'space'}, {self.space.sizes.actions} actions, policy: {kind})"
+        actions = self.space.fixed_actions or "any number of"
+        return f"Model({self.space.name or 'space'}, {actions} actions, policy: {kind})"
 
     def predict(
         self,
@@ -190,7 +192,7 @@ class Model:
                 "name": self.space.name,
                 "digest": source_digest(self.space.functions() | {"output": self.space.output}),
                 "settings": settings,
-                "actions": self.space.sizes.actions,
+                "actions": self.space.fixed_actions,
             },
             "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},
         }
@@ -248,21 +250,26 @@ def make_model(
     policy: Any = None,
     threads: int = 1,
     compiled: bool = True,
+    room: Room | None = None,
 ) -> Model:
-    """The model that a file's header and arrays describe, for a space."""
+    """The model that a file's header and arrays describe, for a space.
+
+    `room` is what is left for its weights, if the file holds more than this model.
+    """
+    room = room or Room(tensors)
     try:
         about, how = dict(header["about"]), header["following"]
         plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
-        actions = int(header["space"]["actions"])
-        kind = header.get("policy")
-        linear = _policy(header, tensors, actions, compiled) if kind is None else None
+        actions, kind = header["space"]["actions"], header.get("policy")
         digest, settings = header["space"]["digest"], dict(header["space"]["settings"])
+        if actions != space.fixed_actions:
+            numbers = ["any number of" if n is None else n for n in (actions, space.fixed_actions)]
+            raise ModelFileError("trained for {} actions; this space has {}".format(*numbers))
+        linear = _policy(header, tensors, space, compiled, room) if kind is None else None
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
-    if actions != space.sizes.actions:
-        raise ModelFileError(f"{path}: trained for {actions} actions; this space has {space.sizes.actions}")
     _check_settings(path, settings, space)
     if policy is not None or linear is None:
         policy = filled(path, kind, tensors, policy)
@@ -274,52 +281,45 @@ def make_model(
 def _check_settings(path: str | os.PathLike[str], settings: Mapping[str, Any], space: SearchSpace) -> None:
     """Raise an error if the space has other settings than in training: its features may depend on them."""
     for name, value in settings.items():
-        if name in space.settings and np.asarray(space.settings[name]).tolist() != value:
+        if name not in space.settings:
+            continue
+        noted = np.size(space.settings[name]) <= MOST_NOTED
+        if not noted or np.asarray(space.settings[name]).tolist() != value:
             single = not isinstance(value, list) and np.ndim(space.settings[name]) == 0
             what = f"{name} = {value!r}, and this space has {space.settings[name]!r}" if single else f"another {name}"
             raise ModelFileError(f"{path}: trained with {what}: load it with the same settings")
 
 
-def _policy(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], actions: int, compiled: bool) -> FrozenPolicy:
-    thresholds = int(header["thresholds"])
-    code = hadamard_code(actions) if thresholds else np.zeros((0, actions), np.float32)
-    columns = code.shape[0] * thresholds if thresholds else actions
-    chances = tensors["chances"]
+def _policy(
+    header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], space: SearchSpace, compiled: bool, room: Room
+) -> FrozenPolicy:
+    thresholds, chances, actions = int(header["thresholds"]), tensors["chances"], space.fixed_actions or 1
     if chances.ndim != 1 or chances.dtype != np.float64:
         raise ModelFileError("the chances of the policies are not a list of numbers")
+    if chances.size < 1 or abs(chances[-1] - 1.0) > 1e-9 or not chances[0] >= 0.0 or (np.diff(chances) < 0).any():
+        raise ModelFileError("the chances of the policies do not add up to 1")
+    subsets = hadamard_size(actions) if thresholds else 0
+    columns = subsets * thresholds if thresholds else actions
+    if columns < 1:
+        raise ModelFileError(f"'thresholds' is {thresholds}")
+    room.take(4 * columns * chances.size * space.sizes.roles + 8 * subsets * actions)  # scores of an item, and the code
+    code = hadamard_code(actions) if thresholds else np.zeros((0, actions), np.float32)
     parts: list[Any] = []
     for name, width in (("shared", columns), ("single", 1)):
         features, bits = tensors[f"{name}.features"], header[f"{name}_bits"]
-        if features.dtype != np.int64 or features.ndim != 1 or not _distinct(features):
+        if not distinct(features):
             raise ModelFileError(f"'{name}.features' is not a list of distinct 64-bit integers")
-        weights = unpack({part: tensors[f"{name}.{part}"] for part in ("counts", "columns", "values")}, width)
-        if weights.shape[:2] != (chances.size, features.size):
-            raise ModelFileError(
-                f"'{name}' has weights of {weights.shape[:2]} rows, not {(chances.size, features.size)}"
-            )
+        if bits is not None and not 1 <= int(bits) <= 30:
+            raise ModelFileError(f"'{name}_bits' is {bits}")
+        packed = {part: tensors[f"{name}.{part}"] for part in ("counts", "columns", "values")}
+        if packed["counts"].shape != (chances.size, features.size):
+            shape = (chances.size, features.size)
+            raise ModelFileError(f"'{name}' has weights of {packed['counts'].shape} rows, not {shape}")
         if bits is None:
+            weights = unpack(packed, width, room)
             table = growing_table(1 << max(int(2 * features.size).bit_length(), 4))
             fill(table, features, compiled=compiled)
         else:
-            if not 1 <= int(bits) <= 30:
-                raise ModelFileError(f"'{name}_bits' is {bits}")
-            table = fixed_table(int(bits))
-            weights = _spread(weights, features, 1 << int(bits))
+            weights, table = unpack(packed, width, room, (features, 1 << int(bits))), fixed_table(int(bits))
         parts += [table, weights]
-    if chances.size < 1 or abs(chances[-1] - 1.0) > 1e-9 or (np.diff(chances) < 0).any():
-        raise ModelFileError("the chances of the policies do not add up to 1")
-    return FrozenPolicy(parts[0], parts[1], parts[2], parts[3][:, :, 0].copy(), chances, code, thresholds)
-
-
-def _distinct(features: np.ndarray) -> bool:
-    """Whether no feature occurs twice; they are usually in order."""
-    return bool((features[1:] > features[:-1]).all()) or np.unique(features).size == features.size
-
-
-def _spread(weights: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
-    """The rows of a table of fixed size, with the rows of zeros that the file leaves out."""
-    if rows.size and not 0 <= int(rows.min()) <= int(rows.max()) < count:
-        raise ModelFileError("the rows of the weights are beyond the table")
-    whole = np.zeros((weights.shape[0], count, weights.shape[2]), np.float32)
-    whole[:, rows] = weights
-    return whole
+    return FrozenPolicy(parts[0], parts[1], parts[2], parts[3][:, :, 0], chances, code, thresholds)

@@ -184,7 +184,8 @@ class TrainingRun:
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Continue from a checkpoint."""
         header, tensors = read_tensors(path, "checkpoint")
-        identity = header.get("identity", {})
+        identity = header.get("identity")
+        identity = identity if isinstance(identity, dict) else {}
         for name, value in self._identity().items():
             if identity.get(name) != value:
                 raise ModelFileError(
@@ -192,16 +193,20 @@ class TrainingRun:
                 )
         try:
             self._take_over(header, tensors)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
             raise ModelFileError(f"{path}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
 
     def _take_over(self, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
         self.student.load(tensors)
-        if tensors["sums"].shape != self.sums.shape:
+        if tensors["sums"].shape != self.sums.shape or tensors["sums"].dtype != self.sums.dtype:
             raise ValueError(f"'sums' has shape {tensors['sums'].shape}")
         self.sums = tensors["sums"].copy()
         self.pass_, self.offset = int(header["pass"]), int(header["offset"])
+        if not (0 <= self.pass_ <= self.trainer.passes and 0 <= self.offset < len(self.examples)):
+            raise ValueError(f"it is at example {self.offset} of pass {self.pass_}")
         self.adaptive = AdaptiveBeta(**header["rivalry"])
+        if not all(0.0 <= number < np.inf for number in self.adaptive.state().values()):
+            raise ValueError(f"'rivalry' is {header['rivalry']}")
 
 
 def plain(chosen: Algorithm) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from lols.engine.compile.kernel import DISABLED
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.structures import Batch, FrozenPolicy
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner, frozen
 from lols.policies.files import check_saved, kind_of, state_of
 from lols.policies.protocol import checked
@@ -158,6 +158,8 @@ class LinearStudent(Student):
             policy = frozen(self.learner.policy())
             stack, single = np.zeros_like(policy.stack), np.zeros_like(policy.single_stack)
             old, old_single = tensors["snapshot.stack"], tensors["snapshot.single"]
+            if old.ndim != 3 or old.shape[::2] != stack.shape[::2] or old_single.ndim != 2 or len(old_single) != 1:
+                raise LolsError(f"'snapshot' has shapes {old.shape} and {old_single.shape}, which do not fit")
             rows, single_rows = min(old.shape[1], stack.shape[1]), min(old_single.shape[1], single.shape[1])
             stack[:, :rows], single[:, :single_rows] = old[:, :rows], old_single[:, :single_rows]
             self.snapshot = policy._replace(stack=stack, single_stack=single)

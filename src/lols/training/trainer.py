@@ -181,7 +181,7 @@ class Trainer:
             raise ConfigurationError("this needs the linear learner: leave out policy, or use fit")
         return Learner(
             self.settings,
-            self.space.sizes.actions,
+            self.space.fixed_actions,
             by_action=self.space.action_features is not None,
             averaged=chosen.restart or chosen.returned == "average",
             compiled=self.compiled,

@@ -94,7 +94,7 @@ def simulate(
             raise ConfigurationError("the log is not empty, and a simulation needs a new one: give another")
         objects = world.arrivals(rounds, seed)
         losses, reference, chance = _played(world, bandit, objects, seed, _Deliveries(delay, lost, seed), watch)
-        epsilon = epsilon_schedule(bandit.settings.epsilon, world.space.sizes.actions)
+        epsilon = epsilon_schedule(bandit.settings.epsilon, world.space.action_count)
         baselines = baselines or partial(held_out_baselines, world, compiled=options.get("compiled", True))
         held = dict(baselines())
         held["random"] = _mean_loss(world, [_random(world, obj, seed, -1 - k) for k, obj in enumerate(world.held_out)])

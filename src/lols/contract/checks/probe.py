@@ -70,7 +70,8 @@ class Probe:
         self.step = self.stream = 0
         self.x, self.y, self.plain_x = guard_record("x", x), guard_record("y", y), read_only_record(x)
         self.state_size, self.limit = int(examples.states[index]), int(examples.steps[index])
-        room = self.state_size + self.sizes.actions + self.sizes.features + self.sizes.action_features
+        self.actions = examples.actions_of(index)
+        room = self.state_size + self.actions + self.sizes.features + self.sizes.action_features
         self.work_of_a_call = WORK_OF_A_CALL + room // CELLS_PER_WORK
         first = examples.items.first
         self.item_count = int(first[index + 1] - first[index]) if first.size > 1 else 0
@@ -188,9 +189,9 @@ class Probe:
             items, roles = np.zeros(sizes.items, np.int64), np.zeros(sizes.items, np.int64)
             return ItemBuffer(guard(items, label), guard(roles, label), np.zeros(1, np.int64))
         if name == "Reference.costs":
-            return guard(np.full(sizes.actions, np.nan), "out")
+            return guard(np.full(self.actions, np.nan), "out")
         if name in ("actions", "Reference.free"):
-            return guard(np.zeros(sizes.actions, np.bool_), "legal" if name == "actions" else "out")
+            return guard(np.zeros(self.actions, np.bool_), "legal" if name == "actions" else "out")
         if name == "Reference.action" and self.random:
             return np.array([self.stream])
         return None

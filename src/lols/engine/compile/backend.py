@@ -21,6 +21,7 @@ from numba.np import arrayobj, numpy_support
 
 from lols.contract import features as feature_functions
 from lols.contract import hashing
+from lols.contract.state import CELLS, Reals
 from lols.engine.compile import bits, dual
 from lols.engine.compile.layout import ArrayLayout, Fields, FunctionsLayout, NumberLayout
 from lols.errors import SpaceError
@@ -348,7 +349,10 @@ _REGISTERED: set[Any] = set()
 def register_twins(helpers: Iterable[Any] = ()) -> None:
     """Register all dual functions that exist by now, and these helpers, with Numba."""
     for helper in helpers:
-        _register(helper, helper)
+        if hasattr(helper, "parts_of"):
+            _register_view(helper)
+        else:
+            _register(helper, helper)
     for function, compiled in list(dual.TWINS.items()):
         _register(function, compiled)
 
@@ -440,6 +444,69 @@ def _chain_of(identity, values):
     if len(values) == 0:
         return lambda identity, values: identity
     return lambda identity, values: _chain(hashing.mix(identity, np.int64(values[0])), values[1:])
+
+
+# --- states of named parts ---------------------------------------------------------------------------------------------
+
+
+class PartsType(types.Type):  # type: ignore[misc]
+    """A state of named parts: the address of its vector, and where each part begins."""
+
+    def __init__(self, names: tuple[str, ...], real: tuple[bool, ...]):
+        self.names, self.real = names, real
+        self.bounds = types.UniTuple(types.int64, len(names) + 1)
+        kinds = (f"{name}: {'real' if is_real else 'int'}" for name, is_real in zip(names, real, strict=True))
+        super().__init__(name=f"Parts({', '.join(kinds)})")
+
+    def part(self, name: str) -> Any:
+        """The type of a part."""
+        return types.Array(types.float64 if self.real[self.names.index(name)] else types.int32, 1, "C")
+
+
+@register_model(PartsType)
+class _PartsModel(models.StructModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, parts: Any):
+        super().__init__(manager, parts, [("cells", types.voidptr), ("bounds", parts.bounds)])
+
+
+@infer_getattr
+class _PartsAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = PartsType
+
+    def generic_resolve(self, parts: Any, name: str) -> Any:
+        return parts.part(name) if name in parts.names else None
+
+
+@lower_getattr_generic(PartsType)
+def _parts_attribute(context, builder, parts, value, name):
+    k = parts.names.index(name)
+    pair = context.make_helper(builder, parts, value=value)
+    low, high = builder.extract_value(pair.bounds, k), builder.extract_value(pair.bounds, k + 1)
+    count = builder.sub(high, low)
+    if parts.real[k]:
+        count = builder.sdiv(count, ir.Constant(I64, CELLS))
+    cells = builder.bitcast(pair.cells, ir.IntType(32).as_pointer())
+    return _array(context, builder, parts.part(name), builder.bitcast(builder.gep(cells, [low]), POINTER), [count])
+
+
+def _register_view(view: Any) -> None:
+    """Compile, in place of a function that returns the parts of a state, one that makes a `PartsType`."""
+    state = view.parts_of
+    parts_type = PartsType(tuple(state.parts), tuple(isinstance(part, Reals) for part in state.parts.values()))
+    bounds = state.bounds
+
+    @intrinsic
+    def make(typing_context, s, at):
+        def generate(context, builder, signature, arguments):
+            made = context.make_helper(builder, parts_type)
+            cells = context.make_array(signature.args[0])(context, builder, arguments[0])
+            made.cells = builder.bitcast(cells.data, POINTER)
+            made.bounds = context.cast(builder, arguments[1], signature.args[1], parts_type.bounds)
+            return made._getvalue()
+
+        return parts_type(s, at), generate
+
+    _overload(view, lambda *_arguments: lambda x, s: make(s, bounds(x)))
 
 
 # --- threads ----------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
     width = int(examples.states.max(initial=1))
     return Walks(
         state=np.zeros((rows, width), state_type(compiled)),
-        legal=np.zeros((rows, examples.space.sizes.actions), np.bool_),
+        legal=np.zeros((rows, examples.most_actions), np.bool_),
         example=np.zeros(rows, np.int64),
         number=np.zeros(rows, np.int64),
         stream=np.zeros(rows, np.int64),

@@ -126,7 +126,7 @@ class FusedDriver:
 
     def predict(self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
         """Follow the learned policy on all examples; `same` says that it has not changed since the last call."""
-        predictions = Predictions(self.examples, self.compiled, self.space.sizes.actions if scores else 0)
+        predictions = Predictions(self.examples, self.compiled, self.examples.most_actions if scores else 0)
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         scratches = self._scratches(policy)
         for scratch in scratches:
@@ -203,17 +203,22 @@ class FusedDriver:
             raise explained from (error.__cause__ if error is not None and is_compiler_error(error) else error)
 
     def _scratches(self, policy: FrozenPolicy) -> list[Scratch]:
-        components, columns = policy.stack.shape[0], policy.stack.shape[2]
+        components, columns = policy.stack.shape[0], self._columns(policy)
         if not self._scratch or self._scratch[0].seen.item_scores.shape[::3] != (components, columns):
             self._scratch = [self._fresh(policy) for _ in range(self.threads)]
         return self._scratch
 
+    def _columns(self, policy: FrozenPolicy) -> int:
+        """How many scores a state has: those of the policy, or one for each action if their number differs."""
+        return self.examples.most_actions if self.space.fixed_actions is None else policy.stack.shape[2]
+
     def _fresh(self, policy: FrozenPolicy) -> Scratch:
-        return make_scratch(self.examples, policy.stack.shape[0], policy.stack.shape[2], self.compiled)
+        return make_scratch(self.examples, policy.stack.shape[0], self._columns(policy), self.compiled)
 
     def _renewed(self, old: Scratch) -> Scratch:
         """Memory for the current examples, with the scores of types taken over."""
         components, columns = old.seen.item_scores.shape[::3]
+        columns = columns if self.space.fixed_actions is not None else self.examples.most_actions
         return make_scratch(self.examples, components, columns, self.compiled, old.seen)
 
     def explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> Exception:

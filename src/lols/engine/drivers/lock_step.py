@@ -69,7 +69,7 @@ class LockStepDriver(FusedDriver):
         self._widest = sizes.features + sizes.items * examples.widest_item
         self._steps = int(examples.steps.max(initial=1))
         walk = 4 * int(examples.states.max(initial=1)) + 16 * (self._steps + 1) + 12 * self._widest + 64
-        walk += sizes.actions * (5 + 12 * sizes.action_features)
+        walk += examples.most_actions * (5 + 12 * sizes.action_features)
         self._most = max(1, min(MOST_WALKS, self._bytes // walk))
         self._walks: Walks | None = None
         self._paths: RolloutPaths | None = None
@@ -228,7 +228,7 @@ class LockStepDriver(FusedDriver):
         """Gather the features of states."""
         rows = len(states)
         if self._features is None or self._features.start.size < rows:
-            self._features = make_slots(self.space.sizes, rows + rows // 4, self._widest)
+            self._features = make_slots(self.space.sizes, self.actions, rows + rows // 4, self._widest)
         ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
         arguments = (self.bound, self.data, scratch, states.example, states.vectors, states.legal, self._features, ends)
         self._run(look_at_kernel, [arguments], lambda _: look_at_kernel.plain(*arguments))
@@ -259,7 +259,7 @@ class LockStepDriver(FusedDriver):
     @property
     def actions(self) -> int:
         """The number of actions."""
-        return self.space.sizes.actions
+        return self.examples.most_actions
 
     def _groups(self, filled: np.ndarray, plan: Plan, chances: int) -> Iterator[tuple[int, int, PendingRollouts]]:
         """Ranges of examples whose deviations are completed at the same time, and memory for these."""

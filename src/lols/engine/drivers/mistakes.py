@@ -100,7 +100,7 @@ def _explain_compiler(driver: Any, error: Exception) -> Exception:
     with contextlib.suppress(Exception):
         from lols.engine.diagnose import diagnose
 
-        reason = diagnose(driver.bound.functions, reference, driver.examples, driver.space.sizes.actions)
+        reason = diagnose(driver.bound.functions, reference, driver.examples, driver.examples.most_actions)
         if reason is not None:
             return SpaceError(reason)
     if isinstance(error, CompilerError):

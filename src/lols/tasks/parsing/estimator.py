@@ -13,6 +13,7 @@ from lols.tasks.base import as_paths
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
+from lols.tasks.parsing.options import MOST_BEAM
 from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
@@ -222,6 +223,7 @@ class Parser(ParserVerbs):
     def predict_columns(self, corpus: Corpus) -> Trees:
         """Heads of all words, counted from 0, -1 for the root, and the numbers of their relations (`relations_`)."""
         self._check_fitted()
+        self._check_beam()
         if corpus.tokens == 0:
             return Trees(np.zeros(0, np.int64), np.zeros(0, np.int64))
         examples = self.task_.examples(corpus)
@@ -299,11 +301,14 @@ class Parser(ParserVerbs):
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has."""
-        if type(self.beam) is not int or self.beam < 1:
-            raise ValueError(f"option 'beam' is {self.beam!r}")
+        self._check_beam()
         self.prepared_ = {str(name): int(count) for name, count in dict(task["treebank"]).items()}
 
     # --- helpers ---
+
+    def _check_beam(self) -> None:
+        if not isinstance(self.beam, int | np.integer) or not 1 <= self.beam <= MOST_BEAM:
+            raise ConfigurationError(f"beam is {self.beam!r}; it must be a whole number from 1 to {MOST_BEAM}")
 
     def _corpus(self, X: Sequence[Sentence]) -> Corpus:
         return corpus_of(checked_sentences(X))

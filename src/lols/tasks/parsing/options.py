@@ -13,6 +13,7 @@ from lols.tasks.tokens.options import FILE, ExplainOptions
 from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, Verbs
 
 __all__ = [
+    "MOST_BEAM",
     "VERBS",
     "ParserColumns",
     "ParserEvaluateOptions",
@@ -20,6 +21,8 @@ __all__ = [
     "ParserInspectOptions",
     "ParserPredictOptions",
 ]
+
+MOST_BEAM = 1 << 12  # the widest beam
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,8 @@ class ParserPredictOptions:
     )
 
     def __post_init__(self) -> None:
-        if self.beam is not None and self.beam < 1:
-            raise ConfigurationError(f"--beam is {self.beam}; it must be at least 1")
+        if self.beam is not None and not 1 <= self.beam <= MOST_BEAM:
+            raise ConfigurationError(f"--beam is {self.beam}; it must be from 1 to {MOST_BEAM}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,6 +71,8 @@ class ParsingTask:
         count = len(self.relations)
         if not self.right or not all(0 <= r < count for r in (*self.right, *self.left, root)):
             raise ConfigurationError("a relation is not among those named, or there is none for ReduceRight")
+        if any(len(set(numbers)) < len(numbers) for numbers in (self.right, self.left)):
+            raise ConfigurationError("a relation is named twice for ReduceRight or ReduceLeft")
         self.columns, self.labelling, self.roots = tuple(columns), labelling, roots
         if templates is None:
             templates = default_parsing_templates(self.columns, labelled=labelling != "none")

@@ -23,7 +23,7 @@ from lols.errors import ConfigurationError
 from lols.tasks.parsing import space as parsing
 from lols.tasks.tokens.attributes import ATTRIBUTES, Attribute
 from lols.tasks.tokens.encoding import key
-from lols.tasks.tokens.templates import static_atom
+from lols.tasks.tokens.templates import check_count, numbers_in, static_atom
 
 __all__ = ["ParsingTemplate", "SearchAtom", "TemplatePlace", "arrays", "parse_parsing_templates"]
 
@@ -42,7 +42,7 @@ CHILDREN = {
     "r2": parsing.LAST_BUT_ONE_CHILD,
 }
 _PLACE = r"([SN])(\d)(?:\.\.(\d))?(l2?|r2?)?(?:\[([+-][1-9])\])?"
-_ATOM = re.compile(_PLACE + r"\.(?:([^\W\d][\w-]*)\.)?([^\W\d][\w-]*?)(\d+)?(?:\.\.(\d+))?")
+_ATOM = re.compile(_PLACE + r"\.(?:([^\W\d][\w-]*)\.)?([^\W\d][\w-]*?)(\d{1,9})?(?:\.\.(\d{1,9}))?")
 _DISTANCE = re.compile(r"distance\(\s*([^,\s]+)\s*,\s*([^,\s]+)\s*\)")
 
 
@@ -101,6 +101,7 @@ left-set, right-set, distance(S0,N0)
             for chosen in product(*choices):
                 whole = " & ".join(t for t, _ in chosen)
                 made[whole] = ParsingTemplate(whole, tuple(a for _, a in chosen))
+        check_count(made)
     if not made:
         raise ConfigurationError("there are no templates: give at least one, such as 'S0.word'")
     return list(made.values())
@@ -120,7 +121,7 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
         )
     side, index, to_index, child, offset, column, name, size, to_size = found.groups()
     made = []
-    for i, k in product(_range(index, to_index, text), _range(size, to_size, text)):
+    for i, k in product(numbers_in(index, to_index, text), numbers_in(size, to_size, text)):
         where = f"{side}{i}{child or ''}" + (f"[{offset}]" if offset else "")
         whole = name + ("" if k is None else str(k))
         place = TemplatePlace("SN".index(side), int(i or 0), CHILDREN[child or ""], int(offset or 0))
@@ -150,15 +151,6 @@ def _place(name: str, text: str) -> TemplatePlace:
     if found is None or found[3] is not None:
         raise ConfigurationError(f"template '{text}': '{name}' is not a place; places look like S0, N1, S0l or N0[-1]")
     return TemplatePlace("SN".index(found[1]), int(found[2]), CHILDREN[found[4] or ""], int(found[5] or 0))
-
-
-def _range(first: str | None, last: str | None, text: str) -> list[int | None]:
-    if first is None:
-        return [None]
-    low, high = int(first), int(last if last is not None else first)
-    if high < low:
-        raise ConfigurationError(f"template '{text}': the range {low}..{high} does not go upwards")
-    return list(range(low, high + 1))
 
 
 def arrays(templates: Iterable[ParsingTemplate], sources: dict[tuple[str, Attribute], int]) -> dict[str, np.ndarray]:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.io.room import Room
 from lols.io.strings import Column, texts_of
 from lols.tasks.base import as_paths, not_fitted, unfitted
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
@@ -31,6 +32,7 @@ from lols.tasks.verbs import Say, silent
 __all__ = ["Pipeline", "PipelineScores"]
 
 TAGS = ("upos", "xpos", "feats")
+MOST_TAGS = 16  # columns
 
 
 class PipelineScores(NamedTuple):
@@ -176,6 +178,8 @@ class Pipeline(PipelineVerbs):
             raise LolsError(
                 f"there is no column {missing[0] if missing else 'of tags'} to learn: name others with tags"
             )
+        if len(wanted) > MOST_TAGS or len({*wanted}) < len(wanted):
+            raise ConfigurationError(f"tags names a column twice, or more than {MOST_TAGS}: leave some out")
         if {WORD, "parser"} & {*wanted}:
             raise ConfigurationError("a column of tags cannot be called word or parser: give it another name")
         _check_columns(corpus, [WORD, *wanted])
@@ -308,13 +312,13 @@ class Pipeline(PipelineVerbs):
             made.set_params(folds=about["folds"], seed=about["seed"])
             tags = [str(name) for name in task["tags"]]
             made.columns_ = ParserColumns.from_description(task["files"])
-            if set(parts) != {*tags, "parser"}:
+            if sorted(parts) != sorted([*tags, "parser"]) or len(tags) > MOST_TAGS:
                 raise ValueError("its parts are not those it names")
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        contents = {name: part_of(name, header, tensors) for name in parts}
-        made.taggers_ = {name: Tagger.from_file(path, *contents[name], threads=threads) for name in tags}
-        made.parser_ = Parser.from_file(path, *contents["parser"], threads=threads)
+        contents, room = {name: part_of(name, header, tensors) for name in parts}, Room(tensors)
+        made.taggers_ = {name: Tagger.from_file(path, *contents[name], threads=threads, room=room) for name in tags}
+        made.parser_ = Parser.from_file(path, *contents["parser"], threads=threads, room=room)
         return made
 
     def _check_fitted(self) -> None:

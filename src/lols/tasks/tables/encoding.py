@@ -23,7 +23,9 @@ from lols.tasks.tables.scan import ColumnScan, quantiles
 __all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined", "scaled_id"]
 
 NUMERIC = ("bins", "scaled", "both")
-MOST_PRODUCTS = 1 << 20
+MOST_PRODUCTS = 1 << 20  # of two columns
+MOST_TOGETHER = 1 << 22  # of all pairs of columns
+MOST_MISSING = 1 << 12  # texts in a model file, with which every cell is compared
 TRUTHS = {"0": ("false", "False", "FALSE"), "1": ("true", "True", "TRUE")}
 BIAS = 1  # the number of feature types before those of the columns
 KEPT = 1 << 16  # the most contributions of types, over all nodes, that are kept: more would not fit into the cache
@@ -127,6 +129,8 @@ class TableEncoder:
             self.pairs.append((numbers[a], numbers[b]))
         self._known: dict[int, dict[str, int]] = {}
         sizes = [c.size for c in self.columns] + [self.columns[a].size * self.columns[b].size for a, b in self.pairs]
+        if sum(sizes[len(self.columns) :]) > MOST_TOGETHER:
+            raise ConfigurationError("the interactions have more than four million pairs of values: use fewer")
         self.first = BIAS + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.unknown = np.zeros(len(self.columns), np.int64)  # as in `Rows`, over all predictions so far
 
@@ -227,14 +231,7 @@ class TableEncoder:
     @classmethod
     def from_description(cls, facts: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> TableEncoder:
         """The encoder that a model file describes."""
-        buffer, begin, end = (tensors[f"table.{name}"] for name in ("texts", "begin", "end"))
-        if (
-            buffer.dtype != np.uint8
-            or begin.shape != end.shape
-            or ((begin < 0) | (begin > end) | (end > buffer.size)).any()
-        ):
-            raise ValueError("the texts of the columns are damaged")
-        texts = Texts(buffer, begin, end).strings()
+        texts = Texts.from_ends(tensors["table.texts"], tensors["table.end"]).strings()
         ends, bins, edges = tensors["table.categories"], tensors["table.bins"], tensors["table.edges"]
         count = len(facts["columns"])
         for bounds, size in ((ends, len(texts)), (bins, edges.size)):
@@ -263,6 +260,8 @@ class TableEncoder:
                 raise ValueError(f"column '{c.name}' is damaged")
         if len({c.name for c in columns}) != count:
             raise ValueError("two columns have the same name")
+        if len(facts["missing"]) > MOST_MISSING:
+            raise ValueError("the texts that mean a missing value are too many")
         pairs = [(str(a), str(b)) for a, b in facts["interactions"]]
         return cls(columns, str(facts["numeric"]), pairs, [str(m) for m in facts["missing"]])
 
@@ -274,7 +273,7 @@ def scaled_id(column: int) -> int:
 
 def items_of(rows: Rows, kinds: int, nodes: int) -> Items:
     """Rows as items: a feature for each of the `kinds` of feature type, and those of the row."""
-    ids = np.array([mix(k, 0x7AB1E) for k in range(kinds)], np.int64)
+    ids = np.fromiter((mix(k, 0x7AB1E) for k in range(kinds)), np.int64, kinds)
     start, values, types, bounds = np.arange(kinds + 1), np.ones(kinds, np.float32), rows.types, rows.bounds
     if rows.start.size:
         start = np.concatenate([start, kinds + rows.start[1:]])

@@ -20,7 +20,8 @@ from lols.training.stream import Stream
 
 __all__ = ["StoredClassifier"]
 
-MOST_COLUMNS = 1 << 24
+MOST_IGNORED = 1 << 16  # columns without a name that are not used
+MOST_LETTERS = 1 << 22  # of the classes in an array, where each has room for the longest; more if they are long, too
 
 
 class StoredClassifier(ClassifierVerbs):
@@ -74,15 +75,16 @@ class StoredClassifier(ClassifierVerbs):
             made.label_map = (
                 None if task["label_map"] is None else {str(k): str(v) for k, v in task["label_map"].items()}
             )
-            made.classes_ = np.array(made.task_.classes)
+            made.classes_ = _class_array(made.task_.classes)
             made.n_features_in_ = int(task["features"])
-            if made.n_features_in_ > MOST_COLUMNS:
+            encoder = made.task_.encoder
+            described = encoder.scales.size if isinstance(encoder, SparseEncoder) else len(encoder.columns)
+            if made.n_features_in_ > max(described, len(task["names"])) + MOST_IGNORED:
                 raise ValueError("the columns are too many")
             if task["names"]:
                 made.feature_names_in_ = np.array([str(n) for n in task["names"]], dtype=object)
             if task["files"] is not None:
                 made.files_ = TableFiles.from_description(task["files"]).describe()
-            encoder = made.task_.encoder
             made.interactions = encoder.interactions if isinstance(encoder, TableEncoder) else ()
             columns = column_names(made)
             width = encoder.scales.size if isinstance(encoder, SparseEncoder) else made.n_features_in_
@@ -95,3 +97,11 @@ class StoredClassifier(ClassifierVerbs):
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
         return made
+
+
+def _class_array(classes: Sequence[Any]) -> np.ndarray:
+    """The classes of a model file as an array."""
+    lengths = [len(name) for name in classes if isinstance(name, str)]
+    if len(lengths) * max(lengths, default=0) > MOST_LETTERS + 64 * sum(lengths):
+        raise ValueError("the names of the classes differ too much in length")
+    return np.array(classes)

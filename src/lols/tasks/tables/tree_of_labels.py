@@ -12,6 +12,8 @@ from lols.errors import ConfigurationError
 __all__ = ["NOTHING", "TREES", "LabelTree", "by_frequency", "by_similarity", "flat", "halves", "nested"]
 
 NOTHING = np.iinfo(np.int32).min
+MOST_CELLS = 1 << 23  # nodes times the most children of one
+MOST_NODES = 64  # for each label
 TREES = ("order", "frequency", "similarity")
 
 Nested = Any  # a label's number, or a list of trees
@@ -91,6 +93,11 @@ def nested(tree: Nested, labels: int) -> LabelTree:
         raise ConfigurationError(f"the tree of labels must have each of the {labels} labels as a leaf, once")
     arity = max(len(c) for c in children)
     shape = (len(children), arity)
+    if shape[0] * shape[1] > MOST_CELLS or shape[0] > MOST_NODES * labels:
+        raise ConfigurationError(
+            f"the tree of labels has {shape[0]} nodes, and one of them {shape[1]} children, which are too many: leave "
+            "out nodes with one child, or split large ones"
+        )
     made = np.full(shape, NOTHING, np.int32)
     first, last = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
     for node, row in enumerate(children):

@@ -233,7 +233,8 @@ def _turned(
     both = make_labels("bilou", labels)
     made = convert_columns(numbers, offsets, labels, both, scheme, "bilou")[backward(offsets)]
     ends = {"B": "L", "L": "B"}
-    other = [both.index(ends.get(label[0], label[0]) + label[1:]) for label in both]
+    numbers_of = {label: number for number, label in enumerate(both)}
+    other = [numbers_of[ends.get(label[0], label[0]) + label[1:]] for label in both]
     return np.array(other, np.int64)[made], both, "bilou"
 
 

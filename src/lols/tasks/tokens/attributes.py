@@ -69,7 +69,7 @@ def attribute(name: str) -> Attribute | None:
     >>> attribute("suffix3"), attribute("tense")
     (Attribute(kind=3, size=3), None)
     """
-    found = re.fullmatch(r"([a-z]+)(\d*)", name)
+    found = re.fullmatch(r"([a-z]+)(\d{0,9})", name)
     if found is None or found[1] not in KINDS:
         return None
     kind = KINDS[found[1]]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.io.room import Room
 from lols.tasks.options import INPUT, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tokens.input import check_options, string_tensors, strings_of
@@ -75,9 +76,15 @@ class TokenEstimator(SearchEstimator):
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls,
+        path: Any,
+        header: Mapping[str, Any],
+        tensors: Mapping[str, np.ndarray],
+        *,
+        threads: int = 1,
+        room: Room | None = None,
     ) -> Self:
-        """The estimator that the header and the arrays of a model file describe."""
+        """The estimator that the header and the arrays of a model file describe, or one part of such a file."""
         try:
             task = header["task"]
             known = cls().get_params()
@@ -96,7 +103,7 @@ class TokenEstimator(SearchEstimator):
             loaded.restore(task, tensors)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        loaded.model_ = make_model(path, header, tensors, loaded.task_.space, threads=threads)
+        loaded.model_ = make_model(path, header, tensors, loaded.task_.space, threads=threads, room=room)
         return loaded
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:

@@ -98,9 +98,7 @@ def string_tensors(name: str, strings: list[str]) -> dict[str, np.ndarray]:
 
 def strings_of(name: str, tensors: Mapping[str, np.ndarray]) -> list[str]:
     """Strings that `string_tensors` made into arrays."""
-    buffer, ends = tensors[f"task.{name}"], tensors[f"task.{name}_end"]
-    fits = buffer.dtype == np.uint8 and ends.dtype == np.int64 and buffer.ndim == ends.ndim == 1
-    begin = np.concatenate([[0], ends[:-1] + 1]) if fits and ends.size else np.zeros(0, np.int64)
-    if not fits or (ends < begin).any() or (ends.size and ends[-1] != buffer.size):
-        raise ValueError(f"the strings of '{name}' are damaged")
-    return Texts(buffer, begin, ends).strings()
+    try:
+        return Texts.from_ends(tensors[f"task.{name}"], tensors[f"task.{name}_end"]).strings()
+    except ValueError as error:
+        raise ValueError(f"the strings of '{name}' are damaged ({error})") from None

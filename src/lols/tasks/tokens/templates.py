@@ -9,18 +9,22 @@ for one template each.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from itertools import product
 from typing import NamedTuple
 
 from lols.errors import ConfigurationError
 from lols.tasks.tokens.attributes import ATTRIBUTES, EXACT, Attribute, attribute
 
-__all__ = ["Atom", "Template", "parse_templates", "static_atom"]
+__all__ = ["Atom", "Template", "check_count", "numbers_in", "parse_templates", "static_atom"]
 
 MOST_TAGS = 3
 FARTHEST = 9
-_ATOM = re.compile(r"(?:([^\W\d][\w-]*)\.)?([^\W\d][\w-]*?)(\d+)?(?:\.\.(\d+))?(?:\[([+-]?\d+)(?:\.\.([+-]?\d+))?\])?")
+MOST = 1 << 12  # templates
+_SIZE, _OFFSET = r"(\d{1,9})", r"([+-]?\d{1,9})"
+_ATOM = re.compile(
+    rf"(?:([^\W\d][\w-]*)\.)?([^\W\d][\w-]*?){_SIZE}?(?:\.\.{_SIZE})?(?:\[{_OFFSET}(?:\.\.{_OFFSET})?\])?"
+)
 
 
 class Atom(NamedTuple):
@@ -50,15 +54,22 @@ def parse_templates(lines: str | Iterable[str], columns: Iterable[str] = ("word"
     lols.errors.ConfigurationError: template 'sufix3': there is no attribute or column 'sufix3'; columns: word; \
 attributes: word, lower, prefixN, suffixN, shape, class, length, digits; also tag[-1], bias
     """
-    lines = lines.splitlines() if isinstance(lines, str) else list(lines)
+    lines, known = lines.splitlines() if isinstance(lines, str) else list(lines), frozenset(columns)
     made: dict[str, Template] = {}
     for line in lines:
         text = line.partition("#")[0].strip()
         if text:
-            made |= {t.text: t for t in _expanded(text, frozenset(columns))}
+            made |= {t.text: t for t in _expanded(text, known)}
+        check_count(made)
     if not made:
         raise ConfigurationError("there are no templates: give at least one, such as 'word'")
     return list(made.values())
+
+
+def check_count(templates: Sized) -> None:
+    """There may not be too many templates: every word has their features."""
+    if len(templates) > MOST:
+        raise ConfigurationError(f"there are more than {MOST} templates: give fewer")
 
 
 def _expanded(text: str, columns: frozenset[str]) -> list[Template]:
@@ -84,8 +95,8 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Ato
     column, name, size, to_size, offset, to_offset = found.groups()
     if to_size is not None and to_offset is not None:
         raise ConfigurationError(f"template '{text}': only one atom may have a range")
-    sizes = _range(size, to_size, text)
-    offsets = _range(offset or "0", to_offset, text)
+    sizes = numbers_in(size, to_size, text)
+    offsets = numbers_in(offset or "0", to_offset, text)
     made = []
     for s, o in product(sizes, offsets):
         whole = name + ("" if s is None else str(s))
@@ -96,7 +107,8 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Ato
     return made
 
 
-def _range(first: str | None, last: str | None, text: str) -> list[int | None]:
+def numbers_in(first: str | None, last: str | None, text: str) -> list[int | None]:
+    """The numbers of a range in a template; one, or none, where it has no range or no number."""
     if first is None:
         return [None]
     low, high = int(first), int(last if last is not None else first)
@@ -132,7 +144,7 @@ def static_atom(column: str | None, name: str, columns: frozenset[str]) -> tuple
     """
     known = attribute(name)
     if column is None:
-        if known is not None and name not in columns - {"word"}:
+        if known is not None and (name == "word" or name not in columns):
             return "word", known
         return (name, Attribute(EXACT)) if name in columns else None
     return (column, known) if column in columns and known is not None else None
