@@ -208,7 +208,9 @@ class Trainer:
         progress
             Whether to show a progress bar, by default on a terminal only; or the bar to be used, which counts steps.
         after_pass
-            Called with the number of the pass and the current model; training stops if it returns True.
+            Called with the number of the pass and the current model; training stops if it returns True. A checkpoint
+            at the end of a pass is written after this call, with the list `history` of the callable if it has one. A
+            run that is interrupted between the two calls it for this pass again.
 
         """
         if resume and checkpoint is None:
@@ -229,11 +231,11 @@ class Trainer:
                 batch = driver.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
                 run.learn(batch)
                 bar.advance(run.progress, loss=run.progressive_loss)
-                if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
-                    run.save(checkpoint)
-                    saved = time.monotonic()
                 if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
-                    break
+                    break  # without a checkpoint: one of this pass would be gone on from
+                if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
+                    run.save(checkpoint, getattr(after_pass, "history", ()))
+                    saved = time.monotonic()
         self.learner = run.student.learner
         model = run.model()
         compiling = compile_seconds() - compiling
