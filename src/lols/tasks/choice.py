@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from lols.contract.space import SearchSpace
-from lols.errors import ConfigurationError, ModelFileError
+from lols.contract.whole_numbers import check_whole
+from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors
+from lols.io.whole_file import remove
 from lols.training.model import Model, make_model
 from lols.training.progress import Progress
 
@@ -47,8 +49,8 @@ class Choice:
         bar: Progress,
         checkpoint: Any = None,
     ):
-        if patience is not None and patience < 1:
-            raise ConfigurationError(f"patience is {patience}; it must be at least 1 pass, or None for all passes")
+        if patience is not None:
+            check_whole("patience", patience, otherwise=" pass, or None for all passes")
         self.space, self.score, self.patience, self.bar = space, score, patience, bar
         self.kept = None if checkpoint is None else best_beside(checkpoint)
         self.best: Model | None = None
@@ -109,8 +111,8 @@ class Choice:
 
 def forget(checkpoint: Path) -> None:
     """Delete a checkpoint and the best model beside it: training is done, and its model is in its own file."""
-    checkpoint.unlink(missing_ok=True)  # first, because it is of no use without the other
-    best_beside(checkpoint).unlink(missing_ok=True)
+    remove(checkpoint)  # first, because it is of no use without the other
+    remove(best_beside(checkpoint))
 
 
 def best_beside(checkpoint: Any) -> Path:

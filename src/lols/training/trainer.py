@@ -14,10 +14,12 @@ from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
+from lols.contract.whole_numbers import MOST, MOST_THREADS, check_seed, check_whole
 from lols.engine.compile.kernel import compile_seconds
 from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
 from lols.engine.table import copied
 from lols.errors import ConfigurationError
+from lols.io.whole_file import check_writable
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm
@@ -29,6 +31,7 @@ from lols.training.students import adapted
 
 __all__ = ["Trainer"]
 
+MOST_PASSES = 1_000_000
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
 
 
@@ -86,18 +89,15 @@ class Trainer:
         tricks: dict[str, bool] | None = None,
         **options: Any,
     ):
-        for name, value in (
-            ("passes", passes),
-            ("batch_size", batch_size),
-            ("threads", threads),
-            ("neighbours", neighbours),
+        for name, value, most in (
+            ("passes", passes, MOST_PASSES),
+            ("batch_size", batch_size, MOST),
+            ("threads", threads, MOST_THREADS),
+            ("neighbours", neighbours, MOST),
         ):
-            if value is not None and not isinstance(value, int | np.integer):
-                raise ConfigurationError(f"{name} is {value!r}; it must be a whole number")
-            if value is not None and value < 1:
-                raise ConfigurationError(f"{name} is {value}; it must be at least 1")
-        if not isinstance(seed, int | np.integer):
-            raise ConfigurationError(f"seed is {seed!r}; it must be a whole number")
+            if value is not None:
+                check_whole(name, value, most=most)
+        check_seed(seed)
         unknown = set(tricks or {}) - set(TRICKS)
         if unknown:
             raise ConfigurationError(f"unknown trick '{min(unknown)}': choose from {', '.join(TRICKS)}")
@@ -219,6 +219,7 @@ class Trainer:
         run = self.new_run(data)
         if checkpoint is not None:
             run.student.check_resumable()
+            check_writable(checkpoint)
         if resume and checkpoint is not None and Path(checkpoint).exists():
             run.restore(checkpoint)
         saved = time.monotonic()

@@ -11,6 +11,7 @@ import numpy as np
 from lols.contract.examples import Examples, Shared
 from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
+from lols.contract.whole_numbers import MOST_THREADS, check_whole
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
@@ -70,6 +71,7 @@ class FusedDriver:
             self.bound_reference = bind("Reference", functions)
         self.data = Data(examples.x, y, examples.items, examples.states, examples.steps)
         self._unlabelled = self.data._replace(y=())  # prediction never sees the truth, so one kernel serves both
+        check_whole("threads", threads, most=MOST_THREADS)
         self.threads = threads if compiled else 1
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self._scratch: list[Scratch] = []

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
 from lols.tasks.base import as_paths
@@ -385,8 +386,8 @@ class CostSensitiveClassifier(StoredClassifier):
             if isinstance(pair, str) or len(pair) != 2:
                 raise ConfigurationError(f"interactions has {pair!r}: give pairs of columns, such as ('age', 'colour')")
         options = {"numeric": self.numeric, "interactions": [(str(a), str(b)) for a, b in self.interactions]}
-        if self.bins is not None and self.bins < 2:
-            raise ConfigurationError(f"bins is {self.bins}; it must be at least 2")
+        if self.bins is not None:
+            check_whole("bins", self.bins, least=2)
         return TableEncoder.from_scans(scans, rows, self.bins, missing=missing_texts(self.missing), **options)
 
     def _rows(self, X: Any) -> Rows:

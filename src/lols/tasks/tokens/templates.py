@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import NamedTuple
 
+from lols.contract.whole_numbers import number_in
 from lols.errors import ConfigurationError
 from lols.tasks.tokens.attributes import ATTRIBUTES, EXACT, Attribute, attribute
 
@@ -99,7 +100,7 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Ato
 def _range(first: str | None, last: str | None, text: str) -> list[int | None]:
     if first is None:
         return [None]
-    low, high = int(first), int(last if last is not None else first)
+    low, high = number_in(first), number_in(last if last is not None else first)
     if high < low or high - low > 2 * FARTHEST:
         raise ConfigurationError(f"template '{text}': the range {low}..{high} does not go upwards, or too far")
     return list(range(low, high + 1))
