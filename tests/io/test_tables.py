@@ -314,7 +314,8 @@ def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
 
 
 def test_texts_that_are_not_utf8_name_the_column(tmp_path: Path) -> None:
-    texts = pa.Array.from_buffers(pa.string(), 2, [None, pa.array([0, 2, 4], pa.int32()).buffers()[1], b"ok\xff\xfe"])
+    places, letters = pa.array([0, 2, 4], pa.int32()).buffers()[1], pa.py_buffer(b"ok\xff\xfe")
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, places, letters])
     table = pa.table({"n": [1, 2], "text": texts})
     pyarrow.parquet.write_table(table, tmp_path / "p")
     pyarrow.feather.write_feather(table, tmp_path / "f", compression="uncompressed")
