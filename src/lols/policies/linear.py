@@ -69,7 +69,7 @@ class LinearPolicy:
         by_action = space.action_features is not None
         self.space, self.compiled, self._weights = space, compiled, weights
         self.learner = Learner(settings, space.sizes.actions, by_action=by_action, compiled=compiled)
-        self._bound = bind("Space", space.functions())
+        self._bound = bind("Space", space.functions(), space.name)
         self._scratch: tuple[Examples, int, Scratch] | None = None
 
     @property

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,7 +16,8 @@ from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.whole_numbers import MOST, MOST_THREADS, check_seed, check_whole
-from lols.engine.compile.kernel import compile_seconds
+from lols.engine.compile.ahead import prepare_all
+from lols.engine.compile.kernel import DISABLED, compile_seconds
 from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
 from lols.engine.table import copied
 from lols.errors import ConfigurationError
@@ -27,7 +29,7 @@ from lols.training.algorithms import algorithm as resolve
 from lols.training.model import Model
 from lols.training.progress import Progress
 from lols.training.run import TrainingRun
-from lols.training.students import adapted
+from lols.training.students import LinearStudent, adapted
 
 __all__ = ["Trainer"]
 
@@ -242,6 +244,21 @@ class Trainer:
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
         return model
+
+    def warm_up(self, data: Iterable[Any] | Examples) -> Self:
+        """Compile ahead, or load from the cache, what training and prediction need, given a few labelled examples.
+
+        Nothing is learned: `fit` and the model's `predict` then begin at once.
+        """
+        if self.policy is not None:
+            twin = copy.copy(self)
+            twin.policy, twin.passes = copy.deepcopy(self.policy), 1
+            twin.fit(data, progress=False)
+        elif self.compiled and not DISABLED:
+            student = LinearStudent(self, 1)
+            with student.driver(self.new_run(data).examples) as driver:
+                prepare_all(student.calls(driver))
+        return self
 
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
         """A new run over a data set."""

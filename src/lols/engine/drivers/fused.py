@@ -64,7 +64,7 @@ class FusedDriver:
         compiled: bool = True,
     ):
         self.space, self.reference, self.examples, self.compiled = space, reference, examples, compiled
-        self.bound = bind("Space", space.functions())
+        self.bound = bind("Space", space.functions(), space.name)
         self.bound_reference, y = None, examples.y if examples.has_truth else ()
         if reference is not None:
             functions, y = _reference_and_truth(reference, examples)

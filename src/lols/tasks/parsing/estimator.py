@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
-from lols.tasks.base import as_paths
+from lols.tasks.base import Variants, as_paths
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
@@ -58,6 +58,8 @@ class Parser(ParserVerbs):
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
     Task = ParsingTask
+    OF_DATA = ("templates", "more_templates")
+    WARMUP_ALL: ClassVar[Variants] = {"beam search": {"beam": 2}}
     RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", default="auto")

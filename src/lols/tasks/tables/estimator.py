@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
-from lols.tasks.base import as_paths
+from lols.tasks.base import Variants, as_paths
 from lols.tasks.choice import Choice
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
 from lols.tasks.tables.cells import NoNumber
@@ -94,6 +94,18 @@ class CostSensitiveClassifier(StoredClassifier):
     """
     DEV = "A labelled table on which the best pass is chosen."
     TRAINING = TableTraining
+    OF_DATA = (
+        "tree",
+        "classes",
+        "cost_matrix",
+        "label_map",
+        "categorical",
+        "numerical",
+        "ignore",
+        "interactions",
+        "missing",
+    )
+    WARMUP_ALL: ClassVar[Variants] = {"the paper's learner (csoaa)": {"learner": "csoaa"}}
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
     NEIGHBOURS = 8
