@@ -254,6 +254,8 @@ class Trainer:
             twin = copy.copy(self)
             twin.policy, twin.passes = copy.deepcopy(self.policy), 1
             twin.fit(data, progress=False)
+            if hasattr(twin.policy, "warm_up"):
+                twin.policy.warm_up()
         elif self.compiled and not DISABLED:
             student = LinearStudent(self, 1)
             with student.driver(self.new_run(data).examples) as driver:

@@ -169,7 +169,7 @@ def test_compiling_is_announced_on_any_output_once_for_each_space(
     printed = capsys.readouterr()
     first, second = printed.err.splitlines()
     assert first.startswith(
-        "lols: compiling the search space lols.datasets.worlds (about 10 s, first run only; warm_up()"
+        "lols: compiling the search space lols.worlds:tagging (about 10 s, first run only; warm_up()"
     )
     assert second.startswith("lols: compiling kernels of lols (a few seconds") and printed.out == ""
 

@@ -31,6 +31,9 @@ class Layout:
     size: int  # in words
     format: str  # of `struct`, one letter for each word
 
+    def __deepcopy__(self, _memo: Any) -> Self:
+        return self
+
 
 class NumberLayout(Layout):
     """An integer, a truth value or a floating-point number."""
