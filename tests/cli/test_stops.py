@@ -135,7 +135,13 @@ def stops_anywhere(folder: Path, *arguments: Any) -> None:
 
 # --- dev data are part of a run ---------------------------------------------------------------------------------------
 
-LATE = 14  # moments: after the first pass, before the end of the second
+
+def stopped_late(*arguments: Any) -> None:
+    """Train until the second of three passes, in the middle of all moments."""
+    output = Path(arguments[arguments.index("-o") + 1])
+    moments = train(None, *arguments).passed
+    output.unlink()
+    train(moments // 2, *arguments)
 
 
 def test_a_run_goes_on_with_its_own_dev_data_only(tmp_path: Path) -> None:
@@ -143,11 +149,11 @@ def test_a_run_goes_on_with_its_own_dev_data_only(tmp_path: Path) -> None:
     model, best = tmp_path / "m.lols", tmp_path / "m.lols.checkpoint.best"
     again = ("train", *arguments, "-o", model, "--resume")
     other = "m.lols.checkpoint: made with other dev data; resume with the same data and options, or delete it"
-    train(LATE, *arguments, "--dev", held, "-o", model)
+    stopped_late(*arguments, "--dev", held, "-o", model)
     mistake(*again, says=other)
     mistake(*again, "--dev", arguments[1], says=other)
     whole = best.read_bytes()
-    train(LATE, *arguments, "--dev", held, "-o", tmp_path / "other.lols", "--seed", 5)
+    stopped_late(*arguments, "--dev", held, "-o", tmp_path / "other.lols", "--seed", 5)
     best.write_bytes((tmp_path / "other.lols.checkpoint.best").read_bytes())
     mistake(*again, "--dev", held, says="m.lols.checkpoint.best: not of the run of")
     best.unlink()
@@ -158,5 +164,5 @@ def test_a_run_goes_on_with_its_own_dev_data_only(tmp_path: Path) -> None:
 
 def test_a_run_without_dev_data_does_not_go_on_with_some(tmp_path: Path) -> None:
     arguments, held = given("tagger", tmp_path)
-    train(LATE, *arguments, "-o", tmp_path / "m.lols")
+    stopped_late(*arguments, "-o", tmp_path / "m.lols")
     mistake("train", *arguments, "--dev", held, "-o", tmp_path / "m.lols", "--resume", says="made with other dev data")

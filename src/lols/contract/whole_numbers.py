@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
-
-import numpy as np
 
 from lols.errors import ConfigurationError
 
@@ -24,7 +23,7 @@ def check_whole(name: str, value: Any, least: int = 1, most: int = MOST, otherwi
         ...
     lols.errors.ConfigurationError: beam is a number of about 400 digits; it must be at most 2,147,483,647
     """
-    if not isinstance(value, int | np.integer):
+    if not isinstance(value, Integral):
         raise ConfigurationError(f"{name} is {value!r}; it must be a whole number{otherwise}")
     if value < least:
         raise ConfigurationError(f"{name} is {_shown(int(value))}; it must be at least {least}{otherwise}")
