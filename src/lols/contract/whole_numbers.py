@@ -25,10 +25,11 @@ def check_whole(name: str, value: Any, least: int = 1, most: int = MOST, otherwi
     """
     if not isinstance(value, Integral):
         raise ConfigurationError(f"{name} is {value!r}; it must be a whole number{otherwise}")
-    if value < least:
-        raise ConfigurationError(f"{name} is {_shown(int(value))}; it must be at least {least}{otherwise}")
-    if value > most:
-        raise ConfigurationError(f"{name} is {_shown(int(value))}; it must be at most {most:,}{otherwise}")
+    number = int(value)
+    if number < least:
+        raise ConfigurationError(f"{name} is {_shown(number)}; it must be at least {least}{otherwise}")
+    if number > most:
+        raise ConfigurationError(f"{name} is {_shown(number)}; it must be at most {most:,}{otherwise}")
 
 
 def check_seed(value: Any) -> None:

@@ -33,6 +33,11 @@ class Asked(list[str]):
         return names
 
 
+def all_kernels() -> list[Kernel]:
+    gc.unfreeze()  # commands that ran in this process have hidden what was there
+    return [each for each in gc.get_objects() if isinstance(each, Kernel)]
+
+
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
     """As in a new process: no kernel is loaded yet."""
@@ -43,9 +48,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
             names.append(kernel.plain.__name__)
         return prepare(kernel, layout)
 
-    for each in gc.get_objects():
-        if isinstance(each, Kernel):
-            monkeypatch.setattr(each, "_loaded", {})
+    for each in all_kernels():
+        monkeypatch.setattr(each, "_loaded", {})
     monkeypatch.setattr(Kernel, "prepare", noted)
     yield names
 
@@ -94,9 +98,8 @@ def test_a_classifier(asked: Asked) -> None:
 
 def test_a_model_that_was_read_from_a_file(asked: Asked, tmp_path: Any) -> None:
     Tagger(passes=1).fit(WORDS[:40], TAGS[:40]).save(tmp_path / "m.lols")
-    for each in gc.get_objects():
-        if isinstance(each, Kernel):
-            each._loaded.clear()
+    for each in all_kernels():
+        each._loaded.clear()
     loaded = lols.load(tmp_path / "m.lols").warm_up()
     asked.clear()
     loaded.predict(WORDS)
