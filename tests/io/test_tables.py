@@ -313,6 +313,17 @@ def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:
     assert "is empty" in fails(tmp_path / "p") and "is empty" in fails(tmp_path / "f")
 
 
+def test_texts_that_are_not_utf8_name_the_column(tmp_path: Path) -> None:
+    places, letters = pa.array([0, 2, 4], pa.int32()).buffers()[1], pa.py_buffer(b"ok\xff\xfe")
+    texts = pa.Array.from_buffers(pa.string(), 2, [None, places, letters])
+    table = pa.table({"n": [1, 2], "text": texts})
+    pyarrow.parquet.write_table(table, tmp_path / "p")
+    pyarrow.feather.write_feather(table, tmp_path / "f", compression="uncompressed")
+    for name in "pf":
+        with pytest.raises(LolsError, match=rf"{name}, column 'text': damaged data \(Invalid UTF8 sequence"):
+            list(open_table(tmp_path / name).batches())
+
+
 def test_tables_in_memory() -> None:
     table = pa.table(DATA)
     frame = pl.DataFrame(DATA)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from lols.contract.digest import digest_functions
 from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
+from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
@@ -233,6 +235,25 @@ class StructuredBandit:
         if twice:
             raise ConfigurationError(f"{twice[0]} is part of Algorithm 2: leave it out, or use StructuredBandit itself")
         return cls(space, reference, **fixed, **options)
+
+    def warm_up(self, obj: Any) -> StructuredBandit:
+        """Compile ahead, or load from the cache, what deciding and learning need; returns the bandit itself.
+
+        Call it before the first request, with an object like those to come. A twin of this bandit, which knows nothing
+        and explores in every round, decides and learns; this one stays as it is, and its log, too.
+        """
+        twin = copy.copy(self)
+        twin._one_at_a_time, twin.log, twin._epsilon = threading.RLock(), MemoryLog(REMEMBERED), lambda _: 1.0
+        twin._begin()
+        for _ in range(2):  # what was learned is used in the second round
+            shown = twin.decide(obj)
+            decision = twin._pending[shown.id]
+            twin.learn(shown.id, 0.0)
+            twin.predict(obj)
+        twin.show_reference(obj)
+        if self._compiled and not DISABLED and isinstance(decision, Decision):
+            twin._student.warm_up(decision)
+        return self
 
     # --- deciding ---
 

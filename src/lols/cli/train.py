@@ -42,6 +42,7 @@ def train_command(name: str) -> Any:
 
     def train(files: list[str], output: str, dev: str | None, resume: bool, as_json: bool, **typed: Any) -> None:
         from lols.cli.verb import settle
+        from lols.tasks.choice import forget
         from lols.training.clock import Clock
 
         check_output(output)
@@ -55,7 +56,7 @@ def train_command(name: str) -> Any:
         tell = (lambda line: None) if as_json else (lambda line: say.print(line, markup=False))
         made.fit_files(files, dev=dev, checkpoint=checkpoint, resume=resume, say=tell, **places)
         made.save(output)
-        checkpoint.unlink(missing_ok=True)
+        forget(checkpoint)
         report_training(made, output, clock, as_json)
 
     parameters = [

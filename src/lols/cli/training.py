@@ -10,6 +10,7 @@ from rich.table import Table
 from lols.cli.base import print_json
 from lols.cli.console import say
 from lols.errors import ConfigurationError
+from lols.io.whole_file import check_writable
 from lols.tasks.verbs import Unit
 from lols.training.clock import Clock
 
@@ -29,6 +30,7 @@ def check_output(output: str) -> None:
             raise ConfigurationError(f"{output}: there is no folder {path.parent}; make it first")
     except OSError as error:
         raise ConfigurationError(f"{output}: cannot be written: {error.strerror or error}") from error
+    check_writable(path)
 
 
 def check_patience(patience: int | None, dev: str | None) -> None:

@@ -57,4 +57,4 @@ def warmup_steps(everything: bool) -> Iterator[str]:
     import lols.training.trainer  # noqa: F401
 
     for name in ESTIMATORS:
-        yield from estimator(name).warm_up(everything)
+        yield from estimator(name).warmup_steps(everything)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from lols.contract.whole_numbers import number_in
 from lols.errors import LolsError
 from lols.io.opening import BOM
 
@@ -119,14 +120,14 @@ def resolve(column: str, layout: TokenLayout, optional: bool = False) -> tuple[i
     ((4, b''), (1, b''), (9, b''), (5, b'Case'))
     """
     if column.isdecimal():
-        number = int(column)
+        number = number_in(column)
         if 1 <= number <= layout.width:
             return number - 1, b""
         if number > 0 and optional:
             return -1, b""
         reason = f"there are {layout.width} columns" if number > 0 else "columns are numbered from 1"
         raise LolsError(
-            f"{layout.path}, line {layout.line}: there is no column {number}, {reason}; ask for another one"
+            f"{layout.path}, line {layout.line}: there is no column {column[:20]}, {reason}; ask for another one"
         )
     index = _by_name(column, layout)
     if index is not None:

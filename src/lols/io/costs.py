@@ -73,7 +73,7 @@ def check_matrix(matrix: np.ndarray, classes: int) -> np.ndarray:
     """A cost matrix as an array, checked: square, of one row per class, all costs finite and not negative."""
     try:
         made = np.asarray(matrix, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise LolsError("the cost matrix is not made of numbers: give rows of equal length, from 0 on") from None
     if made.shape != (classes, classes):
         raise LolsError(

@@ -226,12 +226,21 @@ class _Binary(_File):
                 batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
             for batch in batches:
                 rows += batch.num_rows
-                if not self.parquet:
-                    batch.validate(full=True)  # damaged offsets would point anywhere
+                for column, name in zip(self.order, names, strict=True):
+                    self._check(batch.column(column), name)
                 if batch.num_rows:
                     yield pa.RecordBatch.from_arrays([batch.column(c) for c in self.order], names=names)
         if rows == 0:
             raise LolsError(f"{self.path}: is empty; give a table with a row of data")
+
+    def _check(self, column: Any, name: str) -> None:
+        """Raise an error if offsets point anywhere, or if texts are not UTF-8."""
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise LolsError(
+                f"{self.path}, column {name!r}: damaged data ({reason(error)}); make or fetch the file again"
+            ) from error
 
 
 @contextlib.contextmanager
@@ -239,7 +248,7 @@ def _arrow(path: str) -> Iterator[None]:
     """Turn the errors of Arrow into one line that names the file."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise LolsError(f"{path}: damaged data ({reason(error)}); make or fetch the file again") from error
 
 

@@ -7,7 +7,7 @@ and certified on the command line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
@@ -206,12 +206,11 @@ class ObjectEstimator(SearchEstimator):
         """Predict the sample."""
         self.predict(self.read(self.SAMPLE, self.VERBS.files()))
 
-    @classmethod
-    def warm_up(cls, everything: bool) -> Iterator[str]:
+    def rehearse(self) -> None:
         """Train on the sample, and predict it."""
-        yield f"{cls.VERBS.name}, training and prediction"
-        tiny = cls(passes=1, progress=False)
-        tiny.fit(tiny.read(cls.SAMPLE, cls.VERBS.files())).prepare()
+        sample = self.read(self.SAMPLE, self.VERBS.files())
+        self._trainer(ObjectTask(self.TASK)).warm_up(sample)
+        self.fit(sample, dev=sample).prepare()
 
     # --- model files ---
 

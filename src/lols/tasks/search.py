@@ -168,7 +168,6 @@ class SearchEstimator(Estimator):
         self.task_, self.model_ = task, choice.best or model
         self.model_.report = model.report
         self.model_.about["best_pass"] = choice.best_pass
-        choice.forget()
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
         return trainer
@@ -180,6 +179,3 @@ class SearchEstimator(Estimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
             raise not_fitted(type(self).__name__)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "task_")

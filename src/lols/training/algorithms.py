@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError
 from lols.training.schedules import Constant, Linear, Schedule, schedule
 
@@ -85,9 +86,8 @@ class Algorithm:
             if getattr(self, name) not in allowed:
                 raise ConfigurationError(f"{name} is '{getattr(self, name)}': choose one of {', '.join(allowed)}")
         for name in ("horizon", "sample_steps", "sample_actions", "prune"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigurationError(f"{name} is {value}; it must be at least 1, or None for all")
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), otherwise=", or None for all")
         if self.sample_actions == 1:
             raise ConfigurationError("sample_actions is 1; a comparison needs at least 2")
         if self.alpha is not None and not 0.0 < self.alpha < 1.0:

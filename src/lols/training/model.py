@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -79,6 +79,11 @@ class Model:
     def predict_one(self, obj: Any) -> Any:
         """The space's output for one object."""
         return self.predict([obj])[0]
+
+    def warm_up(self, objects: Iterable[Any]) -> Self:
+        """Compile ahead, or load from the cache, what prediction needs, by predicting a few objects."""
+        self.predict(objects)
+        return self
 
     def run(self, examples: Examples, *, scores: bool = False) -> Predictions:
         """Follow the policy on examples that are already in columns."""

@@ -21,6 +21,7 @@ from lols.bandit.log import Log
 from lols.bandit.worlds.outcome import Outcome
 from lols.bandit.worlds.world import Objects, World, WorldSpec
 from lols.contract.hashing import mix, unit
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 
 __all__ = ["held_out_baselines", "simulate", "simulate_seeds"]
@@ -83,8 +84,7 @@ def simulate(
 
     """
     for value, name, least in ((rounds, "rounds", 1), (delay, "delay", 0)):
-        if value < least:
-            raise ConfigurationError(f"{name} is {value}; it must be at least {least}")
+        check_whole(name, value, least)
     if not 0.0 <= lost <= 1.0:
         raise ConfigurationError(f"lost is {lost}; it is a share, from 0 to 1")
     make = StructuredBandit.algorithm2 if algorithm2 else StructuredBandit

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.hashing import mix
+from lols.contract.whole_numbers import number_in
 from lols.errors import ConfigurationError
 from lols.tasks.parsing import space as parsing
 from lols.tasks.tokens.attributes import ATTRIBUTES, Attribute
@@ -124,7 +125,7 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
     for i, k in product(numbers_in(index, to_index, text), numbers_in(size, to_size, text)):
         where = f"{side}{i}{child or ''}" + (f"[{offset}]" if offset else "")
         whole = name + ("" if k is None else str(k))
-        place = TemplatePlace("SN".index(side), int(i or 0), CHILDREN[child or ""], int(offset or 0))
+        place = TemplatePlace("SN".index(side), int(i or 0), CHILDREN[child or ""], number_in(offset or "0"))
         if column is None and whole in DYNAMIC and whole not in columns:
             if offset or bool(child) != (whole == "relation"):
                 raise ConfigurationError(
@@ -150,7 +151,9 @@ def _place(name: str, text: str) -> TemplatePlace:
     found = re.fullmatch(_PLACE, name)
     if found is None or found[3] is not None:
         raise ConfigurationError(f"template '{text}': '{name}' is not a place; places look like S0, N1, S0l or N0[-1]")
-    return TemplatePlace("SN".index(found[1]), int(found[2]), CHILDREN[found[4] or ""], int(found[5] or 0))
+    return TemplatePlace(
+        "SN".index(found[1]), number_in(found[2]), CHILDREN[found[4] or ""], number_in(found[5] or "0")
+    )
 
 
 def arrays(templates: Iterable[ParsingTemplate], sources: dict[tuple[str, Attribute], int]) -> dict[str, np.ndarray]:

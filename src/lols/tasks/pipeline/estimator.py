@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.io.strings import Column, texts_of
-from lols.tasks.base import as_paths, not_fitted, unfitted
+from lols.tasks.base import Variants, as_paths, not_fitted, unfitted
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
@@ -72,6 +72,7 @@ class Pipeline(PipelineVerbs):
     """
     WITHOUT = ("use",)
     PARTS = (Parser,)
+    WARMUP: ClassVar[Variants] = {}  # its parts are there already
 
     tags: Sequence[str] | None = option(
         default=None,

@@ -104,6 +104,12 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         for part in (*self.taggers_.values(), self.parser_):
             part.prepare()
 
+    def rehearse(self) -> None:
+        """Have a tagger and a parser rehearse."""
+        made: Any = self
+        for part in (made.tagger or Tagger(), made.parser or Parser()):
+            part.warm_up()
+
 
 def part_of(
     name: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]

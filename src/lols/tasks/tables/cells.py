@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
@@ -143,11 +144,27 @@ def cells_of_array(values: np.ndarray) -> Cells:
         none = absent(value)
         number = number and (none or isinstance(value, Real | Decimal | np.bool_))
         truths = truths and (none or isinstance(value, bool | np.bool_))
-        codes[row] = -1 if none else texts.setdefault(str(value), len(texts))
+        codes[row] = -1 if none else texts.setdefault(_written(value), len(texts))
     if number:
-        numbers = np.array([np.nan if c < 0 else float(v) for c, v in zip(codes, values, strict=True)])
+        numbers = np.array([np.nan if c < 0 else _float(v) for c, v in zip(codes, values, strict=True)])
         return Cells(numbers=numbers, truths=truths)
     return Cells(codes=codes, texts=list(texts))
+
+
+def _float(value: Any) -> float:
+    """A number as a float; one that is too large is infinite, as it is where a file is read."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _written(value: Any) -> str:
+    """A value as a text; Python writes no decimals of thousands of digits."""
+    try:
+        return str(value)
+    except ValueError:
+        return hex(value)
 
 
 def absent(value: Any) -> bool:

@@ -243,7 +243,7 @@ def targets_of(
     if costs is not None:
         try:
             given = np.asarray(costs, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise LolsError("costs are not made of numbers: give rows of equal length, of numbers from 0 on") from None
         if given.ndim != 2:
             raise LolsError(f"costs has {given.ndim} dimensions: give a row for each example, or a matrix of classes")
@@ -372,9 +372,10 @@ def size_of(text: str) -> int:
     unit = match and next((unit for unit in (match[2], match[2] + "b") if unit in SIZES), None)
     if match is None or unit is None:
         raise ConfigurationError(f"--memory is '{text}': give a number of bytes, such as 512MB or 2GB")
-    return int(float(match[1]) * SIZES[unit])
+    return int(min(float(match[1]) * SIZES[unit], float(MOST_BYTES)))
 
 
+MOST_BYTES = 1 << 60  # as good as no limit
 SIZES = {"": 1, "b": 1}
 SIZES |= {f"{name}b": 1000**k for k, name in enumerate("kmgt", 1)}
 SIZES |= {f"{name}ib": 1024**k for k, name in enumerate("kmgt", 1)}

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sized
 from itertools import product
 from typing import NamedTuple
 
+from lols.contract.whole_numbers import number_in
 from lols.errors import ConfigurationError
 from lols.tasks.tokens.attributes import ATTRIBUTES, EXACT, Attribute, attribute
 
@@ -111,7 +112,7 @@ def numbers_in(first: str | None, last: str | None, text: str) -> list[int | Non
     """The numbers of a range in a template; one, or none, where it has no range or no number."""
     if first is None:
         return [None]
-    low, high = int(first), int(last if last is not None else first)
+    low, high = number_in(first), number_in(last if last is not None else first)
     if high < low or high - low > 2 * FARTHEST:
         raise ConfigurationError(f"template '{text}': the range {low}..{high} does not go upwards, or too far")
     return list(range(low, high + 1))
