@@ -16,6 +16,7 @@ from lols.cli.base import MAKERS, Json, print_json
 from lols.cli.generate import built_command, optional, required
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument, settle
 from lols.errors import ConfigurationError, LolsError
+from lols.io.opening import compressing
 from lols.tasks.verbs import silent
 
 HELP = """Tag, parse or classify a file: the output is the input with the predicted columns replaced.
@@ -24,7 +25,8 @@ Comments, multi-word tokens, empty nodes and all other columns stay as they are,
 format; if it has no column of labels, one for the classes is appended.
 """
 Output = Annotated[
-    str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
+    str,
+    typer.Option("--output", "-o", help="The file to write; - is standard output. .gz, .xz and .bz2 are compressed."),
 ]
 
 
@@ -85,13 +87,8 @@ def written(output: str) -> Iterator[BinaryIO | Any]:
         handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             os.fchmod(handle, 0o666 & ~_umask())
-            if path.suffix == ".gz":
-                import gzip
-
-                with gzip.GzipFile(path.stem, "wb", fileobj=file, mtime=0) as zipped:
-                    yield zipped
-            else:
-                yield file
+            with compressing(file, output) as stream:
+                yield stream
         os.replace(temporary, path)
     except OSError as error:
         raise LolsError(f"{output}: cannot be written: {error.strerror or error}") from error

@@ -7,19 +7,22 @@ column and keeps every other byte: comments, multi-word tokens, empty nodes, lin
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from lols.errors import LolsError
 from lols.io.conll_scan import last_cut
-from lols.io.conll_tokens import Reader, Sentences, newlines, parse
-from lols.io.conll_write import replace, replace_columns
+from lols.io.conll_tokens import ONE_TOKEN, Reader, Sentences, newlines, parse
+from lols.io.conll_write import as_conllu, replace, replace_columns
 from lols.io.opening import opened, reading
 
-__all__ = ["Sentences", "chunks", "parse", "read", "replace", "replace_columns"]
+__all__ = ["Sentences", "as_conllu", "chunks", "parse", "read", "replace", "replace_columns"]
 
 STDIN = "standard input"
+LONGEST = 1 << 20  # bytes of a line: a small compressed file may hold a huge one
 
 
 def read(
@@ -30,7 +33,7 @@ def read(
     header: bool | None = None,
     optional: Sequence[str | int] = (),
 ) -> Sentences:
-    """Read a whole file, compressed by gzip or not.
+    """Read a whole file, compressed or not.
 
     Parameters
     ----------
@@ -41,8 +44,8 @@ def read(
         CoNLL-U and CoNLL-X; those of the header in TSV; ``form`` for the first of plain columns), numbers from 1,
         ``last``, or keys inside a column: ``feats:Case``, ``misc:NER``
     format
-        ``conllu``, ``conllx``, ``columns`` (separated by spaces or tabs) or ``tsv`` (by tabs only); otherwise the
-        file's name or its first token decides
+        ``conllu``, ``conllx``, ``columns`` (separated by spaces or tabs), ``tsv`` (by tabs only) or ``words`` (one
+        word on each line); otherwise the file's name or its first token decides
     header
         whether a TSV file has a line of names first; None: if a name in `columns` is in the first line
     optional
@@ -61,8 +64,8 @@ def read(
     """
     name = _name(path)
     reader = Reader(name, columns, format, header, optional)
-    with opened(path, name) as stream, reading(name):
-        data = stream.read()
+    with opened(path, name) as stream:
+        data = _fetch(stream, sys.maxsize, name, b"", 1)
     return reader.parse(data, 1)
 
 
@@ -88,7 +91,7 @@ def chunks(
     reader = Reader(name, columns, format, header, optional)
     with opened(path, name) as stream:
         rest, line, wanted = b"", 1, max(size, 1)
-        while data := _fetch(stream, wanted, name):
+        while data := _fetch(stream, wanted, name, rest, line):
             rest += data
             cut = int(last_cut(np.frombuffer(rest, np.uint8)))
             sentences = reader.piece(memoryview(rest)[:cut], line) if cut > 0 else None
@@ -106,6 +109,17 @@ def _name(path: str | os.PathLike[str]) -> str:
     return STDIN if path == "-" else os.fspath(path)
 
 
-def _fetch(stream: Any, size: int, name: str) -> bytes:
+def _fetch(stream: Any, size: int, name: str, before: bytes, line: int) -> bytes:
+    """The next bytes, at most `size` of them, after those `before`, which begin with a line of this number."""
+    blocks: list[bytes] = []
+    begun = len(before) - 1 - before.rfind(b"\n")  # bytes of the line that we are in
     with reading(name):
-        return bytes(stream.read(size))
+        while size > 0 and (block := stream.read(min(size, LONGEST))):
+            first = block.find(b"\n")
+            if begun + (first if first >= 0 else len(block)) > LONGEST:
+                line += before.count(b"\n") + sum(earlier.count(b"\n") for earlier in blocks)
+                raise LolsError(f"{name}, line {line}: has more than {LONGEST:,} bytes; {ONE_TOKEN}")
+            begun = len(block) - 1 - block.rfind(b"\n") if first >= 0 else begun + len(block)
+            blocks.append(block)
+            size -= len(block)
+    return b"".join(blocks)

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from gzip import GzipFile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +23,7 @@ import pyarrow.compute as pc
 from lols.errors import LolsError
 from lols.io import csv_scan as kernels
 from lols.io.csv_head import LONGEST, Head, records
-from lols.io.opening import first_bad_byte, not_text, opened, reading
+from lols.io.opening import first_bad_byte, is_compressed, not_text, opened, reading
 
 __all__ = ["TEXT", "Mark", "line_of", "read_batches"]
 
@@ -70,7 +69,7 @@ def read_batches(
         stream = stack.enter_context(opened(head.path))
         pieces, scanner = _Pieces(stream, head, piece), _Scanner(head, order, names)
         # With one thread, only compressed files are read and scanned at the same time.
-        workers = threads if threads > 1 else int(isinstance(stream, GzipFile))
+        workers = threads if threads > 1 else int(is_compressed(stream))
         pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers else None
         waiting: deque[tuple[LinePiece, Callable[[], Scanned]]] = deque()
         careful = False

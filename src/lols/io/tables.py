@@ -80,7 +80,7 @@ def open_table(
     Parameters
     ----------
     paths
-        a file or several: CSV (or compressed by gzip), Parquet, Arrow or Feather. If they have column names, the
+        a file or several: CSV (also compressed), Parquet, Arrow or Feather. If they have column names, the
         columns of later files are put into the order of the first one
     header
         whether CSV files begin with a row of column names; None to decide by the first rows
