@@ -85,3 +85,13 @@ def test_nobody_asks_which_estimator_a_model_is() -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
                 asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
                 assert not asked & kinds, f"{file.name}: {ast.unparse(node)}"
+
+
+def test_nothing_printed_is_markup() -> None:
+    """Labels and paths may look like Rich's markup: all that is printed goes through `lols.tasks.show`."""
+    tables = ("tasks/show.py", "reproduction/console.py")
+    for file in PACKAGE.rglob("*.py"):
+        text, name = file.read_text("utf-8"), file.relative_to(PACKAGE).as_posix()
+        assert "rich.markup" not in text, name
+        assert "from rich.table" not in text or name in tables, name
+        assert "console.print(" not in text or name in tables, name
