@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lols.errors import LolsError
+from lols.errors import LolsError, shown
 from lols.io.opening import BOM, without_compression
 
 __all__ = ["FORMATS", "WORDS", "TokenLayout", "find_layout", "has_keys", "resolve"]
@@ -137,7 +137,7 @@ def resolve(column: str, layout: TokenLayout, optional: bool = False) -> tuple[i
         return NAMES.index(base.lower()), key.encode()
     if layout.format in ("tsv", "columns") and optional:
         return -1, b""
-    raise LolsError(f"{layout.path}: there is no column {column!r}; ask for {_offer(layout)}")
+    raise LolsError(f"{layout.path}: there is no column {shown(column)}; ask for {_offer(layout)}")
 
 
 def has_keys(column: str, format: str) -> bool:
@@ -170,5 +170,5 @@ def _offer(layout: TokenLayout) -> str:
         more = (*NAMES, *ALIASES) if layout.format == "conllx" else NAMES
         return f"{', '.join(more)}, feats:KEY, misc:KEY, {numbers}"
     if layout.names:
-        return f"{', '.join(map(repr, layout.names))}, {numbers}"
+        return f"{', '.join(map(shown, layout.names))}, {numbers}"
     return f"form, {numbers}" + (" (with header=True, for a name in the first line)" if layout.format == "tsv" else "")

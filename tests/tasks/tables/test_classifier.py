@@ -173,7 +173,7 @@ def test_a_square_that_could_be_both_is_refused() -> None:
         ({}, None, None, "requires y to be passed"),
         ({}, Y, np.zeros(3), "costs has 1 dimensions: give a row for each example"),
         ({}, Y, np.zeros((7, 4)), r"costs has the shape \(7, 4\); with 120 rows and 4 classes it must be"),
-        ({}, Y, -np.ones((120, 4)), r"row 0, class 0: a cost of -1\.0: give numbers from 0 on"),
+        ({}, Y, -np.ones((120, 4)), r"row 0, class 0: a cost of -1\.0: give a number from 0 on"),
         ({}, Y, [["a"] * 4] * 120, "costs are not made of numbers"),
         ({"cost_matrix": np.eye(3)}, Y, None, r"the cost matrix has the shape \(3, 3\), but there are 4 classes"),
         ({"classes": [0, 1]}, Y, None, "label 2 is not among the classes: 0, 1"),

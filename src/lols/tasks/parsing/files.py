@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -121,7 +121,7 @@ def check_ids(sentences: Sentences, column: int) -> None:
         at = int(wrong[0])
         raise LolsError(
             f"{sentences.path}, line {sentences.lines[at]}: word {at - first[at] + 1} of its sentence has the number "
-            f"{texts[found.numbers[at]]}; number the words from 1"
+            f"{short(texts[found.numbers[at]])}; number the words from 1"
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
-from lols.errors import LolsError
+from lols.errors import LolsError, short
 
 __all__ = ["MISSING", "Cells", "NoNumber", "absent", "as_texts", "cells_of_array", "cells_of_batch", "numbers_of"]
 
@@ -69,7 +69,9 @@ class NoNumber(LolsError):
     """A text where a number must be; `at` adds the row."""
 
     def __init__(self, column: str, text: str, place: str = "", *, fix: str = SAY_SO):
-        super().__init__(f"{place + ', ' if place else ''}column '{column}': '{text}' is no number; {fix}")
+        super().__init__(
+            f"{place + ', ' if place else ''}column '{short(column)}': '{short(text)}' is no number; {fix}"
+        )
         self.column, self.text, self.fix = column, text, fix
 
     def at(self, cells: Cells, place: Callable[[int], str]) -> NoNumber:
@@ -195,7 +197,7 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
     if pa.types.is_null(kind):
         return Cells(numbers=np.full(len(column), np.nan))
     if not any(f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)):
-        raise LolsError(f"column '{name}' holds {kind}; a column must hold numbers or texts: leave it out")
+        raise LolsError(f"column '{short(name)}' holds {kind}; a column must hold numbers or texts: leave it out")
     return Cells(numbers=_floats(column), truths=pa.types.is_boolean(kind))
 
 

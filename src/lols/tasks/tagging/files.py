@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -70,8 +70,9 @@ class TaggedFile:
         unseen = task.number(self.names) < 0
         if unseen.any():
             first = int(unseen[self.numbers].argmax())
+            label = short(self.names[int(self.numbers[first])])
             raise LolsError(
-                f"{self.place(first)}: label '{self.names[int(self.numbers[first])]}' was never seen in training; name "
+                f"{self.place(first)}: label '{label}' was never seen in training; name "
                 f"the right column with --column, or {otherwise}"
             )
 
