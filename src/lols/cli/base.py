@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -62,11 +63,21 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 def main() -> None:
     """Run the command line; what is the input's fault becomes one line and exit code 2."""
-    try:
-        app()
-    except LolsError as error:
-        print("lols:", " ".join(str(error).split()), file=sys.stderr)
-        sys.exit(2)
+    with warnings.catch_warnings():
+        warnings.showwarning = _warn
+        try:
+            app()
+        except LolsError as error:
+            print("lols:", " ".join(str(error).split()), file=sys.stderr)
+            sys.exit(2)
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    """Print a warning for users as one line, without the place in the code."""
+    if issubclass(category, UserWarning):
+        print("lols: warning:", " ".join(str(message).split()), file=sys.stderr)
+    else:
+        print(warnings.formatwarning(message, category, *place[:2]), end="", file=sys.stderr)
 
 
 def report(made: VerbReport, before: dict[str, Any], as_json: bool, after: dict[str, Any] | None = None) -> None:

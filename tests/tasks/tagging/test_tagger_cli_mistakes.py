@@ -249,9 +249,9 @@ def test_text_is_not_taken_for_tokens(pos: Path, chunks: Path, folder: Path, tmp
     wide = "5 columns, but the tagger was trained on 3"
     for model, why in ((pos, "5 columns, and none of them is 'upos'"), (chunks, wide)):
         mistake("predict", model, path, "-o", out, says=f"raw.txt, line 1: {why}")
-        mistake("predict", model, path, "-o", out, "--format", "words", says="raw.txt, line 1: 5 words instead of one")
-        mistake("predict", model, path, "-o", out, "--format", "tsv", says="'the dog sees a cat' has spaces in it")
-        assert not out.exists()
+    for format, why in (("words", "5 words instead of one"), ("tsv", "'the dog sees a cat' has spaces in it")):
+        mistake("predict", pos, path, "-o", out, "--format", format, says=f"raw.txt, line 1: {why}; write one")
+    assert not out.exists()
     said = fine("predict", pos, path, "--format", "columns").out.decode()  # asked for: the first column is the word
     assert said.startswith("the dog sees a cat ")
     path.write_text("the\ndog\n\nAnn\n")

@@ -24,6 +24,7 @@ __all__ = [
     "centres_of",
     "column_kinds",
     "column_names",
+    "comma_note",
     "make_tree",
     "missing_texts",
     "names_text",
@@ -190,6 +191,18 @@ def column_kinds(
 def names_text(names: Sequence[str], most: int = 20) -> str:
     """The first columns or classes, for messages."""
     return ", ".join(short(name) for name in names[:most]) + (", ..." if len(names) > most else "")
+
+
+def comma_note(names: Sequence[str]) -> str:
+    """What to do about columns of numbers with decimal commas."""
+    several = len(names) > 1
+    quoted = ", ".join(f"'{short(name)}'" for name in names[:20]) + (", ..." if len(names) > 20 else "")
+    what = f"columns {quoted} seem to hold" if several else f"column {quoted} seems to hold"
+    where = "columns" if several else "column"
+    return (
+        f"{what} numbers with decimal commas, which are taken for categories: write points in place of the commas, or "
+        f"name the {where} as categorical"
+    )
 
 
 def scan_table(
