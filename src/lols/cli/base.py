@@ -64,7 +64,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 def main() -> None:
     """Run the command line; what is the input's fault becomes one line and exit code 2."""
     with warnings.catch_warnings():
-        warnings.showwarning = _warn
+        warnings.showwarning = _warn  # type: ignore[assignment]
         try:
             app()
         except LolsError as error:
@@ -72,12 +72,12 @@ def main() -> None:
             sys.exit(2)
 
 
-def _warn(message: Warning | str, category: type[Warning], *place: Any) -> None:
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *more: Any) -> None:
     """Print a warning for users as one line, without the place in the code."""
     if issubclass(category, UserWarning):
         print("lols: warning:", " ".join(str(message).split()), file=sys.stderr)
     else:
-        print(warnings.formatwarning(message, category, *place[:2]), end="", file=sys.stderr)
+        print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
 
 
 def report(made: VerbReport, before: dict[str, Any], as_json: bool, after: dict[str, Any] | None = None) -> None:

@@ -174,7 +174,7 @@ def _from_pairs(given: Mapping[Any, Any], classes: Sequence[Any]) -> np.ndarray:
             form = "{(true, predicted): cost}, or {true: {predicted: cost}}"
             raise LolsError(f"the cost matrix has the key {shown(true)}: give {form}")
     for (true, predicted), cost in pairs.items():
-        if not isinstance(cost, Real) or not 0.0 <= cost <= LARGEST_COST:
+        if not isinstance(cost, Real) or not 0.0 <= float(cost) <= LARGEST_COST:
             raise LolsError(f"the cost of predicting {shown(predicted)} for {shown(true)} is {shown(cost)}: {NUMBER}")
         made[
             _number(true, numbers, "keys of the cost matrix"), _number(predicted, numbers, "keys of the cost matrix")

@@ -123,7 +123,7 @@ def reading(name: str) -> Iterator[None]:
     """Turn the errors of reading a file into one line that names it."""
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile, *_errors_of_xz()) as error:
+    except _errors_of_compression() as error:
         raise damaged(name, error) from error
     except OSError as error:
         if error.errno is None:  # of bzip2's data, not of the disk
@@ -131,9 +131,9 @@ def reading(name: str) -> Iterator[None]:
         raise LolsError(f"{name}: cannot be read ({reason(error)}); give a file that can be read") from error
 
 
-def _errors_of_xz() -> tuple[type[Exception], ...]:
-    module = sys.modules.get("lzma")  # unless it was imported, it has raised nothing
-    return () if module is None else (module.LZMAError,)
+def _errors_of_compression() -> tuple[type[Exception], ...]:
+    of_xz = sys.modules.get("lzma")  # unless it was imported, it has raised nothing
+    return (EOFError, zlib.error, gzip.BadGzipFile, *(() if of_xz is None else (of_xz.LZMAError,)))
 
 
 def damaged(name: str, error: Exception) -> LolsError:

@@ -88,7 +88,7 @@ class TaggerReport(ExampleReport):
         for decision in found.decisions:
             for k, d in enumerate(decision.shown(self.asked.top)):
                 style = ("bold red" if decision.wrong else "bold") if d.taken else "green" if d.true else "dim"
-                row = [str(decision.place), _word(decision)] if k == 0 else ["", ""]
+                row: list[Any] = [str(decision.place), _word(decision)] if k == 0 else ["", ""]
                 label = d.label + (" ✓" if d.true else "")
                 row += [styled("→" if d.taken else "", style), styled(label, style), f"{d.predicted:.2f}"]
                 row += [number(d.loss)] if d.loss is not None else []
