@@ -22,6 +22,7 @@ from lols.io.opening import opened, reading
 __all__ = ["Sentences", "as_conllu", "chunks", "parse", "read", "replace", "replace_columns"]
 
 STDIN = "standard input"
+BLOCK = 1 << 24  # bytes read at a time
 LONGEST = 1 << 20  # bytes of a line: a small compressed file may hold a huge one
 
 
@@ -112,14 +113,17 @@ def _name(path: str | os.PathLike[str]) -> str:
 def _fetch(stream: Any, size: int, name: str, before: bytes, line: int) -> bytes:
     """The next bytes, at most `size` of them, after those `before`, which begin with a line of this number."""
     blocks: list[bytes] = []
-    begun = len(before) - 1 - before.rfind(b"\n")  # bytes of the line that we are in
+    start = before.rfind(b"\n") + 1 - len(before)  # of the line that we are in, relative to the next block
     with reading(name):
-        while size > 0 and (block := stream.read(min(size, LONGEST))):
-            first = block.find(b"\n")
-            if begun + (first if first >= 0 else len(block)) > LONGEST:
-                line += before.count(b"\n") + sum(earlier.count(b"\n") for earlier in blocks)
-                raise LolsError(f"{name}, line {line}: has more than {LONGEST:,} bytes; {ONE_TOKEN}")
-            begun = len(block) - 1 - block.rfind(b"\n") if first >= 0 else begun + len(block)
+        while size > 0 and (block := stream.read(min(size, BLOCK))):
+            while start + LONGEST < len(block):
+                end = block.rfind(b"\n", max(start, 0), start + LONGEST + 1)
+                if end < 0:
+                    earlier = (before, *blocks, block[: max(start, 0)])
+                    line += sum(part.count(b"\n") for part in earlier)
+                    raise LolsError(f"{name}, line {line}: has more than {LONGEST:,} bytes; {ONE_TOKEN}")
+                start = end + 1
+            start = (block.rfind(b"\n") + 1 or start) - len(block)
             blocks.append(block)
             size -= len(block)
     return b"".join(blocks)
