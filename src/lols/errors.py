@@ -21,8 +21,8 @@ def short(text: object, most: int = MOST) -> str:
 def shown(value: object) -> str:
     """The same in quotes: what `repr` gives of the beginning.
 
-    >>> shown("it's"), shown("b" * 100)[-6:]
-    ('"it\'s"', "bbb...'")
+    >>> shown("a b"), shown("b" * 100)[-6:]
+    ("'a b'", "bb...'")
     """
     return repr(short(value)) if isinstance(value, str) else short(repr(value))
 
