@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -70,7 +71,9 @@ def main() -> None:
     """Run the command line; what is the input's fault, or that of a disk, becomes one line and exit code 2."""
     try:
         try:
-            app()
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn  # type: ignore[assignment]
+                app()
         finally:
             if sys.stdout is not None:  # it may be closed
                 sys.stdout.flush()
@@ -96,6 +99,14 @@ def discard_output() -> None:
     """Forget what standard output could not take, or Python would try again at the end."""
     with contextlib.suppress(OSError, AttributeError):  # it may be closed, or have no number in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *more: Any) -> None:
+    """Print a warning for users as one line, without the place in the code."""
+    if issubclass(category, UserWarning):
+        print("lols: warning:", " ".join(str(message).split()), file=sys.stderr)
+    else:
+        print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
 
 
 def report(made: VerbReport, before: dict[str, Any], as_json: bool, after: dict[str, Any] | None = None) -> None:

@@ -43,14 +43,14 @@ def new_task(
     except OSError as error:
         raise ConfigurationError(f"{folder}: cannot write there ({error.strerror or error})") from None
     file, tests = (str(path) for path in made)
-    say.print(f"Wrote {file} (class {task}) and {tests}.", markup=False)
+    say.print(f"Wrote {file} (class {task}) and {tests}.")
     commands = {
         f"python {file}": "trains it, and compares it with its teacher",
         f"python {file} --plain": "the same without compilation, for debugging",
         f"pytest {tests}": "checks it",
     }
     for command, what in commands.items():
-        say.print(f"  {command:{max(map(len, commands))}}  {what}", markup=False)
+        say.print(f"  {command:{max(map(len, commands))}}  {what}")
     say.print("Then change what is marked CHANGE: the data first, then the functions.")
 
 

@@ -14,6 +14,7 @@ from lols.cli.base import MAKERS, Json, discard_output, print_json
 from lols.cli.generate import built_command, optional, required
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument, settle
 from lols.errors import ConfigurationError, LolsError
+from lols.io.opening import compressing
 from lols.io.whole_file import whole_file
 from lols.tasks.verbs import silent
 
@@ -23,7 +24,8 @@ Comments, multi-word tokens, empty nodes and all other columns stay as they are,
 format; if it has no column of labels, one for the classes is appended.
 """
 Output = Annotated[
-    str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
+    str,
+    typer.Option("--output", "-o", help="The file to write; - is standard output. .gz, .xz and .bz2 are compressed."),
 ]
 
 
@@ -75,14 +77,8 @@ def written(output: str) -> Iterator[BinaryIO | Any]:
     path = Path(output)
     if not path.parent.is_dir():
         raise LolsError(f"{output}: cannot be written; name a file in a folder that is there")
-    with whole_file(path) as file:
-        if path.suffix == ".gz":
-            import gzip
-
-            with gzip.GzipFile(path.stem, "wb", fileobj=file, mtime=0) as zipped:
-                yield zipped
-        else:
-            yield file
+    with whole_file(path) as file, compressing(file, output) as stream:
+        yield stream
 
 
 MAKERS["predict"] = predict_command

@@ -53,7 +53,7 @@ def train_command(name: str) -> Any:
         places = values_of(kind.VERBS.files, typed) | (values_of(kind.TRAINING, typed) if kind.TRAINING else {})
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
-        tell = (lambda line: None) if as_json else (lambda line: say.print(line, markup=False))
+        tell = (lambda line: None) if as_json else (lambda line: say.print(line))
         made.fit_files(files, dev=dev, checkpoint=checkpoint, resume=resume, say=tell, **places)
         made.save(output)
         forget(checkpoint)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from lols.cli.base import print_json
 from lols.cli.console import say
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
+from lols.tasks.show import plain_table
 from lols.tasks.verbs import Unit
 from lols.training.clock import Clock
 
@@ -68,7 +67,7 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
 
 def _summary(result: dict[str, Any], unit: Unit) -> None:
     shown = [name for name in SCORES if result["dev"] and name in result["dev"][0]]
-    table = Table(box=None, pad_edge=False)
+    table = plain_table()
     for title in ("pass", unit.loss, *(SCORES[name] for name in shown)):
         table.add_column(title, justify="right")
     for k, loss in enumerate(result["progressive_loss"]):

@@ -61,7 +61,9 @@ class ObjectScores:
 
     def show(self, console: Console) -> None:
         """Print it."""
-        console.print(f"loss {self.loss:.4f} per example on {self.examples:,} examples")
+        from lols.tasks.show import write
+
+        write(console, f"loss {self.loss:.4f} per example on {self.examples:,} examples")
 
 
 class ObjectEstimator(SearchEstimator):

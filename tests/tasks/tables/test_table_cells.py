@@ -113,7 +113,7 @@ def test_columns_of_pandas_that_have_no_arrow_form_are_refused() -> None:
     "frame", [pd.DataFrame([[1, 2]], columns=["a", "a"]), pa.Table.from_arrays([pa.nulls(1)] * 2, ["a", "a"])]
 )
 def test_two_columns_of_one_name_are_refused(frame: Any) -> None:
-    with pytest.raises(LolsError, match="two columns are called 'a': rename one"):
+    with pytest.raises(LolsError, match="two columns are called 'a'; rename one"):
         cells(frame)
 
 

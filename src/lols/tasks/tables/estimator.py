@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -33,6 +34,7 @@ from lols.tasks.tables.input import (
     centres_of,
     column_kinds,
     column_names,
+    comma_note,
     make_tree,
     missing_texts,
     pair_of,
@@ -398,6 +400,9 @@ class CostSensitiveClassifier(StoredClassifier):
             if isinstance(pair, str) or len(pair) != 2:
                 raise ConfigurationError(f"interactions has {pair!r}: give pairs of columns, such as ('age', 'colour')")
         options = {"numeric": self.numeric, "interactions": [(str(a), str(b)) for a, b in self.interactions]}
+        commas = [scan.name for scan in scans if scan.decimal_commas]
+        if commas:
+            warnings.warn(comma_note(commas), stacklevel=3)
         if self.bins is not None:
             check_whole("bins", self.bins, least=2)
         return TableEncoder.from_scans(scans, rows, self.bins, missing=missing_texts(self.missing), **options)
