@@ -14,7 +14,7 @@ from lols.io.model_file import read_tensors
 from lols.training.model import Model, make_model
 from lols.training.progress import Progress
 
-__all__ = ["Choice"]
+__all__ = ["Choice", "check_patience"]
 
 DECISIVE = ("las", "uas", "f1", "accuracy")  # the first of these that there is
 
@@ -45,8 +45,7 @@ class Choice:
         bar: Progress,
         checkpoint: Any = None,
     ):
-        if patience is not None and patience < 1:
-            raise ConfigurationError(f"patience is {patience}; it must be at least 1 pass, or None for all passes")
+        check_patience(patience, score is not None)
         self.space, self.score, self.patience, self.bar = space, score, patience, bar
         self.kept = None if checkpoint is None else Path(f"{checkpoint}.best")
         self.best: Model | None = None
@@ -90,6 +89,14 @@ class Choice:
         """Training is done: the best model is in its own file."""
         if self.kept is not None:
             self.kept.unlink(missing_ok=True)
+
+
+def check_patience(patience: int | None, held_out: bool) -> None:
+    """Patience is a number of passes, and needs held-out data to lose it on."""
+    if patience is not None and patience < 1:
+        raise ConfigurationError(f"patience is {patience}; it must be at least 1 pass, or None for all passes")
+    if patience is not None and not held_out:
+        raise ConfigurationError("patience has no effect: there are no dev data to get better on; give some")
 
 
 def value_of(entry: dict[str, float]) -> float:

@@ -96,6 +96,8 @@ class Trainer:
                 raise ConfigurationError(f"{name} is {value!r}; it must be a whole number")
             if value is not None and value < 1:
                 raise ConfigurationError(f"{name} is {value}; it must be at least 1")
+        if neighbours > 1 and not shuffle:
+            raise ConfigurationError("neighbours has no effect: the examples are not shuffled; leave it out")
         if not isinstance(seed, int | np.integer):
             raise ConfigurationError(f"seed is {seed!r}; it must be a whole number")
         unknown = set(tricks or {}) - set(TRICKS)

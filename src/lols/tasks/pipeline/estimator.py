@@ -148,7 +148,7 @@ class Pipeline(PipelineVerbs):
     def _check_parser(self) -> None:
         """Train the parser on three words: mistakes in its options must show before the taggers are trained."""
         tiny = unfitted(self.parser or Parser()).set_params(
-            passes=1, progress=False, templates=None, more_templates=None
+            passes=1, progress=False, templates=None, more_templates=None, patience=None
         )
         tiny.fit([["a", "b", "c"]], [[(2, "x"), (0, "root"), (2, "y")]])
 
@@ -203,7 +203,12 @@ class Pipeline(PipelineVerbs):
         return self
 
     def _part(self, estimator: Any) -> Any:
-        return unfitted(estimator).set_params(seed=self.seed, threads=self.threads, progress=self.progress)
+        own = {name: getattr(self, name) for name in ("seed", "threads", "progress")}
+        for name, value in own.items():
+            if getattr(estimator, name) not in (value, getattr(type(estimator), name)):
+                what = estimator.VERBS.name
+                raise ConfigurationError(f"{name} of the {what} has no effect: the pipeline's {name} is for all parts")
+        return unfitted(estimator).set_params(**own)
 
     def _jackknifed(self, name: str, words: Corpus, column: Column, say: Say) -> Column:
         """A column as taggers give it that did not see the sentence."""
@@ -213,7 +218,7 @@ class Pipeline(PipelineVerbs):
         for k in range(self.folds):
             say(f"{name}: a tagger without part {k + 1} of {self.folds}, to tag that")
             rest, part = _sentences(words, fold != k), _sentences(words, fold == k)
-            tagger = self._part(self.tagger or Tagger())
+            tagger = self._part(self.tagger or Tagger()).set_params(patience=None)  # no dev data are tagged here
             inside = np.repeat(fold == k, np.diff(words.offsets))
             tagger.fit_columns(rest, (column.numbers[~inside], strings))
             known = {label: n for n, label in enumerate(strings)}
