@@ -59,8 +59,8 @@ def cases(
     thresholds = 0 if variant.space.action_features else draw(st.sampled_from([0, 0, 2]))
     learner = lols.LearnerSettings(
         "hinge",
-        draw(st.sampled_from(["adagrad", "perceptron"])),
-        margin=draw(st.sampled_from(["unit", "cost"])),
+        update := draw(st.sampled_from(["adagrad", "perceptron"])),
+        margin=draw(st.sampled_from(["unit", "cost" if update == "adagrad" else "weighted"])),
         slack=draw(st.sampled_from(SLACKS)),
     )
     seed = draw(st.integers(0, 2**31))
