@@ -161,7 +161,13 @@ def test_closed_form_costs_may_be_off_by_a_constant_of_the_state(name: str, mix:
 
 @pytest.mark.parametrize(
     ("update", "margin"),
-    [("adagrad", "unit"), ("adagrad", "cost"), ("adagrad", "weighted"), ("perceptron", "unit"), ("perceptron", "weighted")],
+    [
+        ("adagrad", "unit"),
+        ("adagrad", "cost"),
+        ("adagrad", "weighted"),
+        ("perceptron", "unit"),
+        ("perceptron", "weighted"),
+    ],
 )
 def test_states_that_the_policy_has_right_by_margin_and_slack_are_passed_over(update: str, margin: str) -> None:
     totals = []

@@ -197,6 +197,3 @@ class SearchEstimator(Estimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
             raise not_fitted(type(self).__name__)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "task_")

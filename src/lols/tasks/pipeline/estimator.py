@@ -27,6 +27,7 @@ from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.verbs import Say, silent
+from lols.training.model import Model
 
 __all__ = ["Pipeline", "PipelineScores"]
 
@@ -100,6 +101,12 @@ class Pipeline(PipelineVerbs):
         tagger = Tagger(**{name: values[name] for name in ("passes", "patience") if name in values})
         return cls(**values_of(cls, typed), tagger=tagger, parser=Parser(**values))
 
+    @property
+    def model_(self) -> Model:
+        """The model of the parser."""
+        model: Model = self.parser_.model_
+        return model
+
     # --- training ---
 
     def fit_files(
@@ -128,7 +135,6 @@ class Pipeline(PipelineVerbs):
             say(line)
         facts = {"folds": self.folds, "tags": list(self.taggers_), "seconds_reading": reading}
         self.training_facts_ = self.parser_.treebank_facts(data.corpus) | facts
-        self.model_ = self.parser_.model_
         return self
 
     def fit(
