@@ -93,7 +93,7 @@ def test_pickles_hold_no_functions_but_classes_and_plain_values(trained: dict[st
 def test_a_damaged_pickle_is_refused(trained: dict[str, Any]) -> None:
     state = trained["tagger"].__getstate__()
     state["file"] = state["file"][:-8] + bytes(8)
-    with pytest.raises(ModelFileError, match="^the pickled model: the checksum does not fit"):
+    with pytest.raises(ModelFileError, match=r"^the pickled model: the checksum does not fit"):
         lols.Tagger().__setstate__(state)
 
 
