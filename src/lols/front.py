@@ -82,7 +82,7 @@ def train(
     ties, returned, imitate, restart, alpha, horizon, sample_steps, sample_actions, prune
         Further choices of the algorithm, described at `Algorithm`. None is the choice of the preset.
     learner, update
-        How costs become weights: hinge, csoaa or secoc and the online update; or `LearnerSettings`, which has all of it.
+        How costs become weights: hinge, csoaa or secoc, and the online update; or `LearnerSettings` with both.
     policy
         A policy to be trained in place of the linear learner: see `lols.policies.Policy`.
     passes, batch_size, shuffle, neighbours

@@ -284,7 +284,7 @@ class Reading(lols.Task):
 @pytest.mark.parametrize("compiled", [False, True])
 def test_a_request_without_a_column_is_told_which(compiled: bool) -> None:
     made = StructuredBandit(Reading, compiled=compiled)
-    with pytest.raises(LolsError, match="no column .topic.") as caught:
+    with pytest.raises(LolsError, match=r"no column .topic.") as caught:
         made.decide({"reader": 1})
     assert "Record" not in str(caught.value) and "reader" in str(caught.value) and "\n" not in str(caught.value)
     assert made.decide({"reader": 1, "topic": 2}).id == 0  # nothing was logged before

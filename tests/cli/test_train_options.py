@@ -10,7 +10,7 @@ import pytest
 
 from lols.errors import LolsError
 from lols.io.model_file import read_tensors
-from lols.tasks.options import options_of
+from lols.tasks.options import options_of, types_of
 from lols.tasks.registry import ESTIMATORS, estimator
 from tests.cli.command_line import run
 from tests.cli.option_files import write_files
@@ -108,6 +108,13 @@ OPTIONS = [
     for option, _, found in options_of(part)
     if found.cli and option not in estimator(name).WITHOUT
 ]
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_every_option_has_a_type_that_can_be_read_from_a_word(name: str, option: str) -> None:
+    part = next(part for part in parts_of(name) for each, _, _ in options_of(part) if each == option)
+    found = next(found for each, _, found in options_of(part) if each == option)
+    assert (found.kind or types_of(part)[option]) is not Any
 
 
 @pytest.fixture(scope="module")

@@ -36,7 +36,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     joined = name.removeprefix(PREFIX)
     record: Any = namedtuple(name, joined.split("__") if joined else [], module=__name__)  # type: ignore[misc]
-    record.__getattr__ = _missing
+    record.__getattr__ = _missing  # type: ignore[attr-defined]
     globals()[name] = record
     return record
 

@@ -48,8 +48,8 @@ class Case:
         if not self.taught_by or self.taught_by == self.teacher:
             return self.notes
         other = (
-            f"The model was taught by the {self.taught_by} teacher. Teacher's loss, regret to the teacher, Theorem 3 and "
-            f"advice are for the {self.teacher} teacher, as if that had taught it."
+            f"The model was taught by the {self.taught_by} teacher. Teacher's loss, regret to the teacher, Theorem 3 "
+            f"and advice are for the {self.teacher} teacher, as if that had taught it."
         )
         return (*self.notes, other)
 
