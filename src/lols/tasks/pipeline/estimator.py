@@ -16,6 +16,7 @@ import numpy as np
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.strings import Column, texts_of
 from lols.tasks.base import as_paths, not_fitted, unfitted
+from lols.tasks.choice import check_patience
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
@@ -170,6 +171,9 @@ class Pipeline(PipelineVerbs):
         **fitting: Any,
     ) -> Pipeline:
         """Train on columns, as in `Parser.fit_columns`; `say` is called with what is being done."""
+        for part in (self.tagger, self.parser):
+            if part is not None:
+                check_patience(part.patience, dev is not None)
         if self.folds < 1 or self.folds > corpus.offsets.size - 1:
             raise ConfigurationError(f"folds is {self.folds}; it must be from 1 to the number of sentences")
         wanted = (
