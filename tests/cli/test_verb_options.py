@@ -96,8 +96,9 @@ def answer(folder: Path, verb: str, name: str, *options: str) -> Any:
     for path in (out, plot, page):
         path.unlink(missing_ok=True)
     typed = [str(plot) if each == "PLOT" else str(page) if each == "PAGE" else each for each in options]
+    model = folder / f"{name}.{'certify' if verb == 'certify' else 'lols'}"
     made = run(
-        verb, folder / f"{name}.{'certify' if verb == 'certify' else 'lols'}", *([data] if VERBS[verb] else []), *(["-o", out] if verb == "predict" else []),
+        verb, model, *([data] if VERBS[verb] else []), *(["-o", out] if verb == "predict" else []),
         "--json", *typed,
     )  # fmt: skip
     if made.exit_code != 0:
