@@ -38,7 +38,7 @@ LOWEST := .venv-lowest
 LOWEST_TESTS := tests/cli/test_cli.py tests/cli/test_command_options.py tests/cli/test_verb_options.py tests/io \
 	tests/tasks/test_pickle.py tests/tasks/tables/test_classifier.py tests/tasks/tables/test_classifier_files.py \
 	tests/tasks/tables/test_classifier_cli_reports.py tests/contract/test_task.py tests/contract/test_frames.py \
-	tests/learners/test_learners.py tests/bandit/test_bandit_log.py
+	tests/bandit/test_bandit_log.py
 
 test-lowest: $(LOWEST)/.stamp  ## the tests that touch other packages most, with the lowest versions of these
 	@echo "==> tests with the lowest versions of all dependencies"
