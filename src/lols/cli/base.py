@@ -58,7 +58,6 @@ class LazyCommands(TyperGroup):
 app = typer.Typer(
     cls=LazyCommands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},

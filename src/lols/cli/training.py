@@ -13,7 +13,7 @@ from lols.tasks.show import plain_table
 from lols.tasks.verbs import Unit
 from lols.training.clock import Clock
 
-__all__ = ["check_output", "check_patience", "report_training"]
+__all__ = ["check_output", "report_training"]
 
 SCORES = {"accuracy": "dev accuracy", "f1": "dev F1", "uas": "dev UAS", "las": "dev LAS", "cost": "dev cost"}
 COSTS = ("cost",)  # scores that are no shares
@@ -30,12 +30,6 @@ def check_output(output: str) -> None:
     except OSError as error:
         raise ConfigurationError(f"{output}: cannot be written: {error.strerror or error}") from error
     check_writable(path)
-
-
-def check_patience(patience: int | None, dev: str | None) -> None:
-    """Patience needs something to lose it on."""
-    if patience is not None and dev is None:
-        raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
 
 
 def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) -> None:

@@ -76,6 +76,10 @@ def reproduce(
     """
     if part not in PARTS:
         raise ConfigurationError(f"unknown part '{part}': choose one of {', '.join(PARTS)}")
+    _check_effects(part, data is not None, download, seeds is not None)
+    if part == "bandit" and data is not None and bandit_data(data) is None:
+        needed = " and ".join(FILES["table4-ewt"])
+        raise ConfigurationError(f"{os.fspath(data)}: holds no {needed}, which the bandit needs; leave out --data")
     count = SEEDS[quick] if seeds is None else seeds
     if count < 1:
         raise ConfigurationError(f"--seeds is {count}; it must be at least 1")
@@ -106,6 +110,17 @@ def reproduce(
         finally:
             state.write()
     return state.result()
+
+
+def _check_effects(part: str, data: bool, download: bool, seeds: bool) -> None:
+    """Refuse options that are given although this part has no use for them."""
+    for option, given, idle, why in (
+        ("--data", data, ("theory",), "it needs no data"),
+        ("--download", download, ("theory", "bandit"), "it downloads no data"),
+        ("--seeds", seeds, ("theory",), "it is computed exactly"),
+    ):
+        if given and part in idle:
+            raise ConfigurationError(f"{option} has no effect on {part}: {why}; leave it out")
 
 
 def cores() -> int:

@@ -21,6 +21,8 @@ __all__ = ["Estimator", "Variants", "as_paths", "not_fitted", "unfitted"]
 
 Variants = Mapping[str, Mapping[str, Any]]  # parameters by the name of what they are for
 
+NOTES = ("path_", "training_facts_", "table_", "mended_")  # attributes that no model file keeps
+
 
 class Estimator(FileVerbs):
     """Parameters are the arguments of the constructor, which does nothing but keep them.
@@ -70,6 +72,32 @@ class Estimator(FileVerbs):
         from lols.io.model_file import write_tensors
 
         write_tensors(path, "model", *self.contents())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the parameters, and what was learned as the content of a model file, which is data only."""
+        if not self.__sklearn_is_fitted__():
+            return dict(vars(self))
+        from lols.io.model_file import to_bytes
+
+        state: dict[str, Any] = {name: vars(self)[name] for name in (*self._defaults(), *NOTES) if name in vars(self)}
+        return state | {"file": to_bytes("model", *self.contents()), "report": self._fitted.report}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content, report = state.pop("file", None), state.pop("report", None)
+        if content is not None:
+            from lols.io.model_file import PICKLED, from_bytes
+
+            loaded = self.from_file(PICKLED, *from_bytes(content, "model"), threads=state["threads"])
+            loaded.model_.report = report
+            vars(self).update(vars(loaded))
+        vars(self).update(state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy with everything, so that it can go on learning where this one can."""
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        vars(made).update(copy.deepcopy(vars(self), memo))
+        return made
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
@@ -169,6 +197,9 @@ class Estimator(FileVerbs):
         from sklearn.utils import estimator_html_repr
 
         return {"text/plain": repr(self), "text/html": estimator_html_repr(self)}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "task_")
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator

@@ -16,7 +16,7 @@ from lols.io.whole_file import remove
 from lols.training.model import Model, make_model
 from lols.training.progress import Progress
 
-__all__ = ["Choice", "forget"]
+__all__ = ["Choice", "check_patience", "forget"]
 
 DECISIVE = ("las", "uas", "f1", "accuracy")  # the first of these that there is
 
@@ -49,8 +49,7 @@ class Choice:
         bar: Progress,
         checkpoint: Any = None,
     ):
-        if patience is not None:
-            check_whole("patience", patience, otherwise=" pass, or None for all passes")
+        check_patience(patience, score is not None)
         self.space, self.score, self.patience, self.bar = space, score, patience, bar
         self.kept = None if checkpoint is None else best_beside(checkpoint)
         self.best: Model | None = None
@@ -124,6 +123,14 @@ def _other_data(checkpoint: Any) -> ModelFileError:
     return ModelFileError(
         f"{checkpoint}: made with other dev data; resume with the same data and options, or delete it"
     )
+
+
+def check_patience(patience: int | None, held_out: bool) -> None:
+    """Patience is a number of passes, and needs held-out data to lose it on."""
+    if patience is not None:
+        check_whole("patience", patience, otherwise=" pass, or None for all passes")
+    if patience is not None and not held_out:
+        raise ConfigurationError("patience has no effect: there are no dev data to get better on; give some")
 
 
 def value_of(entry: dict[str, float]) -> float:

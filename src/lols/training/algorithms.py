@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -208,13 +210,33 @@ def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
     if isinstance(name, str) and name not in PRESETS:
         raise ConfigurationError(f"unknown algorithm '{name}': choose one of {', '.join(PRESETS)}")
     base = PRESETS[name] if isinstance(name, str) else name
-    unknown = set(options) - {f.name for f in fields(Algorithm)}
-    if unknown:
-        raise ConfigurationError(f"unknown option '{min(unknown)}' of an algorithm")
+    check_names(options)
     changes = {key: value for key, value in options.items() if value is not None}
     resolved = replace(base, **changes)
     _check_contradictions(resolved, changes)
     return resolved
+
+
+def check_names(options: Iterable[str], others: Sequence[str] = ()) -> None:
+    """Raise an error that names the alternatives if an option is neither the algorithm's nor one of `others`.
+
+    >>> check_names(["roll_inn"])
+    Traceback (most recent call last):
+        ...
+    lols.errors.ConfigurationError: unknown option 'roll_inn': did you mean roll_in?
+    """
+    known = [*(f.name for f in fields(Algorithm) if f.name not in ("name", "cites")), *others]
+    unknown = sorted(set(options) - {*known, "name", "cites"})
+    if not unknown:
+        return
+    from lols.learners.settings import LearnerSettings
+
+    close = difflib.get_close_matches(unknown[0], known, 1)
+    if unknown[0] in (f.name for f in fields(LearnerSettings)):
+        meant = f"it is the learner's: learner=lols.LearnerSettings({unknown[0]}=...)"
+    else:
+        meant = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
+    raise ConfigurationError(f"unknown option '{unknown[0]}': {meant}")
 
 
 def _check_contradictions(of: Algorithm, changes: dict[str, Any]) -> None:

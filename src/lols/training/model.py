@@ -21,7 +21,7 @@ from lols.engine.drivers.predictions import Predictions
 from lols.engine.structures import FrozenPolicy, Plan, following
 from lols.engine.table import distinct, fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError
-from lols.io.model_file import write_tensors
+from lols.io.model_file import PICKLED, from_bytes, to_bytes, write_tensors
 from lols.io.room import Room
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code, hadamard_size
@@ -120,6 +120,20 @@ class Model:
             return driver.losses(driver.follow_teacher(self.plan, self.policy), self.policy)
 
     # --- files ---
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the space by name, the policy as the content of a model file, which is data only."""
+        state = dict(vars(self))
+        if isinstance(self.policy, FrozenPolicy):  # another one is pickled as its class wants it
+            state = {name: state[name] for name in ("space", "report", "threads", "compiled")}
+            state["file"] = to_bytes("model", *self.contents())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content = state.pop("file", None)
+        if content is not None:
+            vars(self).update(vars(make_model(PICKLED, *from_bytes(content, "model"), state["space"])))
+        vars(self).update(state)
 
     def save(
         self,

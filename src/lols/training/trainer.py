@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -24,7 +25,7 @@ from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
-from lols.training.algorithms import Algorithm
+from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
 from lols.training.model import Model
 from lols.training.progress import Progress
@@ -100,11 +101,14 @@ class Trainer:
             if value is not None:
                 check_whole(name, value, most=most)
         check_seed(seed)
+        if neighbours > 1 and not shuffle:
+            raise ConfigurationError("neighbours has no effect: the examples are not shuffled; leave it out")
         unknown = set(tricks or {}) - set(TRICKS)
         if unknown:
             raise ConfigurationError(f"unknown trick '{min(unknown)}': choose from {', '.join(TRICKS)}")
         self.space = space = as_space(space)
         self.reference = as_teacher(reference, space)
+        check_names(options, OPTIONS)
         self.algorithm = resolve(algorithm, **options)
         self.policy = policy
         if policy is not None:
@@ -270,3 +274,6 @@ class Trainer:
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
+
+
+OPTIONS = [name for name, found in inspect.signature(Trainer).parameters.items() if found.kind is found.KEYWORD_ONLY]

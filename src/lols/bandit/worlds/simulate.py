@@ -18,6 +18,7 @@ import numpy as np
 from lols.bandit.bandit import StructuredBandit
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.log import Log
+from lols.bandit.settings import KINDS, without_effect
 from lols.bandit.worlds.outcome import Outcome
 from lols.bandit.worlds.world import Objects, World, WorldSpec
 from lols.contract.hashing import mix, unit
@@ -111,7 +112,8 @@ def with_defaults(world: World, options: Mapping[str, Any], *, algorithm2: bool 
     own = {} if algorithm2 else dict(world.options)
     if "learner" in options or "update" in options:
         own.pop("learner", None)
-    return {**own, **options}
+    moot = without_effect(**{name: value for name, value in {**own, **options}.items() if name in KINDS})
+    return {name: value for name, value in own.items() if name not in moot} | dict(options)
 
 
 def _played(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -205,6 +205,13 @@ class CostSensitiveClassifier(StoredClassifier):
         return cls(**values)
 
     # --- training ---
+
+    def _without_effect(self, chosen: Algorithm) -> Iterator[tuple[str, str]]:
+        yield from super()._without_effect(chosen)
+        if self.reference != "suboptimal":
+            yield "skill", f"it is that of the suboptimal reference, and the reference is {self.reference}"
+        if self.numeric == "scaled" and not self.interactions:
+            yield "bins", "numbers are scaled, not binned"
 
     def fit(self, X: Any, y: Any = None, costs: Any = None, *, dev: Any = None) -> CostSensitiveClassifier:
         """Train from scratch.

@@ -55,4 +55,5 @@ def _case(
     backward = task.direction == "backward"
     notes = ("Steps are counted from the last word to the first, as the tagger goes.",) if backward else ()
     labels = list(task.inner_labels)
-    return Case(tagger._fitted, chosen, teacher, Naming(lambda _, a: labels[a]), count, name, notes)
+    naming = Naming(lambda _, a: labels[a])
+    return Case(tagger._fitted, chosen, teacher, naming, count, name, notes, tagger.reference)

@@ -19,7 +19,7 @@ class SentenceVerbs(FileVerbs):
     """Files of sentences are predicted piece by piece."""
 
     task_: Any
-    reference: Any
+    reference: str
 
     def predict_pieces(self, path: Any, columns: Any, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
         """The file with predictions, piece by piece, and how many tokens each piece has."""
