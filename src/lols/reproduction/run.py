@@ -77,8 +77,8 @@ def reproduce(
     if part not in PARTS:
         raise ConfigurationError(f"unknown part '{part}': choose one of {', '.join(PARTS)}")
     _check_effects(part, data is not None, download, seeds is not None)
-    if part == "bandit" and data is not None and bandit_data(data) is None:
-        needed = " and ".join(FILES["table4-ewt"])
+    if part == "bandit" and data is not None and not _has_treebank(data):
+        needed = " and ".join(EWT)
         raise ConfigurationError(f"{os.fspath(data)}: holds no {needed}, which the bandit needs; leave out --data")
     count = SEEDS[quick] if seeds is None else seeds
     if count < 1:
@@ -110,6 +110,11 @@ def reproduce(
         finally:
             state.write()
     return state.result()
+
+
+def _has_treebank(data: str | os.PathLike[str]) -> bool:
+    """Whether a folder has what the bandit needs."""
+    return all((Path(data) / name).is_file() for name in EWT)
 
 
 def _check_effects(part: str, data: bool, download: bool, seeds: bool) -> None:
@@ -154,8 +159,8 @@ class _State:
         """Theory and bandit: long work, which comes first, so that it is not left over in the end."""
         made = [Work("theory", run_theory, (self.quick,))] if part in ("theory", "all") else []
         if part in ("bandit", "all"):
-            has_treebank = data is not None and all((Path(data) / name).is_file() for name in EWT)
-            made += bandit_part.bandit_work(self.quick, self.seeds, os.fspath(data) if data and has_treebank else None)
+            folder = os.fspath(data) if data is not None and _has_treebank(data) else None
+            made += bandit_part.bandit_work(self.quick, self.seeds, folder)
         return made
 
     def _cells(self) -> list[Work]:

@@ -147,9 +147,6 @@ class Estimator(FileVerbs):
             yield f"{cls.VERBS.name}, {name}"
             cls(**options).warm_up()
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "task_")
-
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Self:
         """The estimator with the options that were typed on a command line; other values are ignored."""

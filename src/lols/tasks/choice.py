@@ -10,7 +10,7 @@ import numpy as np
 
 from lols.contract.space import SearchSpace
 from lols.contract.whole_numbers import check_whole
-from lols.errors import ModelFileError
+from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors
 from lols.io.whole_file import remove
 from lols.training.model import Model, make_model
