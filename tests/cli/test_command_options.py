@@ -187,21 +187,21 @@ def test_options_of_reproduce(folder: Path, monkeypatch: pytest.MonkeyPatch, fla
     result = made_result(seeds=1, passes=2) | {"theory": None, "bandit": None, "certificates": None}
     result["tables"] = {"table3": result["tables"]["table3"]}
 
-    def run_items(items: Any, places: Any, *, jobs: int, keep: Any, watch: Any) -> None:
-        asked.append(([str(item) for item in items], sorted(places), jobs))
+    def run_work(work: Any, *, jobs: int, keep: Any, watch: Any) -> None:
+        asked.append(([(one.name, str(one.arguments)) for one in work], jobs))
 
     monkeypatch.setattr(data, "SIZES", dict.fromkeys(data.SIZES, (30, 10, 1)))
     monkeypatch.setattr(data, "QUICK", dict.fromkeys(data.QUICK, (20, 10, 1)))
-    monkeypatch.setattr(running, "run_items", run_items)
+    monkeypatch.setattr(running, "run_work", run_work)
     monkeypatch.setattr(running._State, "result", lambda self: result | {"settings": self.settings(), "runs": {}})
     (folder / "left").mkdir()
     without, given = typed_case(REPRODUCE, flag)
     found = []
     for more in (without, given):
         if flag == "--resume":
-            settings = running._State({}, True, 2, "theory", "", None).settings()
+            settings = running._State("theory", [], True, 2, None, "", None).settings()
             done = result | {"theory": {"computed": True}, "settings": settings, "runs": {}}
-            running.write_json(folder / "left" / "before.json", done)
+            (folder / "left" / "before.json").write_text(json.dumps(done), "utf-8")
             more = [*more, "--quick"]
         part = "theory" if flag == "--resume" else "table3"
         found.append((outcome(folder, REPRODUCE, part, *more), asked[-1:]))
@@ -239,7 +239,7 @@ def test_options_of_new_task(folder: Path, flag: str) -> None:
 def test_options_of_warmup(folder: Path, monkeypatch: pytest.MonkeyPatch, flag: str) -> None:
     class Kind:
         @staticmethod
-        def warm_up(everything: bool) -> Iterator[str]:
+        def warmup_steps(everything: bool) -> Iterator[str]:
             return iter(["the rest"] if everything else [])
 
     monkeypatch.setattr(warmup, "estimator", lambda name: Kind)

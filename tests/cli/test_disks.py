@@ -111,7 +111,7 @@ LONG = "9" * 400
         (["--seed", LONG], "seed is a number of about 400 digits"),
         (["--prune", LONG, "--algorithm", "lols"], "prune is a number of about 400 digits"),
         (["--patience", LONG, "--dev", "DATA"], "patience is a number of about 400 digits"),
-        (["--template", f"word[{LONG * 12}]"], "is too far away"),
+        (["--template", f"word[{LONG * 12}]"], "is not an atom"),
         (["--column", LONG * 12], "there is no column 99999999999999999999, there are 10 columns"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,7 +76,7 @@ def written(output: str) -> Iterator[BinaryIO | Any]:
             raise typer.Exit from None
         return
     path = Path(output)
-    if not path.parent.is_dir():
+    if os.path.isdir(path) or not os.path.isdir(path.parent):  # these never raise
         raise LolsError(f"{output}: cannot be written; name a file in a folder that is there")
     with whole_file(path) as file, compressing(file, output) as stream:
         yield stream

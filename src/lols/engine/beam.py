@@ -356,7 +356,7 @@ def beam_search(
 
     """
     check_whole("the width of a beam", width, most=MOST_WIDE)
-    if width < 1 or best < 1 or best > width:
+    if best < 1 or best > width:
         raise ConfigurationError(f"a beam of width={width} cannot give the best={best}: choose 1 <= best <= width")
     if score not in SCORES:
         raise ConfigurationError(f"score={score!r} is not one of {', '.join(SCORES)}")

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lols
+from lols.io import whole_file
 from lols.tasks.tagging import files as tagger_files
 from tests.cli.calling import fine, mistake
 from tests.tasks.tagging.tagger_data import conllu, weights
@@ -166,12 +167,10 @@ def test_other_outputs_that_cannot_be_written(pos: Path, folder: Path, tmp_path:
 
 
 def test_a_folder_that_may_not_be_written(pos: Path, folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    import tempfile
-
     def forbidden(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(tempfile, "mkstemp", forbidden)
+    monkeypatch.setattr(whole_file, "_temporary", forbidden)
     mistake("predict", pos, folder / "test.conllu", "-o", tmp_path / "out", says="cannot be written: Permission denied")
 
 
