@@ -117,8 +117,8 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
     found = _ATOM.fullmatch(part)
     if found is None:
         raise ConfigurationError(
-            f"template '{short(text)}': '{short(part)}' is not an atom; atoms look like S0.word, N1.upos, S0l.relation, "
-            "S0[+1].suffix2 or distance(S0,N0)"
+            f"template '{short(text)}': '{short(part)}' is not an atom; atoms look like S0.word, N1.upos, "
+            "S0l.relation, S0[+1].suffix2 or distance(S0,N0)"
         )
     side, index, to_index, child, offset, column, name, size, to_size = found.groups()
     made = []
@@ -129,8 +129,8 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
         if column is None and whole in DYNAMIC and whole not in columns:
             if offset or bool(child) != (whole == "relation"):
                 raise ConfigurationError(
-                    f"template '{short(text)}': '{short(part)}' is not kept by the search: dependents have a relation, such as "
-                    "S0l.relation; S0, S1, N0 have lefts, rights, left-set and right-set; words beside have neither"
+                    f"template '{short(text)}': '{short(part)}' is not kept by the search: dependents have a relation, "
+                    "such as S0l.relation; S0, S1, N0 have lefts, rights, left-set and right-set; words beside have neither"
                 )
             atom = SearchAtom(place, dynamic=DYNAMIC[whole])
         else:

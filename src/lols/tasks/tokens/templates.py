@@ -91,7 +91,8 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Ato
     found = _ATOM.fullmatch(part)
     if found is None:
         raise ConfigurationError(
-            f"template '{short(text)}': '{short(part)}' is not an atom; atoms look like word, suffix3[-1], pos[+1] or tag[-1]"
+            f"template '{short(text)}': '{short(part)}' is not an atom; atoms look like word, suffix3[-1], pos[+1] or "
+            "tag[-1]"
         )
     column, name, size, to_size, offset, to_offset = found.groups()
     if to_size is not None and to_offset is not None:
@@ -132,8 +133,8 @@ def _atom(column: str | None, name: str, offset: int, text: str, columns: frozen
         return Atom(*known, offset)
     wrong = name if column is None or column in columns else column
     raise ConfigurationError(
-        f"template '{short(text)}': there is no attribute or column '{short(wrong)}'; columns: {', '.join(sorted(columns))}; "
-        f"attributes: {', '.join(ATTRIBUTES)}; also tag[-1], bias"
+        f"template '{short(text)}': there is no attribute or column '{short(wrong)}'; columns: "
+        f"{', '.join(sorted(columns))}; attributes: {', '.join(ATTRIBUTES)}; also tag[-1], bias"
     )
 
 
