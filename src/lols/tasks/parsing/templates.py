@@ -130,7 +130,8 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
             if offset or bool(child) != (whole == "relation"):
                 raise ConfigurationError(
                     f"template '{short(text)}': '{short(part)}' is not kept by the search: dependents have a relation, "
-                    "such as S0l.relation; S0, S1, N0 have lefts, rights, left-set and right-set; words beside have neither"
+                    "such as S0l.relation; S0, S1, N0 have lefts, rights, left-set and right-set; words beside have "
+                    "neither"
                 )
             atom = SearchAtom(place, dynamic=DYNAMIC[whole])
         else:
