@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 
-.PHONY: help demo test test-slow lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-regret study docs docs-serve clean
+.PHONY: help demo test test-slow test-lowest lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-regret study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -32,6 +32,18 @@ test-slow: $(DEV)  ## the slow tests, those of kernels as plain Python, and agai
 	@NUMBA_DISABLE_JIT=1 $(PYTEST) -m uncompiled tests
 	@echo "==> tests of kernels, compiled with bounds checks (NUMBA_BOUNDSCHECK=1)"
 	@NUMBA_BOUNDSCHECK=1 $(PYTEST) -m uncompiled tests
+
+# What users may have: the lowest versions that pyproject.toml admits, in an environment of their own.
+LOWEST := .venv-lowest
+LOWEST_TESTS := tests/cli/test_cli.py tests/cli/test_command_options.py tests/cli/test_verb_options.py tests/io \
+	tests/tasks/test_pickle.py tests/tasks/tables/test_classifier.py tests/tasks/tables/test_classifier_files.py \
+	tests/tasks/tables/test_classifier_cli_reports.py tests/contract/test_task.py tests/contract/test_frames.py \
+	tests/bandit/test_bandit_log.py
+
+test-lowest: $(LOWEST)/.stamp  ## the tests that touch other packages most, with the lowest versions of these
+	@echo "==> tests with the lowest versions of all dependencies"
+	@LOLS_COMPILE_AHEAD=0 $(LOWEST)/bin/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile -m "not slow" \
+		-p no:cacheprovider $(LOWEST_TESTS)
 
 lint: $(DEV)  ## ruff (rules and format), mypy, and the layers by import-linter
 	@echo "==> ruff, mypy and import-linter"
@@ -108,6 +120,13 @@ $(DEV): pyproject.toml
 		{ echo "==> creating $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
 	@echo "==> installing lols and its development tools into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(LOWEST)/.stamp: pyproject.toml
+	@echo "==> installing lols and the lowest versions of its dependencies into $(LOWEST)"
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[test]'
 	@touch $@
 
 $(BENCH): $(DEV)

@@ -2,11 +2,42 @@
 
 from __future__ import annotations
 
-__all__ = ["ConfigurationError", "LolsError", "ModelFileError", "SpaceError"]
+__all__ = ["ConfigurationError", "LolsError", "ModelFileError", "SpaceError", "short", "shown"]
+
+MOST = 80  # characters of a text in a message
+LONGEST = 4000  # characters of a message
+
+
+def short(text: object, most: int = MOST) -> str:
+    """A text of the user's as messages repeat it: its beginning, if it is long.
+
+    >>> short("a" * 100, 10)
+    'aaaaaaa...'
+    """
+    whole = str(text)
+    return whole if len(whole) <= most else whole[: most - 3] + "..."
+
+
+def shown(value: object) -> str:
+    """The same in quotes: what `repr` gives of the beginning.
+
+    >>> shown("a b"), shown("b" * 100)[-6:]
+    ("'a b'", "bb...'")
+    """
+    return repr(short(value)) if isinstance(value, str) else short(repr(value))
 
 
 class LolsError(ValueError):
-    """Base of all errors that are the input's fault rather than the library's."""
+    """Base of all errors that are the input's fault rather than the library's.
+
+    The message is never longer than anybody reads: of a longer one, the middle is left out.
+    """
+
+    def __init__(self, message: object = ""):
+        text = str(message)
+        if len(text) > LONGEST:
+            text = f"{text[: LONGEST - 600]} ... {text[-500:]}"
+        super().__init__(text)
 
 
 class SpaceError(LolsError):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
@@ -13,6 +13,13 @@ from lols.errors import ConfigurationError
 from lols.io.model_file import read_tensors
 from lols.programs.program import Program
 
+if TYPE_CHECKING:
+    from lols.learners.settings import LearnerSettings
+    from lols.training.algorithms import Algorithm
+    from lols.training.model import Model
+    from lols.training.progress import Progress
+    from lols.training.schedules import Schedule
+
 __all__ = ["load", "train"]
 
 
@@ -20,23 +27,127 @@ def train(
     space: SearchSpace | Task | type[Task] | Program,
     data: Iterable[Any] | Examples,
     reference: Reference | None = None,
-    **options: Any,
+    *,
+    algorithm: str | Algorithm = "lols",
+    roll_in: str | None = None,
+    roll_out: str | None = None,
+    beta: float | str | Schedule | None = None,
+    beta_in: float | str | Schedule | None = None,
+    mix: str | None = None,
+    ties: str | None = None,
+    returned: str | None = None,
+    imitate: bool | None = None,
+    restart: bool | None = None,
+    alpha: float | None = None,
+    horizon: int | None = None,
+    sample_steps: int | None = None,
+    sample_actions: int | None = None,
+    prune: int | None = None,
+    learner: str | LearnerSettings | None = None,
+    update: str | None = None,
+    policy: Any = None,
+    passes: int = 5,
+    batch_size: int | None = None,
+    seed: int = 0,
+    threads: int = 1,
+    shuffle: bool = True,
+    neighbours: int = 1,
+    compiled: bool = True,
+    tricks: dict[str, bool] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: float = 60.0,
+    resume: bool = False,
+    progress: bool | Progress | None = None,
+    after_pass: Callable[[int, Model], bool | None] | None = None,
+    **unknown: Any,
 ) -> Any:
-    """Train a policy in one call: `Trainer(space, reference, **options).fit(data)`.
+    """Train a policy in one call: `Trainer(space, reference, ...).fit(data, ...)`.
 
-    A `Task` may have its own teacher, which is used unless another `reference` is given. A `Program` names its
-    reference itself; the resulting model runs the program.
+    Parameters
+    ----------
+    space
+        The search problem: a `SearchSpace`, a `Task`, or a `Program`.
+    data
+        Your objects, with their truth if the reference needs it; or `Examples` in columns.
+    reference
+        The teacher, by default the one of the task. A program names its reference itself.
+    algorithm
+        The name of a preset (lols, aggrevate, dagger, cloning, searn) or an `Algorithm`.
+    roll_in, roll_out
+        The policies that visit states and complete deviations: reference, mixture or learned; or none as `roll_out`.
+    beta, beta_in
+        The probability of the reference in a mixture that rolls out, and in one that rolls in.
+    mix
+        Where the coin of a mixture is tossed: per state, rollout, example or step; or expected, which averages.
+    ties, returned, imitate, restart, alpha, horizon, sample_steps, sample_actions, prune
+        Further choices of the algorithm, described at `Algorithm`. None is the choice of the preset.
+    learner, update
+        How costs become weights: hinge, csoaa or secoc, and the online update; or `LearnerSettings` with both.
+    policy
+        A policy to be trained in place of the linear learner: see `lols.policies.Policy`.
+    passes, batch_size, shuffle, neighbours
+        Passes over the data; how many examples are searched with the same policy; whether each pass has another order,
+        and how many neighbours stay together in it.
+    seed
+        The seed of all random numbers.
+    threads, compiled, tricks
+        How the work is done, which does not change the result: see `Trainer`.
+    checkpoint, checkpoint_every, resume
+        A file to which training is saved every so many seconds, and whether to continue from it.
+    progress
+        Whether to show a progress bar, by default on a terminal only.
+    after_pass
+        Called with the number of the pass and the current model; training stops if it returns True.
+    unknown
+        Anything else is an error that names the alternatives.
 
-    See `Trainer` for the options; `checkpoint`, `resume`, `progress` and `after_pass` are those of `Trainer.fit`.
+    Returns
+    -------
+    model
+        A `Model`, or for a program a model that runs it.
+
     """
+    options = unknown | {
+        "algorithm": algorithm,
+        "roll_in": roll_in,
+        "roll_out": roll_out,
+        "beta": beta,
+        "beta_in": beta_in,
+        "mix": mix,
+        "ties": ties,
+        "returned": returned,
+        "imitate": imitate,
+        "restart": restart,
+        "alpha": alpha,
+        "horizon": horizon,
+        "sample_steps": sample_steps,
+        "sample_actions": sample_actions,
+        "prune": prune,
+        "learner": learner,
+        "update": update,
+        "policy": policy,
+        "passes": passes,
+        "batch_size": batch_size,
+        "seed": seed,
+        "threads": threads,
+        "shuffle": shuffle,
+        "neighbours": neighbours,
+        "compiled": compiled,
+        "tricks": tricks,
+    }
+    fitting: dict[str, Any] = {
+        "checkpoint": checkpoint,
+        "checkpoint_every": checkpoint_every,
+        "resume": resume,
+        "progress": progress,
+        "after_pass": after_pass,
+    }
     if isinstance(space, Program):
-        from lols.programs.training import train_program
+        from lols.programs.training import program_trainer
 
-        return train_program(space, data, reference, **options)
+        return program_trainer(space, data, reference, **options).fit(data, **fitting)
     from lols.training.trainer import Trainer
 
-    names = ("checkpoint", "checkpoint_every", "resume", "progress", "after_pass")
-    fitting = {name: options.pop(name) for name in names if name in options}
     return Trainer(space, reference, **options).fit(data, **fitting)
 
 

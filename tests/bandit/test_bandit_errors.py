@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import lols
 from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
 from lols.bandit.guard import Guard
 from lols.bandit.log import Decision, Loss
@@ -253,3 +254,40 @@ def test_threads_share_a_bandit(tmp_path: Path, kind: str) -> None:
         assert_alike(made, twin.bandit)
     with bandit(kind, log=path) as again:
         assert_alike(again, twin.bandit)
+
+
+class Reading(lols.Task):
+    """A task whose `encode` passes on whatever columns a request has."""
+
+    sizes = lols.Sizes(state=1, actions=2, features=2, steps=1)
+    needs_truth = False
+
+    def encode(request):
+        return lols.Example(request)
+
+    def actions(x, s, legal):
+        legal[:] = s[0] < 1
+
+    def step(x, s, a):
+        s[0] += 1
+
+    def features(x, s, out):
+        lols.emit(out, lols.feature(x.reader, x.topic))
+
+    def loss(x, y, s):
+        return 0.0
+
+    def output(x, s):
+        return int(s[0])
+
+    def reference(x, y, s):
+        return 0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_request_without_a_column_is_told_which(compiled: bool) -> None:
+    made = StructuredBandit(Reading, compiled=compiled)
+    with pytest.raises(LolsError, match=r"no column .topic.") as caught:
+        made.decide({"reader": 1})
+    assert "Record" not in str(caught.value) and "reader" in str(caught.value) and "\n" not in str(caught.value)
+    assert made.decide({"reader": 1, "topic": 2}).id == 0  # nothing was logged before

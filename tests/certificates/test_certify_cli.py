@@ -97,6 +97,12 @@ def test_a_tagger_loses_what_evaluate_says(folder):
     bad = certificate(folder, "tagger", "--reference", "bad")
     assert bad["teacher_loss"]["value"] == pytest.approx(np.mean([sum(t != "ADJ" for t in own) for own in TAGS]))
     assert bad["loss"] == made["loss"]
+    whose = (
+        "The model was taught by the optimal teacher. Teacher's loss, regret to the teacher, Theorem 3 and advice are"
+    )
+    assert made["notes"] == [] and bad["notes"] == [f"{whose} for the bad teacher, as if that had taught it."]
+    shown = run("certify", folder / "tagger.lols", folder / "tags.conllu", "--reference", "bad").output
+    assert whose in " ".join(shown.split())
 
 
 def test_a_parser_loses_heads_and_relations(folder):

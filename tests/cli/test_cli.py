@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -78,6 +79,19 @@ def test_a_mistake_is_one_line_on_stderr_and_exit_code_2(monkeypatch, capsys, ar
 def test_unknown_commands_and_options_exit_with_2(monkeypatch):
     assert call_main(monkeypatch, "nothing") == 2
     assert call_main(monkeypatch, "explain", "--nothing") == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [("lols tr", ["train"]), ("lols train tagger --pa", ["--passes", "--patience"]), ("lols new", ["new-task"])],
+)
+def test_shells_complete_commands_and_options(typed, found):
+    asked = {"_LOLS_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+    done = subprocess.run([sys.executable, "-c", COMPLETE], env=os.environ | asked, capture_output=True, text=True)
+    assert done.stdout.split() == found, done.stderr
+
+
+COMPLETE = "import sys; sys.argv = ['lols']; from lols.cli import main; main()"
 
 
 @pytest.mark.slow

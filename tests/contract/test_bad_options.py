@@ -34,7 +34,10 @@ from tests.contract.bad_space import FINE, REFERENCE, SPACE, data
         ({"learner": "secoc"}, "secoc with adagrad has no form for `action_features`"),
         ({"learner": "csoaa", "update": "ridge"}, "csoaa with ridge has no form for `action_features`"),
         ({"resume": True}, "resume has no effect: name the checkpoint file"),
-        ({"luck": 7}, "unknown option 'luck'"),
+        ({"luck": 7}, "unknown option 'luck': choose from roll_in, roll_out, beta"),
+        ({"pases": 7}, "unknown option 'pases': did you mean passes?"),
+        ({"rate": 0.1}, "unknown option 'rate': it is the learner's: learner=lols.LearnerSettings(rate=...)"),
+        ({"shuffle": False, "neighbours": 4}, "neighbours has no effect: the examples are not shuffled"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(options: dict[str, Any], says: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import lols
+from lols.datasets.worlds import tagging_space
 from lols.errors import SpaceError
 from lols.policies import LinearPolicy
 from tests.contract.bad_space import (
@@ -162,6 +163,20 @@ def test_a_cost_that_is_no_number_is_refused(fault: int, options: dict[str, Any]
 def test_a_teachers_cost_that_is_no_number_is_refused(fault: int) -> None:
     line = mistakes(fault, roll_out="reference")
     assert line.startswith("example 3, step 1: ") and "`Reference.costs` gives NaN or infinity" in line
+
+
+@pytest.mark.parametrize("options", [{"roll_out": "learned"}, {"roll_out": "none"}, {"roll_out": "reference"}])
+def test_a_cost_whose_square_would_overflow_is_refused(options: dict[str, Any]) -> None:
+    costly = dataclasses.replace(
+        tagging_space(labels=3),
+        loss=lambda x, y, s: 1e20 * sum(int(s[3 + i] != y.tags[i]) for i in range(len(x.words))),
+        cost=lambda x, y, s, a: 1e20 * float(a != y.tags[s[0]]),
+        key=None,
+    )
+    truth = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
+    examples = [{"words": [4, 5], "tags": [0, 2]}]
+    with pytest.raises(SpaceError, match=r"`cost` gives NaN or infinity, or more than 1e\+15: .*divide all of them by"):
+        lols.train(costly, examples, truth, compiled=False, **options)
 
 
 # --- too many features and items --------------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import run_blocks
+from tests.docs.test_docs import tool
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -20,3 +22,17 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 def test_python_in_the_documentation_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_blocks(page)
+
+
+def test_package_indexes_show_no_link_that_leads_nowhere():
+    text, home = (ROOT / "README.md").read_text("utf-8"), "https://example.org/lols"
+    for repository in (None, home):
+        shown = tool("pypi_readme").for_index(text, repository)
+        targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$", "", shown, flags=re.MULTILINE | re.DOTALL))
+        assert all(target.startswith("https://") for target in targets)
+        assert (f"]({home}/raw/HEAD/docs/pictures/table4-beta.png)" in shown) == (repository is not None)
+        assert run_of_code(shown) == run_of_code(text)
+
+
+def run_of_code(text):
+    return re.findall(r"^```.*?^```$", text, re.MULTILINE | re.DOTALL)

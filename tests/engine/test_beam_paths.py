@@ -179,7 +179,7 @@ def test_a_path_beside_the_greedy_one_may_fail() -> None:
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"width": 0}, "1 <= best <= width"),
+        ({"width": 0}, "the width of a beam is 0; it must be at least 1"),
         ({"best": 0}, "1 <= best <= width"),
         ({"width": 2, "best": 3}, "width=2 cannot give the best=3"),
         ({"score": "surprise", "temperature": 0.0}, "temperature is 0.0; it must be positive"),

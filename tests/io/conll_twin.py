@@ -55,6 +55,10 @@ def twin(data: bytes, format: str) -> list[list[tuple[int, list[bytes]]]]:
         tokens.append((number, cells))
     if not sentences:
         raise Mistake(0)
+    if format == "tsv" and width == 1:
+        for number, cells in itertools.chain.from_iterable(sentences):
+            if b" " in cells[0].strip():
+                raise Mistake(number)
     return sentences
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,12 @@ def test_labels_that_would_break_the_file_are_refused() -> None:
         (b"a b\ncaf\xe9 d\n", ["1"], {}, r"f, line 2: byte 4 \(0xe9\) is not UTF-8; convert"),
         (b"a b\n\0c d\n", ["1"], {}, r"f, line 2: byte 1 is zero, so this is not text; give"),
         ("a b\n".encode("utf-16"), ["1"], {}, r"f, line 1: this is UTF-16; convert"),
+        ("a b\nc d\re f\n", ["1"], {}, r"f, line 2: a carriage return without a newline after it; end lines with"),
+        ("a\rb\rc\r", ["1"], {}, r"f, line 1: a carriage return without a newline after it; end lines with"),
+        (f"# text\r{ten()}\n{ten()}", ["form"], {"format": "conllu"}, r"f, line 1: a carriage return without"),
+        ("a\nb c\n", ["1"], {}, r"f, line 2: 2 words instead of one; write one word on each line"),
+        ("to be\nor not\n", ["1"], {"format": "words"}, r"f, line 1: 2 words instead of one; write one word on"),
+        ("to be\nor not\n", ["1"], {"format": "tsv"}, r"f, line 1: 'to be' has spaces in it; write one word on each"),
     ],
 )
 def test_mistakes_are_one_line_with_place_and_fix(data, columns, options, message) -> None:
@@ -104,8 +111,39 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     broken.write_bytes(content[:1000] + bytes(100) + content[1100:])
     for path in (cut, broken):
         for call in (conll.read, lambda *arguments: list(conll.chunks(*arguments, size=100))):
-            with pytest.raises(LolsError, match=r"damaged gzip data \(.*\); make or fetch the file again"):
+            with pytest.raises(LolsError, match=r"damaged compressed data \(.*\); make or fetch the file again"):
                 call(path, ["1"])
     zipped.write_bytes(gzip.compress(b"a b\n") + gzip.compress(b"\nc d\n"))
     assert texts(conll.read(zipped, ["2"]), 0) == [b"b", b"d"]
     assert [texts(piece, 0) for piece in conll.chunks(zipped, ["2"], size=3)] == [[b"b"], [b"d"]]
+
+
+def test_the_length_of_a_line_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conll, "LONGEST", 20)
+    monkeypatch.setattr(conll, "BLOCK", 50)
+    for count, fits in ((20, True), (21, False)):
+        for place, ending in ((1, "\n"), (3, "\nb\n"), (3, ""), (30, "\nb\n")):
+            path = tmp_path / "f"
+            path.write_text("a\n" * (place - 2) + "\n" * (place > 1) + "x" * count + ending)
+            for size in (1, 7, 20, 1000):
+                if fits:
+                    assert b"x" * count in [
+                        t for piece in conll.chunks(path, ["1"], size=size) for t in texts(piece, 0)
+                    ]
+                    assert b"x" * count in texts(conll.read(path, ["1"]), 0)
+                else:
+                    wanted = re.escape(f"{path}, line {place}: has more than 20 bytes; give a file with one token on")
+                    for call in (conll.read, lambda *arguments, size=size: list(conll.chunks(*arguments, size=size))):
+                        with pytest.raises(LolsError, match=wanted):
+                            call(path, ["1"])
+
+
+def test_a_small_file_with_a_huge_line_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.txt.gz"
+    path.write_bytes(gzip.compress(b"x" * (1 << 27), 1))
+    for call in (conll.read, lambda *arguments: list(conll.chunks(*arguments))):
+        tracemalloc.start()
+        with pytest.raises(LolsError, match=r"line 1: has more than 1,048,576 bytes; "):
+            call(path, ["1"])
+        assert tracemalloc.get_traced_memory()[1] < 48 << 20
+        tracemalloc.stop()

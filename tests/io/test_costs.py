@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from lols.errors import LolsError
-from lols.io.costs import KNOWN, bare, check_matrix, mapped, read_cost_matrix, read_label_map
+from lols.io.costs import KNOWN, bare, check_matrix, cost_matrix_of, mapped, read_cost_matrix, read_label_map
 
 
 def written(folder: Path, text: str | bytes) -> Path:
@@ -110,11 +112,61 @@ def test_matrices_in_memory_are_checked() -> None:
         (np.array([[0, 1, 1], [1, 0, -2], [1, 1, 0]]), r"row 1, column 2 of the cost matrix is -2\.0: give a number"),
         (np.full((3, 3), np.nan), "row 0, column 0 of the cost matrix is nan"),
         (np.full((3, 3), np.inf), "row 0, column 0 of the cost matrix is inf"),
+        (
+            np.full((3, 3), 1e20),
+            r"row 0, column 0 of the cost matrix is 1e\+20: give a number from 0 on, at most 1e\+15",
+        ),
         ([["a"] * 3] * 3, "the cost matrix is not made of numbers"),
         ([[0, 1, 1], [1, 0]], "the cost matrix is not made of numbers"),
     ):
         with pytest.raises(LolsError, match=what):
             check_matrix(matrix, 3)  # type: ignore[arg-type]
+
+
+CLASSES = ["ask", "no", "yes"]
+NAMED = pd.DataFrame([[0, 5, 2], [1, 0, 3], [4, 6, 0]], index=CLASSES, columns=CLASSES)
+SHUFFLED = ["yes", "ask", "no"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        NAMED.to_numpy(),
+        NAMED.to_numpy().tolist(),
+        pd.DataFrame(NAMED.to_numpy()),  # without names: by place
+        NAMED,
+        NAMED.loc[["no", "yes", "ask"], SHUFFLED],
+        NAMED.loc[SHUFFLED, SHUFFLED].reset_index(drop=True),  # the rows in the order of the columns, as in files
+        pa.table({name: NAMED.loc[SHUFFLED, name].to_list() for name in SHUFFLED}),
+        NAMED.T.to_dict(),
+        {(true, predicted): NAMED.loc[true, predicted] for true in CLASSES for predicted in SHUFFLED},
+    ],
+)
+def test_costs_are_found_by_name(given: Any) -> None:
+    assert cost_matrix_of(given, CLASSES).tolist() == NAMED.to_numpy().tolist()
+
+
+def test_what_a_dictionary_leaves_out_costs_one() -> None:
+    assert cost_matrix_of({(1, 0): 5}, [0, 1]).tolist() == [[0, 1], [5, 0]]
+    assert cost_matrix_of({1: {0: 5}}, ["0", "1", "2"]).tolist() == [[0, 1, 1], [5, 0, 1], [1, 1, 0]]  # as in files
+    assert cost_matrix_of({}, CLASSES).tolist() == (1 - np.eye(3)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        (NAMED.rename(index={"no": "NO"}), "the rows of the cost matrix name 'NO', which is none of the classes"),
+        (NAMED.rename(columns={"no": "yes"}), "the columns of the cost matrix do not name the class 'no': name"),
+        ({("no", "perhaps"): 1}, "the keys of the cost matrix name 'perhaps', which is none of the classes ask, no"),
+        ({"no": 1}, r"the cost matrix has the key 'no': give \{\(true, predicted\): cost\}, or"),
+        ({("no", "yes"): -1}, "the cost of predicting 'yes' for 'no' is -1: give a number from 0 on"),
+        ({("no", "yes"): 1e20}, r"the cost of predicting 'yes' for 'no' is 1e\+20: give a number from 0 on, at most"),
+        ({("no", "yes"): "1"}, "the cost of predicting 'yes' for 'no' is '1': give a number"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(given: Any, what: str) -> None:
+    with pytest.raises(LolsError, match=what):
+        cost_matrix_of(given, CLASSES)
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

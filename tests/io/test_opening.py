@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,7 +16,7 @@ from hypothesis import strategies as st
 
 from lols.errors import LolsError
 from lols.io import opening
-from lols.io.opening import first_bad_byte, read_text
+from lols.io.opening import compressing, first_bad_byte, read_text
 
 
 @given(
@@ -46,3 +52,40 @@ def test_a_whole_text(tmp_path: Path) -> None:
         with pytest.raises(LolsError) as caught:
             read_text(path)
         assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(("module", "suffix"), [(gzip, ".gz"), (lzma, ".xz"), (bz2, ".bz2")])
+def test_compressed_files_are_read_whatever_they_are_called(module: Any, suffix: str, tmp_path: Path) -> None:
+    content = b"a\n" + os.urandom(3000).hex().encode()
+    packed = module.compress(content)
+    for name in (f"t{suffix}", "t.txt", f"t{suffix.upper()}"):
+        path = tmp_path / name
+        path.write_bytes(packed)
+        assert read_text(path) == content.decode()
+    path.write_bytes(module.compress(b""))
+    assert read_text(path) == ""
+    broken = packed[:1000] + bytes(100) + packed[1100:]
+    for damaged in (packed[:2000], broken):
+        path.write_bytes(damaged)
+        with pytest.raises(LolsError, match=r"damaged compressed data \(.*\); make or fetch the file again"):
+            read_text(path)
+    path.write_bytes(content)
+    with pytest.raises(LolsError, match=r"is not compressed by (gzip|xz|bzip2), as its name says; rename it"):
+        read_text(path)
+    written = io.BytesIO()
+    with compressing(written, f"new{suffix}") as stream:
+        stream.write(content)
+    assert module.decompress(written.getvalue()) == content
+
+
+def test_what_is_not_read_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    for content, message in (
+        (b"\x28\xb5\x2f\xfd\x04\0", "is compressed by zstd, which is not read; decompress it first"),
+        (b"PK\x03\x04\x14", "is a zip archive, which is not read; unpack it first, or save a spreadsheet as CSV"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(LolsError, match=message):
+            read_text(path)
+    path.write_bytes(b"BZh9 is how bzip2 files begin\n")  # but not all of it
+    assert read_text(path).startswith("BZh9")

@@ -53,7 +53,7 @@ def random_rounds(
 
 
 def make(reduction: str, update: str, *, by_action: bool = False, **settings: Any) -> tuple[Learner, TwinLearner]:
-    if update == "ridge":
+    if update == "ridge" and settings.get("bits") is None:
         settings.setdefault("max_features", 16)
     chosen = LearnerSettings(reduction, update, **settings)
     twin = TwinLearner(

@@ -166,7 +166,7 @@ def test_the_hinge_gives_a_feature_weights_only_when_they_change(reduction: str,
     def state(cheap: int, *features: int, legal: int = 2) -> Lesson:
         return Lesson([(f, 4.0) for f in features], {a: float(a != cheap) for a in range(legal)})
 
-    learner, _ = make(reduction, update, rate=1.0)
+    learner, _ = make(reduction, update, rate=None if update == "perceptron" else 1.0)
     for example, known in (
         (Lesson([(1, 4.0)], {0: 1.0, 1: 1.0}), []),  # nothing is better
         (state(0, 2, legal=1), []),  # nothing is worse

@@ -35,13 +35,20 @@ from tests.learners.learner_cases import (
 # --- twins ------------------------------------------------------------------------------------------------------------
 
 
+def margins_of(reduction: str, update: str) -> list[str]:
+    """The margins that such a learner may have."""
+    if reduction != "hinge":
+        return ["unit"]
+    return ["unit", "weighted"] if update == "perceptron" else ["unit", "weighted", "cost"]
+
+
 @named(PAIRS)
 @settings(max_examples=15)
-@given(seed=st.integers(0, 2**32 - 1), margin=st.sampled_from(["unit", "cost", "weighted"]))
+@given(seed=st.integers(0, 2**32 - 1), data=st.data())
 def test_every_reduction_and_update_learns_what_its_twin_does(
-    reduction: str, update: str, seed: int, margin: str
+    reduction: str, update: str, seed: int, data: st.DataObject
 ) -> None:
-    learner, twin = make(reduction, update, margin=margin)
+    learner, twin = make(reduction, update, margin=data.draw(st.sampled_from(margins_of(reduction, update))))
     for one in random_rounds(seed):
         learner.learn(lessons_of([one], ACTIONS))
         twin.learn_round(one)
@@ -211,7 +218,23 @@ def test_slack_is_a_number_and_the_hinges(settings: dict[str, Any], says: str) -
 
 def test_the_margin_has_a_width() -> None:
     assert [LearnerSettings(margin=m).width for m in ("unit", "weighted", "cost")] == [1.0, 1.0, -1.0]
-    assert LearnerSettings("hinge", "perceptron", margin="cost").width == 0.0
+    assert LearnerSettings("hinge", "perceptron", margin="weighted").width == 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"update": "perceptron", "rate": 0.5}, "rate has no effect: every step of a perceptron has size 1"),
+        ({"update": "perceptron", "margin": "cost"}, "margin has no effect: the margin of a perceptron is 0"),
+        ({"reduction": "csoaa", "margin": "weighted"}, "margin has no effect: csoaa has no margin"),
+        ({"thresholds": 5}, "thresholds has no effect: hinge has none"),
+        ({"bits": 4, "max_features": 9}, "max_features has no effect: bits gives the number of rows"),
+    ],
+)
+def test_settings_without_effect_are_refused(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        LearnerSettings(**settings)
+    assert says in str(caught.value) and "\n" not in str(caught.value)
 
 
 def test_searn_has_no_slack_since_another_policy_rolls_in() -> None:

@@ -158,8 +158,8 @@ def test_a_run_that_was_interrupted_resumes_bit_for_bit(make: Any, tmp_path: Pat
     save = trainer.TrainingRun.save
     for stop in (2, 3, 1):
 
-        def counted(run: Any, path: Any, left: list[int] = [stop]) -> None:  # noqa: B006
-            save(run, path)
+        def counted(run: Any, *arguments: Any, left: list[int] = [stop]) -> None:  # noqa: B006
+            save(run, *arguments)
             left[0] -= 1
             if left[0] == 0:
                 raise Interrupted

@@ -140,7 +140,7 @@ def test_what_predict_is_told_is_checked(told, reason):
 
 
 @pytest.mark.parametrize("key", [None, 1])
-@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("value", [-1.0, float("nan"), float("inf"), 1e20])
 def test_losses_are_numbers_from_zero_on(value, key):
     def run(search: Any, x: Any) -> None:
         action = search.predict(["f"], reference=0, key=key)

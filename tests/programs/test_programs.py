@@ -178,7 +178,7 @@ def test_a_run_that_is_stopped_and_resumed_ends_with_the_same_weights(options, t
     seen: list[int] = []
     resumed = lols.train(tagging(), DATA, resume=True, after_pass=lambda n, m: seen.append(n), **how, **options)
     same(resumed, whole, tmp_path)
-    assert seen == [1]
+    assert seen == [0, 1]  # the pass was learned, but what comes after it had not been done
     with pytest.raises(ModelFileError, match="made with another data"):
         lols.train(tagging(), DATA[1:] + DATA[:1], resume=True, **how, **options)
     with pytest.raises(ModelFileError, match="made with another seed"):

@@ -145,7 +145,9 @@ def test_explain_leaves_out_what_has_no_effect() -> None:
         ("lols", {"beta": "often"}, "cannot read beta 'often'"),
         ("lols", {"beta": "linear:1"}, "cannot read beta 'linear:1'"),
         ("lols", {"beta": float("nan")}, "beta 'nan' leaves [0, 1]"),
-        ("lols", {"rate": 3}, "unknown option 'rate'"),
+        ("lols", {"rate": 3}, "unknown option 'rate': it is the learner's: learner=lols.LearnerSettings(rate=...)"),
+        ("lols", {"roll": "in"}, "unknown option 'roll': did you mean roll_"),
+        ("lols", {"luck": 3}, "unknown option 'luck': choose from roll_in, roll_out, beta"),
         ("learn", {}, "unknown algorithm 'learn': choose one of lols, aggrevate"),
     ],
 )

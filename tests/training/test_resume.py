@@ -116,9 +116,9 @@ def interrupted_after(batches: int, monkeypatch: pytest.MonkeyPatch, **options: 
     """Train, but stop after some batches, the checkpoint of the last of which was written."""
     save, done = trainer.TrainingRun.save, 0
 
-    def counted(run: trainer.TrainingRun, path: Any) -> None:
+    def counted(run: trainer.TrainingRun, *arguments: Any) -> None:
         nonlocal done
-        save(run, path)
+        save(run, *arguments)
         done += 1
         if done == batches:
             raise Interrupted

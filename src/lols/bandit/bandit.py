@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections.abc import Mapping
@@ -14,7 +15,7 @@ from lols.bandit.entries import Decision, Loss, check_fields, check_loss
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
 from lols.bandit.log import Log, MemoryLog, SqliteLog
-from lols.bandit.settings import BAG, STEPS, BanditSettings
+from lols.bandit.settings import BAG, STEPS, BanditSettings, effective
 from lols.bandit.sqlite_log import Durability
 from lols.bandit.student import BanditStudent
 from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
@@ -22,6 +23,7 @@ from lols.contract.digest import digest_functions
 from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
+from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
@@ -53,18 +55,18 @@ class StructuredBandit:
     epsilon
         How often to explore: a number, `"decay:FROM:POWER"` or `"theory:ROUNDS:STEPS:POLICIES"`.
     beta
-        The probability that the reference completes a deviation; otherwise the learned policy does.
+        The probability that the reference completes a deviation, by default 0.5; otherwise the learned policy does.
     exploration, width
         How the action of a deviation is drawn: `"uniform"`; `"boltzmann"`, by predicted cost at the temperature
         `width`; `"plausible"`, among the actions whose predicted cost is at most `width` above the lowest (choose it
         larger than `advice`, or at first only the reference's actions are tried); or `"bag"`, by the votes of policies
-        trained on different resamples of the losses, with a share `width` of uniform exploration.
+        trained on different resamples of the losses, with a share `width` of uniform exploration. By default 0.15.
     bag
-        The number of policies in the bag.
+        The number of policies in the bag, by default 5.
     randomise
         `"deviation"`: a round that explores deviates at one step, as in the paper. `"steps"`: every action of every
         round is drawn; a step explores with probability epsilon divided by the most steps that there may be. Then the
-        bandit learns from (nearly) all rounds, beta is not used, and other policies can be evaluated from the log.
+        bandit learns from (nearly) all rounds, has no beta, and other policies can be evaluated from the log.
     estimator
         How one loss becomes the costs of all actions: `"ips"`, `"direct"`, `"dr"` or `"mtr"` (see `estimate`). `"auto"`
         is `"mtr"` for csoaa and `"dr"` for other learners.
@@ -72,7 +74,7 @@ class StructuredBandit:
         The policy that acts when nothing is explored: the `"last"`, one `"drawn"` from those so far, as in the paper,
         or their `"average"`.
     keep
-        The number of policies to draw from, a random sample of all so far.
+        The number of policies to draw from, a random sample of all so far; by default 10.
     learner, update
         How costs become weights (see `lols.LearnerSettings`).
     advice
@@ -117,14 +119,14 @@ class StructuredBandit:
         reference: Reference | None = None,
         *,
         epsilon: float | str = 0.1,
-        beta: float = 0.5,
+        beta: float | None = None,
         exploration: str = "plausible",
-        width: float = 0.15,
-        bag: int = 5,
+        width: float | None = None,
+        bag: int | None = None,
         randomise: str = "deviation",
         estimator: str = "auto",
         exploit: str = "average",
-        keep: int = 10,
+        keep: int | None = None,
         learner: str | LearnerSettings = "csoaa",
         update: str | None = None,
         advice: float | None = None,
@@ -152,9 +154,18 @@ class StructuredBandit:
         if advice is None:
             advice = ADVICE if reference.action is not None and not reference.random else 0.0
         self.settings = BanditSettings(
-            epsilon, beta, exploration, width, bag, randomise, estimator, exploit, keep, learner, advice, baseline,
-            patience, seed,
-        )  # fmt: skip
+            epsilon=epsilon,
+            exploration=exploration,
+            randomise=randomise,
+            estimator=estimator,
+            exploit=exploit,
+            learner=learner,
+            advice=advice,
+            baseline=baseline,
+            patience=patience,
+            seed=seed,
+            **effective(exploration, randomise, exploit, beta=beta, width=width, bag=bag, keep=keep),
+        )
         self.space, self.reference = with_advice(space, reference) if advice else space, reference
         self.guard: Guard | None = (Guard() if guard else None) if isinstance(guard, bool) else guard
         self._epsilon = epsilon_schedule(epsilon, space.action_count)
@@ -233,6 +244,25 @@ class StructuredBandit:
         if twice:
             raise ConfigurationError(f"{twice[0]} is part of Algorithm 2: leave it out, or use StructuredBandit itself")
         return cls(space, reference, **fixed, **options)
+
+    def warm_up(self, obj: Any) -> StructuredBandit:
+        """Compile ahead, or load from the cache, what deciding and learning need; returns the bandit itself.
+
+        Call it before the first request, with an object like those to come. A twin of this bandit, which knows nothing
+        and explores in every round, decides and learns; this one stays as it is, and its log, too.
+        """
+        twin = copy.copy(self)
+        twin._one_at_a_time, twin.log, twin._epsilon = threading.RLock(), MemoryLog(REMEMBERED), lambda _: 1.0
+        twin._begin()
+        for _ in range(2):  # what was learned is used in the second round
+            shown = twin.decide(obj)
+            decision = twin._pending[shown.id]
+            twin.learn(shown.id, 0.0)
+            twin.predict(obj)
+        twin.show_reference(obj)
+        if self._compiled and not DISABLED and isinstance(decision, Decision):
+            twin._student.warm_up(decision)
+        return self
 
     # --- deciding ---
 

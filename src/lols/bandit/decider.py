@@ -130,7 +130,7 @@ class Decider:
         self._slots: Slots | None = None
         self._room = (-1, -1, -1, -1)  # the sizes that the memory was made for
         self._rooms: dict[tuple[int, int], Walked] = {}
-        self._bound = bind("Space", space.functions()), bind("Reference", reference.functions())
+        self._bound = bind("Space", space.functions(), space.name), bind("Reference", reference.functions())
         self._encode = OneByOne(space)
 
     def walk(self, obj: Any, policy: FrozenPolicy, plan: WalkPlan) -> DecisionWalk:

@@ -152,7 +152,7 @@ class LogFollower:
             )
         self.policy = target
         functions = self.reference.functions() if self.reference is not None else {}
-        self._bound = bind("Space", space.functions()), bind("Reference", functions)
+        self._bound = bind("Space", space.functions(), space.name), bind("Reference", functions)
 
     def __call__(self, ids: Sequence[int], objects: Sequence[Any], trails: Sequence[np.ndarray]) -> Followed:
         """Follow trails, each for its object; errors name the decision by its id."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from lols.bandit.estimates import check_estimator_name
 from lols.bandit.exploring import epsilon_schedule
@@ -10,7 +11,7 @@ from lols.bandit.walk import EXPLORATIONS, UNIFORM
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
 
-__all__ = ["BAG", "STEPS", "BanditSettings"]
+__all__ = ["BAG", "KINDS", "STEPS", "BanditSettings", "effective", "without_effect"]
 
 BAG, STEPS, DEVIATION = "bag", "steps", "deviation"
 KINDS = {
@@ -18,6 +19,33 @@ KINDS = {
     "randomise": (DEVIATION, STEPS),
     "exploit": ("last", "drawn", "average"),
 }
+# Options that have an effect beside some values of others only, and their defaults there.
+DEPENDENT: dict[str, Any] = {"beta": 0.5, "width": 0.15, "bag": 5, "keep": 10}
+
+
+def without_effect(
+    exploration: str = "plausible", randomise: str = DEVIATION, exploit: str = "average"
+) -> dict[str, str]:
+    """The options that change nothing beside these three, and why.
+
+    >>> list(without_effect(exploration="uniform"))
+    ['width', 'bag', 'keep']
+    """
+    found = {
+        "beta": (randomise == STEPS, "with randomise='steps' every action is drawn, so no deviation is completed"),
+        "width": (exploration == "uniform", "exploration is 'uniform'"),
+        "bag": (exploration != BAG, f"exploration is '{exploration}', not 'bag'"),
+        "keep": (exploit != "drawn", f"exploit is '{exploit}', not 'drawn'"),
+    }
+    return {name: why for name, (moot, why) in found.items() if moot}
+
+
+def effective(exploration: str, randomise: str, exploit: str, **given: Any) -> dict[str, Any]:
+    """The options of `DEPENDENT`, with defaults for None; one that is given and has no effect is an error."""
+    for name, why in without_effect(exploration, randomise, exploit).items():
+        if given[name] is not None:
+            raise ConfigurationError(f"{name} has no effect: {why}; leave it out")
+    return {name: default if given[name] is None else given[name] for name, default in DEPENDENT.items()}
 
 
 @dataclass(frozen=True)

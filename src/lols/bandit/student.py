@@ -14,6 +14,7 @@ from lols.bandit.estimates import estimate
 from lols.bandit.settings import BAG, BanditSettings
 from lols.contract.hashing import mix, unit
 from lols.contract.space import SearchSpace
+from lols.engine.compile.ahead import prepare_all
 from lols.engine.lesson_costs import predicted_costs
 from lols.engine.structures import FrozenPolicy, Lessons
 from lols.learners.learner import Learner, frozen
@@ -123,6 +124,12 @@ class BanditStudent:
         place = int(unit(key) * self.versions)
         if place < self.settings.keep:
             self.kept[place] = self.snapshot()
+
+    def warm_up(self, decision: Decision) -> None:
+        """Have ready what learning from such decisions needs, also when there are many."""
+        lessons = lessons_in([DecisionFeatures.of(decision)], decision.legal.size)
+        for learner in filter(None, (self.learner, self._guesses, *self._bag)):
+            prepare_all(learner.calls(lessons))
 
     def report(self) -> dict[str, Any]:
         """The number of policies so far, and the number of features of the current one."""

@@ -89,4 +89,4 @@ class Certificate:
             ("regret to deviations, in class", self.in_class),
         ]
         lines = [f"{name:<32} {e.value:9.4f}   {e.low:9.4f} .. {e.high:.4f}" for name, e in rows]
-        return "\n".join([*lines, self.advice.sentence])
+        return "\n".join([*self.notes, *lines, self.advice.sentence])

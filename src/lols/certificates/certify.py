@@ -126,7 +126,8 @@ def _case(
         raise ConfigurationError(f"names has {len(names)} entries; the space has {model.space.action_count} actions")
     else:
         name = list(names).__getitem__
-    return Case(model, examples, reference, Naming(lambda _, action: name(action)), of, reference.name)
+    naming, taught_by = Naming(lambda _, action: name(action)), str(model.about.get("reference") or "")
+    return Case(model, examples, reference, naming, of, reference.name, taught_by=taught_by)
 
 
 def certify_case(
@@ -203,7 +204,7 @@ def certify_case(
         by_decision=by_decision(own, taken, better, hindsight, in_class, case.naming, top, seed, resamples),
         advice=advise(means[0], means[1], regrets[0], means[7], training, len(examples) // 2),
         fitted=fit.fits,
-        notes=case.notes,
+        notes=case.all_notes,
     )
 
 

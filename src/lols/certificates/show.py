@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-from rich.table import Table
+from lols.tasks.show import plain_table, styled, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,16 +27,16 @@ def show_certificate(console: Console, result: dict[str, Any], unit: str) -> Non
         if result["examples"] < result["examples_given"]
         else ""
     )
-    console.print(
+    write(
+        console,
         f"{result['examples']:,} {unit}{drawn}, {result['decisions']:,} decisions; {result['model']} "
         f"({result['algorithm']}, {result['roll_in']} in, {result['roll_out']} out) against the {result['reference']} "
         "teacher",
-        markup=False,
     )
     for note in result["notes"]:
-        console.print(note, markup=False, style="dim")
-    console.print()
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        write(console, note, style="dim")
+    write(console)
+    table = plain_table(padding=(0, 2, 0, 0))
     table.add_column(f"per {unit.removesuffix('s')}")
     table.add_column("", justify="right")
     table.add_column("95 % interval", justify="right", no_wrap=True)
@@ -48,17 +47,17 @@ def show_certificate(console: Console, result: dict[str, Any], unit: str) -> Non
         both = result["theorem"]
         left = f"at most {_number(both['right']['value'])} (β = {both['beta']:.2g})"
         table.add_row("Theorem 3, left side", _number(both["left"]["value"]), _interval(both["left"]), left)
-    console.print(table, soft_wrap=False)
-    console.print(f"\n[bold]{escape(result['advice'])}[/]")
+    write(console, table, soft_wrap=False)
+    write(console, f"\n{result['advice']}", style="bold")
     _show_places(console, result)
     if "plot" in result:
-        console.print(f"\n{escape(result['plot'])} written")
+        write(console, f"\n{result['plot']} written")
 
 
 def _show_places(console: Console, result: dict[str, Any]) -> None:
     if not result["by_decision"]:
         return
-    steps = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    steps = plain_table(padding=(0, 2, 0, 0))
     names = ("step" if "%" not in result["by_step"][0]["step"] else "of the way", "decisions", "hindsight", "in class")
     for name in names:
         steps.add_column(name, justify="right")
@@ -67,19 +66,19 @@ def _show_places(console: Console, result: dict[str, Any]) -> None:
     for row in result["by_step"]:
         bar = "█" * round(20 * row["hindsight"]["value"] / most) if most > 0.0 else ""
         regrets = (_number(row[key]["value"]) for key in ("hindsight", "in_class"))
-        steps.add_row(row["step"], f"{row['decisions']:,}", *regrets, f"[cyan]{bar}[/]")
-    console.print("\nwhere in the trajectory (regret per example):")
-    console.print(steps, soft_wrap=False)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        steps.add_row(row["step"], f"{row['decisions']:,}", *regrets, styled(bar, "cyan"))
+    write(console, "\nwhere in the trajectory (regret per example):")
+    write(console, steps, soft_wrap=False)
+    table = plain_table(padding=(0, 2, 0, 0))
     table.add_column("taken → better", overflow="fold")
     for name in ("decisions", "hindsight", "share", "in class"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in result["by_decision"]:
         cells = f"{row['decisions']:,}", _number(row["hindsight"]["value"]), f"{100 * row['share']:.1f} %"
-        name = escape(f"{row['taken']} → {row['better']}")
+        name = f"{row['taken']} → {row['better']}"
         table.add_row(name, *cells, _number(row["in_class"]["value"]))
-    console.print("\non which decisions:")
-    console.print(table, soft_wrap=False)
+    write(console, "\non which decisions:")
+    write(console, table, soft_wrap=False)
 
 
 def _number(value: float) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from rich.markup import escape
-from rich.table import Table
 
 from lols.cli.console import say
+from lols.tasks.show import plain_table
 
 __all__ = ["show"]
 
@@ -31,11 +30,11 @@ def show(result: dict[str, Any]) -> None:
         say.print(f"total loss at most the reference's + the sum of ε + 3 √n after every round n: {which}")
     for name in ("plot", "log"):
         if name in result:
-            say.print(f"{escape(result[name])} written")
+            say.print(f"{result[name]} written")
 
 
 def _figures(result: dict[str, Any]) -> None:
-    table = Table(box=None, pad_edge=False)
+    table = plain_table()
     table.add_column("loss")
     for title in (f"{result['rounds']:,} rounds", f"{result['held_out_objects']:,} held out", "gap closed"):
         table.add_column(title, justify="right")
@@ -56,7 +55,7 @@ def _figures(result: dict[str, Any]) -> None:
     say.print(table)
     seeds = len(result["seeds"])
     if seeds > 1:
-        say.print(f"[dim]means of {seeds} seeds ± half the width of their 95 % intervals[/]")
+        say.print(f"means of {seeds} seeds ± half the width of their 95 % intervals", style="dim")
 
 
 def _loss(result: dict[str, Any], name: str | None) -> str:
@@ -82,7 +81,7 @@ def _running(curve: dict[str, list[float]]) -> None:
         for name in ("loss", "reference")
     )
     low, high = min(*bandit, *reference), max(*bandit, *reference)
-    table = Table(box=None, pad_edge=False)
+    table = plain_table()
     for title in ("rounds", "bandit", "reference"):
         table.add_column(title, justify="right")
     table.add_column("bandit against the reference (│)", no_wrap=True)

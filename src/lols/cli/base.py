@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import sys
+import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -16,7 +20,7 @@ from lols.errors import LolsError
 if TYPE_CHECKING:
     from lols.tasks.verbs import VerbReport
 
-__all__ = ["COMMANDS", "MAKERS", "Json", "app", "main", "print_json", "report"]
+__all__ = ["COMMANDS", "MAKERS", "Json", "app", "discard_output", "main", "print_json", "report"]
 
 # The commands in the order in which `lols --help` lists them; each is in the module of its name.
 COMMANDS = (
@@ -31,6 +35,9 @@ COMMANDS = (
     "reproduce",
     "warmup",
 )
+
+# Errors of writing: where files are written, they come with a name.
+OF_WRITING = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 
 MAKERS: dict[str, Callable[[], Any]] = {}  # of commands whose options depend on the registry
 
@@ -51,7 +58,6 @@ class LazyCommands(TyperGroup):
 app = typer.Typer(
     cls=LazyCommands,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -61,12 +67,45 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 
 def main() -> None:
-    """Run the command line; what is the input's fault becomes one line and exit code 2."""
+    """Run the command line; what is the input's fault, or that of a disk, becomes one line and exit code 2."""
     try:
-        app()
+        try:
+            with warnings.catch_warnings():
+                warnings.showwarning = _warn  # type: ignore[assignment]
+                app()
+        finally:
+            if sys.stdout is not None:  # it may be closed
+                sys.stdout.flush()
     except LolsError as error:
-        print("lols:", " ".join(str(error).split()), file=sys.stderr)
-        sys.exit(2)
+        fail(str(error))
+    except BrokenPipeError:  # the reader of the output has stopped reading
+        discard_output()
+        sys.exit(1)
+    except OSError as error:
+        discard_output()
+        where = error.filename or ("standard output" if error.errno in OF_WRITING else "the system")
+        fail(f"{where}: {error.strerror or error}")
+
+
+def fail(line: str) -> NoReturn:
+    """Say in one line what is wrong, and end with exit code 2."""
+    with contextlib.suppress(OSError):
+        print("lols:", " ".join(line.split()), file=sys.stderr)
+    sys.exit(2)
+
+
+def discard_output() -> None:
+    """Forget what standard output could not take, or Python would try again at the end."""
+    with contextlib.suppress(OSError, AttributeError):  # it may be closed, or have no number in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _warn(message: Warning | str, category: type[Warning], filename: str, lineno: int, *more: Any) -> None:
+    """Print a warning for users as one line, without the place in the code."""
+    if issubclass(category, UserWarning):
+        print("lols: warning:", " ".join(str(message).split()), file=sys.stderr)
+    else:
+        print(warnings.formatwarning(message, category, filename, lineno), end="", file=sys.stderr)
 
 
 def report(made: VerbReport, before: dict[str, Any], as_json: bool, after: dict[str, Any] | None = None) -> None:

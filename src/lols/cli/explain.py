@@ -108,17 +108,16 @@ def explain_algorithm(name: str | None, choices: dict[str, Any]) -> None:
 
 def list_presets() -> None:
     """The algorithms, one per line."""
-    from rich.console import Console
-
+    from lols.cli.console import plain_console
     from lols.tasks.show import plain_table
     from lols.training.algorithms import PRESETS
 
     table = plain_table("algorithm", "roll in", "roll out", "from")
     for name, preset in PRESETS.items():
         table.add_row(name, preset.roll_in, preset.roll_out, preset.cites)
-    console = Console(highlight=False)
-    console.print(table)
-    console.print("\n`lols explain NAME` says what one does, step by step.")
+    say = plain_console()
+    say.print(table)
+    say.print("\n`lols explain NAME` says what one does, step by step.")
 
 
 MAKERS["explain"] = explain_command

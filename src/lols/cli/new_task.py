@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import os
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -14,6 +13,7 @@ import typer
 from lols.cli.base import app
 from lols.cli.console import say
 from lols.errors import ConfigurationError
+from lols.io.whole_file import write_whole
 
 TAKEN = ("lols", "numpy", "numba", "pytest")
 
@@ -38,18 +38,19 @@ def new_task(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path, template in made.items():
-            _write(path, files("lols.cli").joinpath("templates", template).read_text("utf-8"), name, task)
+            text = files("lols.cli").joinpath("templates", template).read_text("utf-8")
+            write_whole(path, text.replace("TASK", task).replace("NAME", name).encode())
     except OSError as error:
         raise ConfigurationError(f"{folder}: cannot write there ({error.strerror or error})") from None
     file, tests = (str(path) for path in made)
-    say.print(f"Wrote {file} (class {task}) and {tests}.", markup=False)
+    say.print(f"Wrote {file} (class {task}) and {tests}.")
     commands = {
         f"python {file}": "trains it, and compares it with its teacher",
         f"python {file} --plain": "the same without compilation, for debugging",
         f"pytest {tests}": "checks it",
     }
     for command, what in commands.items():
-        say.print(f"  {command:{max(map(len, commands))}}  {what}", markup=False)
+        say.print(f"  {command:{max(map(len, commands))}}  {what}")
     say.print("Then change what is marked CHANGE: the data first, then the functions.")
 
 
@@ -69,14 +70,3 @@ def class_name(name: str) -> str:
         raise ConfigurationError(f"'{name}' is a module already, which {name}.py would hide: choose another name")
     made = "".join(part[:1].upper() + part[1:] for part in name.split("_")) or "My"
     return made if made.endswith("Task") else f"{made}Task"
-
-
-def _write(path: Path, template: str, name: str, task: str) -> None:
-    """Write one file under a temporary name and rename it, so that none is there in part."""
-    text = template.replace("TASK", task).replace("NAME", name)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, "utf-8")
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
 
-from lols.cli.base import MAKERS, Json, print_json
+from lols.cli.base import MAKERS, Json, discard_output, print_json
 from lols.cli.generate import built_command, optional, required
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument, settle
 from lols.errors import ConfigurationError, LolsError
+from lols.io.opening import compressing
+from lols.io.whole_file import whole_file
 from lols.tasks.verbs import silent
 
 HELP = """Tag, parse or classify a file: the output is the input with the predicted columns replaced.
@@ -24,7 +25,8 @@ Comments, multi-word tokens, empty nodes and all other columns stay as they are,
 format; if it has no column of labels, one for the classes is appended.
 """
 Output = Annotated[
-    str, typer.Option("--output", "-o", help="The file to write; - is standard output. .gz is compressed.")
+    str,
+    typer.Option("--output", "-o", help="The file to write; - is standard output. .gz, .xz and .bz2 are compressed."),
 ]
 
 
@@ -70,41 +72,14 @@ def written(output: str) -> Iterator[BinaryIO | Any]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         except BrokenPipeError:  # the reader of the output has stopped reading
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
             raise typer.Exit from None
         return
     path = Path(output)
-    temporary = ""
-    try:
-        if path.is_dir() or not path.parent.is_dir():
-            raise LolsError(f"{output}: cannot be written; name a file in a folder that is there")
-        if path.exists() and not path.is_file():  # such as /dev/null
-            with open(path, "wb") as special:
-                yield special
-            return
-        handle, temporary = tempfile.mkstemp(prefix=".", suffix=".tmp", dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            os.fchmod(handle, 0o666 & ~_umask())
-            if path.suffix == ".gz":
-                import gzip
-
-                with gzip.GzipFile(path.stem, "wb", fileobj=file, mtime=0) as zipped:
-                    yield zipped
-            else:
-                yield file
-        os.replace(temporary, path)
-    except OSError as error:
-        raise LolsError(f"{output}: cannot be written: {error.strerror or error}") from error
-    finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    if os.path.isdir(path) or not os.path.isdir(path.parent):  # these never raise
+        raise LolsError(f"{output}: cannot be written; name a file in a folder that is there")
+    with whole_file(path) as file, compressing(file, output) as stream:
+        yield stream
 
 
 MAKERS["predict"] = predict_command

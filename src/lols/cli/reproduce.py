@@ -101,12 +101,12 @@ def reproduce(
     print_sections(describe(result), say)
     say.print(f"Done in {duration(result['seconds'])}.")
     if json_file is not None:
-        say.print(f"Figures: {json_file}", markup=False)
+        say.print(f"Figures: {json_file}")
     if html is not None:
         write_report(result, html)
-        say.print(f"Report: {html}", markup=False)
+        say.print(f"Report: {html}")
     if plots is not None:
-        say.print(f"Pictures: {len(write_plots(result, plots))} in {plots}", markup=False)
+        say.print(f"Pictures: {len(write_plots(result, plots))} in {plots}")
 
 
 def _command(part: str, data: str | None, quick: bool, seeds: int | None) -> str:
@@ -133,7 +133,7 @@ class _Bar:
                 progress.BarColumn(20),
                 progress.TimeElapsedColumn(),
                 progress.TimeRemainingColumn(),
-                progress.TextColumn("{task.description}"),
+                progress.TextColumn("{task.description}", markup=False),
                 console=Console(stderr=True),
                 transient=True,
             )

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 from lols.cli.base import Json, app
 from lols.cli.console import say
 from lols.cli.generate import built_command, optional, parameters_of, required
-from lols.cli.training import check_output, check_patience, report_training
+from lols.cli.training import check_output, report_training
 from lols.tasks.options import values_of
 from lols.tasks.registry import ESTIMATORS, estimator
 
@@ -42,20 +42,21 @@ def train_command(name: str) -> Any:
 
     def train(files: list[str], output: str, dev: str | None, resume: bool, as_json: bool, **typed: Any) -> None:
         from lols.cli.verb import settle
+        from lols.tasks.choice import check_patience, forget
         from lols.training.clock import Clock
 
         check_output(output)
-        check_patience(typed.get("patience"), dev)
+        check_patience(typed.get("patience"), dev is not None)
         clock = Clock()
         made = kind.from_typed(typed)
         made.progress = False if as_json else None
         places = values_of(kind.VERBS.files, typed) | (values_of(kind.TRAINING, typed) if kind.TRAINING else {})
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
-        tell = (lambda line: None) if as_json else (lambda line: say.print(line, markup=False))
+        tell = (lambda line: None) if as_json else (lambda line: say.print(line))
         made.fit_files(files, dev=dev, checkpoint=checkpoint, resume=resume, say=tell, **places)
         made.save(output)
-        checkpoint.unlink(missing_ok=True)
+        forget(checkpoint)
         report_training(made, output, clock, as_json)
 
     parameters = [

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-
 from lols.cli.base import print_json
 from lols.cli.console import say
 from lols.errors import ConfigurationError
+from lols.io.whole_file import check_writable
+from lols.tasks.show import plain_table
 from lols.tasks.verbs import Unit
 from lols.training.clock import Clock
 
-__all__ = ["check_output", "check_patience", "report_training"]
+__all__ = ["check_output", "report_training"]
 
 SCORES = {"accuracy": "dev accuracy", "f1": "dev F1", "uas": "dev UAS", "las": "dev LAS", "cost": "dev cost"}
 COSTS = ("cost",)  # scores that are no shares
@@ -29,12 +29,7 @@ def check_output(output: str) -> None:
             raise ConfigurationError(f"{output}: there is no folder {path.parent}; make it first")
     except OSError as error:
         raise ConfigurationError(f"{output}: cannot be written: {error.strerror or error}") from error
-
-
-def check_patience(patience: int | None, dev: str | None) -> None:
-    """Patience needs something to lose it on."""
-    if patience is not None and dev is None:
-        raise ConfigurationError("patience has no effect: there is no --dev file to get better on")
+    check_writable(path)
 
 
 def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) -> None:
@@ -66,7 +61,7 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
 
 def _summary(result: dict[str, Any], unit: Unit) -> None:
     shown = [name for name in SCORES if result["dev"] and name in result["dev"][0]]
-    table = Table(box=None, pad_edge=False)
+    table = plain_table()
     for title in ("pass", unit.loss, *(SCORES[name] for name in shown)):
         table.add_column(title, justify="right")
     for k, loss in enumerate(result["progressive_loss"]):

@@ -25,10 +25,10 @@ def warmup(
     Trains estimators of every kind on a few made-up examples, and predicts. What this compiles is kept on disk until
     the library, Numba or Python changes. A search space of your own is compiled on its first run, and kept as well.
     """
-    from rich.console import Console
+    from lols.cli.console import plain_console
 
     os.environ.setdefault("LOLS_ANNOUNCE", "0")  # this command reports compilation itself
-    out = Console(quiet=as_json, highlight=False)
+    out = plain_console(quiet=as_json)
     out.print("Compiling what training and prediction need: about a minute, unless it is cached.")
     steps: list[dict[str, Any]] = []
     work = warmup_steps(everything)
@@ -57,4 +57,4 @@ def warmup_steps(everything: bool) -> Iterator[str]:
     import lols.training.trainer  # noqa: F401
 
     for name in ESTIMATORS:
-        yield from estimator(name).warm_up(everything)
+        yield from estimator(name).warmup_steps(everything)

@@ -36,5 +36,17 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     joined = name.removeprefix(PREFIX)
     record: Any = namedtuple(name, joined.split("__") if joined else [], module=__name__)  # type: ignore[misc]
+    record.__getattr__ = _missing  # type: ignore[attr-defined]
     globals()[name] = record
     return record
+
+
+def _missing(record: Any, name: str) -> Any:
+    """What a column that an example does not have comes to.
+
+    >>> record_class(("words",))([1, 2]).topic
+    Traceback (most recent call last):
+        ...
+    AttributeError: the example has no column 'topic', only words
+    """
+    raise AttributeError(f"the example has no column '{name}', only {', '.join(record._fields) or 'none at all'}")

@@ -229,6 +229,10 @@ class SearchSpace:
             raise ConfigurationError("Sizes.actions is a function of x, and this needs one number of actions for all x")
         return self.sizes.actions
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A space that a `Task` made is pickled as the name of that class, and its settings."""
+        return vars(self).get("_made_by") or object.__reduce_ex__(self, protocol)
+
     def functions(self) -> dict[str, Function]:
         """The functions that are compiled, by name; without the optional ones that the space does not have."""
         names = [n for n in (*self.NEEDED, *self.OPTIONAL) if n not in ("output", "encode")]

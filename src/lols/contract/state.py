@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,7 +77,7 @@ class State:
         return f"State({', '.join(f'{name}={part!r}' for name, part in self.parts.items())})"
 
     def _bounds(self) -> Callable[[Any], tuple[int, ...]]:
-        """A function of `x` that returns where each part begins, and the end; written out, so that it can be compiled."""
+        """A function of `x`: where each part begins, and the end. It is written out, so that it can be compiled."""
         names: dict[str, Any] = {"__name__": f"{__name__}.parts"}
         lines, ends = ["def bounds(x):", "    n0 = 0"], ["n0"]
         for k, part in enumerate(self.parts.values()):
@@ -98,7 +99,7 @@ class State:
             at, wide = bounds(x), s.itemsize // 4  # a real number takes half of its cells if these have 64 bits
             return kind(*(
                 s[low : low + (high - low) // wide].view(np.float64) if real[k] else s[low:high]
-                for k, (low, high) in enumerate(zip(at, at[1:], strict=False))
+                for k, (low, high) in enumerate(pairwise(at))
             ))  # fmt: skip
 
         view.parts_of = self  # type: ignore[attr-defined]

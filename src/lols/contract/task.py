@@ -86,7 +86,9 @@ def _space(cls: type[Task], settings: Mapping[str, Any]) -> SearchSpace:
     if not isinstance(sizes, Sizes):
         raise ConfigurationError(f"{cls.__name__}: `sizes` gave {type(sizes).__name__}: give lols.Sizes(...)")
     rest: Any = {"settings": settings, "nonnegative": cls.nonnegative, "teacher": _teacher(cls)}
-    return SearchSpace(**functions, sizes=sizes, name=_qualified_name(cls), **rest)
+    space = SearchSpace(**functions, sizes=sizes, name=_qualified_name(cls), **rest)
+    object.__setattr__(space, "_made_by", (_space, (cls, dict(settings))))
+    return space
 
 
 def _own_teacher(cls: type[Task], _settings: Mapping[str, Any]) -> Reference:

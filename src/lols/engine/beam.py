@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lols.contract.examples import Examples
+from lols.contract.whole_numbers import check_whole
 from lols.engine.compile.dual import dual, has, key, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Beams", "beam_search"]
 
 REGRET, COST, SURPRISE = range(3)
+MOST_WIDE = 100_000
 SCORES = {"regret": REGRET, "cost": COST, "surprise": SURPRISE}
 MOST = float(np.finfo(np.float64).max)  # the largest score; infinity stands for "no candidate"
 
@@ -353,7 +355,8 @@ def beam_search(
     (2, True)
 
     """
-    if width < 1 or best < 1 or best > width:
+    check_whole("the width of a beam", width, most=MOST_WIDE)
+    if best < 1 or best > width:
         raise ConfigurationError(f"a beam of width={width} cannot give the best={best}: choose 1 <= best <= width")
     if score not in SCORES:
         raise ConfigurationError(f"score={score!r} is not one of {', '.join(SCORES)}")

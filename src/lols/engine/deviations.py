@@ -24,6 +24,7 @@ from lols.engine.structures import (
     DRAWN_POLICY,
     EXAMPLE,
     EXPECTED,
+    LARGEST_COST,
     LEARNED,
     MIXTURE,
     NONE,
@@ -298,7 +299,7 @@ def relative_costs(scratch, costs):
     legal, values, bits = scratch.legal, scratch.values, scratch.value_bits
     wrong, low = False, MOST_64
     for a in range(legal.size):
-        wrong |= legal[a] & (not np.isfinite(values[a]))
+        wrong |= legal[a] & (not np.abs(values[a]) <= LARGEST_COST)  # nor is NaN
         low = min(low, ordered(bits[a], SIGN_64, MOST_64) if legal[a] else MOST_64)
     if wrong and scratch.report[CODE] == 0:
         scratch.report[CODE] = NOT_FINITE

@@ -26,6 +26,7 @@ CODE, AT_EXAMPLE, AT_STEP, AT_ACTION, REPORT_CELLS = range(5)
 # Error codes.
 OK, TOO_MANY_STEPS, NO_ACTIONS, ILLEGAL_REFERENCE, TOO_MANY_FEATURES, TOO_MANY_ITEMS, NO_SUCH_ITEM = range(7)
 NOT_FINITE, NEGATIVE, LOSS_NOT_FINITE = 7, 8, 9
+LARGEST_COST = 1e15  # learners sum up the squares of costs in single precision
 NOTHING = -(1 << 62)  # in place of an action: the teacher has none
 
 # The columns of a batch's losses: those of the roll-in, and of completions by teacher and learner.

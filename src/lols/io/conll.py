@@ -7,19 +7,23 @@ column and keeps every other byte: comments, multi-word tokens, empty nodes, lin
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from lols.errors import LolsError
 from lols.io.conll_scan import last_cut
-from lols.io.conll_tokens import Reader, Sentences, newlines, parse
-from lols.io.conll_write import replace, replace_columns
+from lols.io.conll_tokens import ONE_TOKEN, Reader, Sentences, newlines, parse
+from lols.io.conll_write import as_conllu, replace, replace_columns
 from lols.io.opening import opened, reading
 
-__all__ = ["Sentences", "chunks", "parse", "read", "replace", "replace_columns"]
+__all__ = ["Sentences", "as_conllu", "chunks", "parse", "read", "replace", "replace_columns"]
 
 STDIN = "standard input"
+BLOCK = 1 << 24  # bytes read at a time
+LONGEST = 1 << 20  # bytes of a line: a small compressed file may hold a huge one
 
 
 def read(
@@ -30,7 +34,7 @@ def read(
     header: bool | None = None,
     optional: Sequence[str | int] = (),
 ) -> Sentences:
-    """Read a whole file, compressed by gzip or not.
+    """Read a whole file, compressed or not.
 
     Parameters
     ----------
@@ -41,8 +45,8 @@ def read(
         CoNLL-U and CoNLL-X; those of the header in TSV; ``form`` for the first of plain columns), numbers from 1,
         ``last``, or keys inside a column: ``feats:Case``, ``misc:NER``
     format
-        ``conllu``, ``conllx``, ``columns`` (separated by spaces or tabs) or ``tsv`` (by tabs only); otherwise the
-        file's name or its first token decides
+        ``conllu``, ``conllx``, ``columns`` (separated by spaces or tabs), ``tsv`` (by tabs only) or ``words`` (one
+        word on each line); otherwise the file's name or its first token decides
     header
         whether a TSV file has a line of names first; None: if a name in `columns` is in the first line
     optional
@@ -61,8 +65,8 @@ def read(
     """
     name = _name(path)
     reader = Reader(name, columns, format, header, optional)
-    with opened(path, name) as stream, reading(name):
-        data = stream.read()
+    with opened(path, name) as stream:
+        data = _fetch(stream, sys.maxsize, name, b"", 1)
     return reader.parse(data, 1)
 
 
@@ -88,7 +92,7 @@ def chunks(
     reader = Reader(name, columns, format, header, optional)
     with opened(path, name) as stream:
         rest, line, wanted = b"", 1, max(size, 1)
-        while data := _fetch(stream, wanted, name):
+        while data := _fetch(stream, wanted, name, rest, line):
             rest += data
             cut = int(last_cut(np.frombuffer(rest, np.uint8)))
             sentences = reader.piece(memoryview(rest)[:cut], line) if cut > 0 else None
@@ -106,6 +110,20 @@ def _name(path: str | os.PathLike[str]) -> str:
     return STDIN if path == "-" else os.fspath(path)
 
 
-def _fetch(stream: Any, size: int, name: str) -> bytes:
+def _fetch(stream: Any, size: int, name: str, before: bytes, line: int) -> bytes:
+    """The next bytes, at most `size` of them, after those `before`, which begin with a line of this number."""
+    blocks: list[bytes] = []
+    start = before.rfind(b"\n") + 1 - len(before)  # of the line that we are in, relative to the next block
     with reading(name):
-        return bytes(stream.read(size))
+        while size > 0 and (block := stream.read(min(size, BLOCK))):
+            while start + LONGEST < len(block):
+                end = block.rfind(b"\n", max(start, 0), start + LONGEST + 1)
+                if end < 0:
+                    earlier = (before, *blocks, block[: max(start, 0)])
+                    line += sum(part.count(b"\n") for part in earlier)
+                    raise LolsError(f"{name}, line {line}: has more than {LONGEST:,} bytes; {ONE_TOKEN}")
+                start = end + 1
+            start = (block.rfind(b"\n") + 1 or start) - len(block)
+            blocks.append(block)
+            size -= len(block)
+    return b"".join(blocks)

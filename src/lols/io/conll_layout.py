@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from lols.errors import LolsError
-from lols.io.opening import BOM
+from lols.contract.whole_numbers import number_in
+from lols.errors import LolsError, shown
+from lols.io.opening import BOM, without_compression
 
-__all__ = ["FORMATS", "TokenLayout", "find_layout", "has_keys", "resolve"]
+__all__ = ["FORMATS", "WORDS", "TokenLayout", "find_layout", "has_keys", "resolve"]
 
 FORMATS = ("conllu", "conllx", "columns", "tsv")  # in the order of the kernels' modes
+WORDS = "words"  # plain columns, of which there is one: a word on each line
 TITLES = {"conllu": "CoNLL-U", "conllx": "CoNLL-X", "columns": "plain columns", "tsv": "TSV"}
 SUFFIXES = {"conllu": "conllu", "conllx": "conllx", "tsv": "tsv"}  # other suffixes do not decide
 NAMES = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -43,10 +45,10 @@ def find_layout(
     >>> layout.format, layout.width
     ('columns', 3)
     """
-    if format is not None and format not in FORMATS:
-        raise LolsError(f"{path}: there is no format {format!r}; use one of {', '.join(FORMATS)}")
+    if format is not None and format not in (*FORMATS, WORDS):
+        raise LolsError(f"{path}: there is no format {format!r}; use one of {', '.join((*FORMATS, WORDS))}")
     at = len(BOM) if line == 1 and data.startswith(BOM) else 0
-    known = format or _format_of_name(path)
+    known = "columns" if format == WORDS else format or _format_of_name(path)
     found = known or _guess(data, at, final)
     if found is None:
         return None
@@ -59,7 +61,7 @@ def find_layout(
         cells = _cells(data[begin:end], found)
         if found == "columns" and cells[0].startswith(b"-DOCSTART-"):
             continue
-        layout = layout._replace(width=len(cells), line=number, form=0)
+        layout = layout._replace(width=1 if format == WORDS else len(cells), line=number, form=0)
         names = tuple(cell.decode() for cell in cells)
         if found == "tsv" and (header or (header is None and any(name in names for name in _named(columns)))):
             form = names.index("form") if "form" in names else -1
@@ -69,7 +71,7 @@ def find_layout(
 
 
 def _format_of_name(path: str) -> str | None:
-    name = path.lower().removesuffix(".gz")
+    name = without_compression(path)
     return SUFFIXES.get(name.rpartition(".")[2]) if "." in name else None
 
 
@@ -119,14 +121,14 @@ def resolve(column: str, layout: TokenLayout, optional: bool = False) -> tuple[i
     ((4, b''), (1, b''), (9, b''), (5, b'Case'))
     """
     if column.isdecimal():
-        number = int(column)
+        number = number_in(column)
         if 1 <= number <= layout.width:
             return number - 1, b""
         if number > 0 and optional:
             return -1, b""
         reason = f"there are {layout.width} columns" if number > 0 else "columns are numbered from 1"
         raise LolsError(
-            f"{layout.path}, line {layout.line}: there is no column {number}, {reason}; ask for another one"
+            f"{layout.path}, line {layout.line}: there is no column {column[:20]}, {reason}; ask for another one"
         )
     index = _by_name(column, layout)
     if index is not None:
@@ -136,7 +138,7 @@ def resolve(column: str, layout: TokenLayout, optional: bool = False) -> tuple[i
         return NAMES.index(base.lower()), key.encode()
     if layout.format in ("tsv", "columns") and optional:
         return -1, b""
-    raise LolsError(f"{layout.path}: there is no column {column!r}; ask for {_offer(layout)}")
+    raise LolsError(f"{layout.path}: there is no column {shown(column)}; ask for {_offer(layout)}")
 
 
 def has_keys(column: str, format: str) -> bool:
@@ -169,5 +171,5 @@ def _offer(layout: TokenLayout) -> str:
         more = (*NAMES, *ALIASES) if layout.format == "conllx" else NAMES
         return f"{', '.join(more)}, feats:KEY, misc:KEY, {numbers}"
     if layout.names:
-        return f"{', '.join(map(repr, layout.names))}, {numbers}"
+        return f"{', '.join(map(shown, layout.names))}, {numbers}"
     return f"form, {numbers}" + (" (with header=True, for a name in the first line)" if layout.format == "tsv" else "")

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from lols.errors import LolsError
-from lols.io.conll_layout import TITLES, TokenLayout, find_layout, has_keys, resolve
+from lols.io.conll_layout import NAMES, TITLES, TokenLayout, find_layout, has_keys, resolve
 from lols.io.conll_scan import TAB, fill
-from lols.io.conll_tokens import Sentences, places
+from lols.io.conll_tokens import Sentences, parse, places
 from lols.io.opening import BOM
+from lols.io.strings import Texts
 
-__all__ = ["replace", "replace_columns"]
+__all__ = ["as_conllu", "replace", "replace_columns"]
 
 ABSENT = ("", "_")  # labels for a missing value
 
@@ -89,6 +91,24 @@ def replace_columns(sentences: Sentences, changes: Mapping[str, tuple[Sequence[s
     interleaved = (np.stack([arrays[k] for k in order], axis=1).reshape(-1) for arrays in (begins, ends, numbers))
     begin, end, number = interleaved
     return _fill(sentences, begin, end, labels, number)
+
+
+def as_conllu(sentences: Sentences) -> Sentences:
+    """Words alone as CoNLL-U, with nothing in the other columns; what was asked for is asked for again.
+
+    >>> from lols.io import conll
+    >>> as_conllu(conll.parse(b"It\\nrains\\n", ["form", "upos"], optional=["upos"])).buffer.tobytes()
+    b'1\\tIt\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\n2\\trains\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\t_\\n\\n'
+    """
+    _, found = places(sentences.buffer, _layout(sentences, header=False), [0])
+    words = Texts(sentences.buffer, found.begin[0], found.end[0]).strings()[-sentences.lines.size :]  # without a header
+    empty = "\t_" * (len(NAMES) - 2)
+    blocks = [
+        "".join(f"{k}\t{word}{empty}\n" for k, word in enumerate(words[first:last], 1))
+        for first, last in pairwise(sentences.offsets.tolist())
+    ]
+    data = "".join(f"{block}\n" for block in blocks).encode()
+    return parse(data, sentences.columns, path=sentences.path, format="conllu")
 
 
 def _check(sentences: Sentences, labels: list[str], numbers: np.ndarray, keyed: bool) -> None:

@@ -8,15 +8,22 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from importlib import resources
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from lols.errors import ConfigurationError, LolsError
+from lols.engine.structures import LARGEST_COST
+from lols.errors import ConfigurationError, LolsError, short, shown
 from lols.io.opening import read_text
 
-__all__ = ["KNOWN", "check_matrix", "mapped", "read_cost_matrix", "read_label_map"]
+__all__ = [
+    *("KNOWN", "NUMBER", "are_costs", "check_matrix", "class_order", "cost_matrix_of", "mapped", "names_in"),
+    *("read_cost_matrix", "read_label_map"),
+]
 
+NUMBER = f"give a number from 0 on, at most {LARGEST_COST:g}"
 KNOWN = ("kdd99",)  # contests whose files come with the library
 
 
@@ -32,7 +39,9 @@ def read_label_map(path: str | os.PathLike[str]) -> dict[str, str]:
             raise LolsError(f"{path}, line {line}: not a name and its class: write name,class")
         name, group = bare(row[0]), row[1]
         if made.get(name, group) != group:
-            raise LolsError(f"{path}, line {line}: '{name}' is '{group}' here and '{made[name]}' before")
+            raise LolsError(
+                f"{path}, line {line}: '{short(name)}' is '{short(group)}' here and '{short(made[name])}' before"
+            )
         made[name] = group
     return made
 
@@ -61,31 +70,115 @@ def read_cost_matrix(path: str | os.PathLike[str]) -> tuple[list[str], np.ndarra
                 cost = float(cell)
             except ValueError:
                 cost = math.nan
-            if not 0.0 <= cost < math.inf:
-                raise LolsError(
-                    f"{path}, line {line}, column '{classes[predicted]}': '{cell}' is no cost: give a number from 0 on"
-                )
+            if not 0.0 <= cost <= LARGEST_COST:
+                column = short(classes[predicted])
+                raise LolsError(f"{path}, line {line}, column '{column}': '{short(cell)}' is no cost: {NUMBER}")
             made[true, predicted] = cost
     return classes, made
 
 
-def check_matrix(matrix: np.ndarray, classes: int) -> np.ndarray:
+def check_matrix(matrix: Any, classes: int, largest: float = LARGEST_COST) -> np.ndarray:
     """A cost matrix as an array, checked: square, of one row per class, all costs finite and not negative."""
     try:
         made = np.asarray(matrix, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise LolsError("the cost matrix is not made of numbers: give rows of equal length, from 0 on") from None
     if made.shape != (classes, classes):
         raise LolsError(
             f"the cost matrix has the shape {made.shape}, but there are {classes} classes: give a row and a column "
             "for each"
         )
-    wrong = ~(np.isfinite(made) & (made >= 0.0))
+    wrong = ~are_costs(made, largest)
     if wrong.any():
         row, column = (int(k) for k in np.argwhere(wrong)[0])
-        raise LolsError(
-            f"row {row}, column {column} of the cost matrix is {made[row, column]}: give a number from 0 on"
+        raise LolsError(f"row {row}, column {column} of the cost matrix is {made[row, column]}: {NUMBER}")
+    return made
+
+
+def are_costs(values: np.ndarray, largest: float = LARGEST_COST) -> np.ndarray:
+    """Which values can be costs: they must not be negative, nor so large that their squares overflow."""
+    fine: np.ndarray = (values >= 0.0) & (values <= largest)
+    return fine
+
+
+def cost_matrix_of(given: Any, classes: Sequence[Any]) -> np.ndarray:
+    """A cost matrix in the order of the classes, from an array, a data frame or a dictionary.
+
+    The rows and columns of a data frame are found by their names; if only the columns have names, the rows are in the
+    same order. A dictionary has the costs of pairs (true, predicted), or for each true class a dictionary by predicted
+    class; what it does not name costs 0 if it is right, and else 1.
+
+    >>> cost_matrix_of({("yes", "no"): 5}, ["no", "yes"]).tolist()
+    [[0.0, 1.0], [5.0, 0.0]]
+    >>> cost_matrix_of({"yes": {"no": 5}, "no": {"yes": 2}}, ["no", "yes"]).tolist()
+    [[0.0, 2.0], [5.0, 0.0]]
+    """
+    if isinstance(given, Mapping):
+        return check_matrix(_from_pairs(given, classes), len(classes))
+    columns = names_in(given)
+    if columns is None:
+        return check_matrix(given, len(classes))
+    index = getattr(given, "index", None)
+    rows = columns if index is None or _are_numbers(index) else list(index)
+    made = check_matrix(given, len(classes))
+    return made[
+        np.ix_(
+            class_order(rows, classes, "rows of the cost matrix"),
+            class_order(columns, classes, "columns of the cost matrix"),
         )
+    ]
+
+
+def names_in(given: Any) -> list[Any] | None:
+    """The names of the columns of a data frame; None for arrays, and for frames whose columns are only numbered."""
+    names = getattr(given, "column_names", None) or getattr(given, "columns", None)
+    return None if names is None or callable(names) or _are_numbers(names) else list(names)
+
+
+def _are_numbers(names: Any) -> bool:
+    """Whether names are the numbers that pandas gives without being asked."""
+    return type(names).__name__ == "RangeIndex"
+
+
+def _numbers(classes: Sequence[Any]) -> dict[Any, int]:
+    """The numbers of classes by their names; in files, names of classes are texts."""
+    return {str(name): k for k, name in enumerate(classes)} | {name: k for k, name in enumerate(classes)}
+
+
+def class_order(names: Sequence[Any], classes: Sequence[Any], what: str) -> np.ndarray:
+    """For each class the place of its name."""
+    places = {numbers: k for k, numbers in enumerate(_number(name, _numbers(classes), what) for name in names)}
+    if len(places) != len(classes):
+        missing = next(k for k in range(len(classes)) if k not in places)
+        raise LolsError(f"the {what} do not name the class {shown(classes[missing])}: name each once")
+    return np.array([places[k] for k in range(len(classes))])
+
+
+def _number(name: Any, numbers: Mapping[Any, int], what: str) -> int:
+    number = numbers.get(name, numbers.get(str(name)))
+    if number is None:
+        known = ", ".join(short(each) for each in dict.fromkeys(map(str, numbers)))
+        raise LolsError(f"the {what} name {shown(name)}, which is none of the classes {short(known, 400)}")
+    return number
+
+
+def _from_pairs(given: Mapping[Any, Any], classes: Sequence[Any]) -> np.ndarray:
+    made, numbers = 1.0 - np.eye(len(classes)), _numbers(classes)
+    pairs: dict[Any, Any] = {}
+    for true, value in given.items():
+        if isinstance(value, Mapping):
+            pairs |= {(true, predicted): cost for predicted, cost in value.items()}
+        elif isinstance(true, tuple) and len(true) == 2:
+            pairs[true] = value
+        else:
+            form = "{(true, predicted): cost}, or {true: {predicted: cost}}"
+            raise LolsError(f"the cost matrix has the key {shown(true)}: give {form}")
+    for (true, predicted), cost in pairs.items():
+        if not isinstance(cost, Real) or not 0.0 <= float(cost) <= LARGEST_COST:
+            raise LolsError(f"the cost of predicting {shown(predicted)} for {shown(true)} is {shown(cost)}: {NUMBER}")
+        made[
+            _number(true, numbers, "keys of the cost matrix"), _number(predicted, numbers, "keys of the cost matrix")
+        ] = float(cost)
     return made
 
 

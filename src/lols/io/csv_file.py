@@ -14,17 +14,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from gzip import GzipFile
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lols.errors import LolsError
+from lols.errors import LolsError, shown
 from lols.io import csv_scan as kernels
 from lols.io.csv_head import LONGEST, Head, records
-from lols.io.opening import first_bad_byte, not_text, opened, reading
+from lols.io.opening import first_bad_byte, is_compressed, not_text, opened, reading
 
 __all__ = ["TEXT", "Mark", "line_of", "read_batches"]
 
@@ -70,7 +69,7 @@ def read_batches(
         stream = stack.enter_context(opened(head.path))
         pieces, scanner = _Pieces(stream, head, piece), _Scanner(head, order, names)
         # With one thread, only compressed files are read and scanned at the same time.
-        workers = threads if threads > 1 else int(isinstance(stream, GzipFile))
+        workers = threads if threads > 1 else int(is_compressed(stream))
         pool = stack.enter_context(ThreadPoolExecutor(workers)) if workers else None
         waiting: deque[tuple[LinePiece, Callable[[], Scanned]]] = deque()
         careful = False
@@ -261,7 +260,6 @@ def _error(head: Head, piece: LinePiece, scanned: Scanned, line: int) -> LolsErr
         return LolsError(f"{place}: a quote opens in this row and is never closed; close it")
     text = piece.content(scanned.place)[:SHOWN].decode("utf-8", "replace")
     count = len(next(records(io.StringIO(text, newline=""), head.separator)).cells)
-    shown = text.split("\n", 1)[0].rstrip("\r")
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    row = text.split("\n", 1)[0].rstrip("\r")
     fix = "correct the row, or name the separator"
-    return LolsError(f"{place}: {count} columns instead of {head.columns}: {shown!r}; {fix}")
+    return LolsError(f"{place}: {count} columns instead of {head.columns}: {shown(row)}; {fix}")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lols.errors import LolsError
-from lols.io.opening import BOM, first_bad_byte, not_text, opened, reading
+from lols.io.opening import BOM, first_bad_byte, not_text, opened, reading, without_compression
 
 __all__ = ["Head", "read_head", "records"]
 
@@ -50,7 +50,7 @@ def read_head(
     start = len(BOM) if sample.startswith(BOM) else 0
     text = sample[start:].decode("utf-8", "surrogateescape")  # encodes to the same bytes again
     if separator is None:
-        tab = path.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
+        tab = without_compression(path).endswith((".tsv", ".tab"))
         separator = "\t" if tab else _separator(text)
     rows = _first_records(text, separator)
     if not rows:

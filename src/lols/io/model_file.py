@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from safetensors.numpy import save
 from lols.errors import LolsError, ModelFileError
 from lols.io.whole_file import write_whole
 
-__all__ = ["read_task", "read_tensors", "write_tensors"]
+__all__ = ["PICKLED", "from_bytes", "read_task", "read_tensors", "to_bytes", "write_tensors"]
 
+PICKLED = "the pickled model"  # its name in messages
 FORMAT = 2  # 2: weights without zeros, and the task
 
 
@@ -33,16 +35,32 @@ def write_tensors(
     >>> header["seed"], tensors["weights"].tolist()
     (1, [0.0, 1.0, 2.0])
     """
-    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    whole = {"format": FORMAT, "kind": kind, **header}
     try:
-        content = save(arrays, metadata={"lols": _text(whole | {"digest": _digest(whole, arrays)})})
+        content = to_bytes(kind, header, tensors)
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
     except LolsError as error:
         raise ModelFileError(str(error)) from error
     except (OSError, SafetensorError) as error:
         raise ModelFileError(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from error
+
+
+def to_bytes(kind: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> bytes:
+    """The content of the file."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    whole = {"format": FORMAT, "kind": kind, **header}
+    return save(arrays, metadata={"lols": _text(whole | {"digest": _digest(whole, arrays)})})
+
+
+def from_bytes(content: bytes, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays in the content of a file, with all the checks of `read_tensors`."""
+    with tempfile.TemporaryDirectory(prefix="lols-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / PICKLED
+        path.write_bytes(content)
+        try:
+            return read_tensors(path, kind)
+        except ModelFileError as error:
+            raise ModelFileError(str(error).replace(str(path), PICKLED)) from error
 
 
 def _text(header: Mapping[str, Any]) -> str:

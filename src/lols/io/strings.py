@@ -128,13 +128,17 @@ class Interner:
         begin, end = np.ascontiguousarray(texts.begin), np.ascontiguousarray(texts.end)
         progress = np.array([0, self._ends.size], np.int64)
         while not _intern(readonly(texts.buffer), begin, end, self._table, kept, ends, progress, numbers):
-            wider = np.zeros((4 * self._table.shape[0], 2), np.int64)
-            _rehash(self._table, wider)
-            self._table = wider
+            self.grow()
         self._ends.size = int(progress[1])
         ends = self._ends.filled
         self._bytes.size = int(ends[-1])
         return Column(numbers, Texts(self._bytes.filled, ends[:-1], ends[1:]))
+
+    def grow(self) -> None:
+        """Make room for more strings."""
+        wider = np.zeros((4 * self._table.shape[0], 2), np.int64)
+        _rehash(self._table, wider)
+        self._table = wider
 
 
 @kernel

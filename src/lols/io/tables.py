@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from lols.errors import LolsError
+from lols.errors import LolsError, shown
 from lols.io.csv_file import Mark, line_of, read_batches
 from lols.io.csv_head import Head, read_head
 from lols.io.opening import opened, reading, reason
 
-__all__ = ["PIECE", "TableSource", "as_table", "open_table"]
+__all__ = ["PIECE", "TableSource", "as_table", "check_distinct", "open_table"]
 
 PIECE = 1 << 22  # bytes of a CSV file in a batch
 PARQUET, ARROW = b"PAR1", b"ARROW1"  # the first bytes of such files
@@ -80,7 +80,7 @@ def open_table(
     Parameters
     ----------
     paths
-        a file or several: CSV (or compressed by gzip), Parquet, Arrow or Feather. If they have column names, the
+        a file or several: CSV (also compressed), Parquet, Arrow or Feather. If they have column names, the
         columns of later files are put into the order of the first one
     header
         whether CSV files begin with a row of column names; None to decide by the first rows
@@ -119,10 +119,17 @@ def open_table(
         raise LolsError(f"{files[0].path}: {count} columns, but {len(names)} names are given; name each")
     chosen = list(names) if names is not None else first_names or [f"column{k + 1}" for k in range(count)]
     chosen = [name or f"column{k + 1}" for k, name in enumerate(chosen)]
-    for k, name in enumerate(chosen):
-        if name in chosen[:k]:
-            raise LolsError(f"{files[0].path}: two columns are called {name!r}; rename one, or give names")
+    check_distinct(chosen, f"{files[0].path}: ", "rename one, or give names")
     return TableSource(files, chosen)
+
+
+def check_distinct(names: Sequence[str], place: str = "", fix: str = "rename one") -> None:
+    """Raise an error that begins with a place if two columns have the same name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise LolsError(f"{place}two columns are called {shown(name)}; {fix}")
+        seen.add(name)
 
 
 def as_table(data: Any) -> Any:
@@ -167,15 +174,15 @@ class _File(ABC):
         if names is None or self.names is None or names == self.names:
             return
         for ours, theirs, more, less in ((self.names, names, self, first), (names, self.names, first, self)):
-            for name in ours:
-                if name not in theirs:
-                    raise LolsError(
-                        f"{self.path}: column {name!r} is in {more.path}, but not in {less.path}; make them the same"
-                    )
-        for name in self.names:
-            if self.names.count(name) > 1:
-                raise LolsError(f"{self.path}: two columns are called {name!r}; rename one, or give names")
-        self.order = [self.names.index(name) for name in names]
+            known = set(theirs)
+            name = next((name for name in ours if name not in known), None)
+            if name is not None:
+                raise LolsError(
+                    f"{self.path}: column {shown(name)} is in {more.path}, but not in {less.path}; make them the same"
+                )
+        check_distinct(self.names, f"{self.path}: ", "rename one, or give names")
+        places = {name: k for k, name in enumerate(self.names)}
+        self.order = [places[name] for name in names]
 
     @abstractmethod
     def batches(self, names: list[str], piece: int, threads: int) -> Iterator[Any]:
@@ -226,12 +233,21 @@ class _Binary(_File):
                 batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
             for batch in batches:
                 rows += batch.num_rows
-                if not self.parquet:
-                    batch.validate(full=True)  # damaged offsets would point anywhere
+                for column, name in zip(self.order, names, strict=True):
+                    self._check(batch.column(column), name)
                 if batch.num_rows:
                     yield pa.RecordBatch.from_arrays([batch.column(c) for c in self.order], names=names)
         if rows == 0:
             raise LolsError(f"{self.path}: is empty; give a table with a row of data")
+
+    def _check(self, column: Any, name: str) -> None:
+        """Raise an error if offsets point anywhere, or if texts are not UTF-8."""
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise LolsError(
+                f"{self.path}, column {name!r}: damaged data ({reason(error)}); make or fetch the file again"
+            ) from error
 
 
 @contextlib.contextmanager
@@ -239,7 +255,7 @@ def _arrow(path: str) -> Iterator[None]:
     """Turn the errors of Arrow into one line that names the file."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise LolsError(f"{path}: damaged data ({reason(error)}); make or fetch the file again") from error
 
 

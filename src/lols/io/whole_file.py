@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from lols.errors import LolsError
 
-__all__ = ["write_whole"]
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = ["check_writable", "remove", "whole_file", "write_whole"]
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -20,19 +28,94 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     >>> Path(path).read_bytes(), os.listdir(Path(path).parent)
     (b'content', ['file.txt'])
     """
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to be written as a whole: it has its name when all is written, and is not there after an error.
+
+    What is no plain file, such as /dev/null, is written as it is. Temporary files that processes left when they were
+    killed while they wrote this file are deleted.
+    """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
     try:
         if path.is_dir():
             raise IsADirectoryError(21, "it is a folder")
-        # Not by `tempfile`, so that the file has the permissions of any new file.
-        with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
+        if path.exists() and not path.is_file():
+            with open(path, "wb") as special:
+                yield special
+            return
+        _sweep(path)
+        temporary, file = _temporary(path)
+        try:
+            with file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                if fcntl is not None:
+                    os.replace(temporary, path)  # while it is locked, so that nobody sweeps it
+            if fcntl is None:
+                os.replace(temporary, path)
+        finally:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
     except OSError as error:
         raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise an error if a file cannot be written, found out by writing a temporary one beside it."""
+    path = Path(path)
+    try:
+        if path.exists() and not path.is_file():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary, file = _temporary(path)
+        try:
+            with file:
+                file.write(b"?")
+        finally:
             temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def remove(path: Path) -> None:
+    """Delete a file, if it is there, and the temporary ones that killed processes left of it."""
+    path.unlink(missing_ok=True)
+    _sweep(path)
+
+
+def _temporary(path: Path) -> tuple[Path, BinaryIO]:
+    """A new temporary file beside this one, locked as long as it is open."""
+    while True:
+        # Not by `tempfile`, so that the file has the permissions of any new file.
+        temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
+        file = open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb")  # noqa: SIM115
+        _lock(file.fileno(), wait=True)
+        if os.fstat(file.fileno()).st_nlink:
+            return temporary, file
+        file.close()  # swept by another process before it was locked
+
+
+def _lock(handle: int, *, wait: bool) -> bool:
+    """Lock a file; False if another process has locked it, or if there are no locks."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:  # locked, or on a file system without locks
+        return False
+    return True
+
+
+def _sweep(path: Path) -> None:
+    """Delete the temporary files of this file that no process is writing: those are not locked."""
+    ours = re.compile(rf"\.{re.escape(path.name)}\.\d+\.\d+\.tmp")
+    with contextlib.suppress(OSError):
+        for name in [name for name in os.listdir(path.parent) if ours.fullmatch(name)]:
+            with contextlib.suppress(OSError), open(path.parent / name, "rb") as file:
+                if _lock(file.fileno(), wait=False):
+                    os.unlink(path.parent / name)

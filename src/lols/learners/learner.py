@@ -174,8 +174,11 @@ class Learner:
         learn: tuple[Kernel, tuple[Any, ...]] = (learn_margins_kernel, (*common, self._work, self.counters))
         if self.recipe.reduction != HINGE:
             learn = (learn_costs_kernel, (*common, self.code, self._work, self.counters))
-        grow = [] if is_fixed(self.shared.table) else [(rehash_kernel, (self.shared.table, self.shared.table))]
-        return [learn, *grow, (average_kernel, (self.shared, 1.0, self.shared.weights))]
+        return [learn, *self.growth(), (average_kernel, (self.shared, 1.0, self.shared.weights))]
+
+    def growth(self) -> list[tuple[Kernel, tuple[Any, ...]]]:
+        """The kernel that makes room for more features, likewise."""
+        return [] if is_fixed(self.shared.table) else [(rehash_kernel, (self.shared.table, self.shared.table))]
 
     def widen(self, widest: int, actions: int) -> None:
         """Make room for states of `widest` features and this many actions."""

@@ -103,6 +103,20 @@ class LearnerSettings:
             raise ConfigurationError(f"scale is {self.scale}; it must be positive")
         if self.max_features < 1 or self.thresholds < 1:
             raise ConfigurationError("max_features and thresholds must be at least 1")
+        self._check_effects()
+
+    def _check_effects(self) -> None:
+        """Refuse what would change nothing beside the other settings."""
+        hinge, perceptron = self.reduction == "hinge", self.update == "perceptron"
+        for name, fits, why in (
+            ("rate", not perceptron, "every step of a perceptron has size 1"),
+            ("margin", hinge, f"{self.reduction} has no margin, only the hinge has"),
+            ("margin", not perceptron or self.margin == "weighted", "the margin of a perceptron is 0"),
+            ("thresholds", self.reduction == "secoc", f"{self.reduction} has none, only secoc has"),
+            ("max_features", self.bits is None, "bits gives the number of rows"),
+        ):
+            if not fits and getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                raise ConfigurationError(f"{name} has no effect: {why}; leave it out")
 
     @property
     def open(self) -> bool:

@@ -9,8 +9,9 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import SearchSpace
 from lols.contract.task import Task, as_space
+from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.dual import bind
-from lols.engine.compile.kernel import Kernel
+from lols.engine.compile.kernel import DISABLED, Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_scratch
@@ -69,7 +70,7 @@ class LinearPolicy:
         by_action = space.action_features is not None
         self.space, self.compiled, self._weights = space, compiled, weights
         self.learner = Learner(settings, space.action_count, by_action=by_action, compiled=compiled)
-        self._bound = bind("Space", space.functions())
+        self._bound = bind("Space", space.functions(), space.name)
         self._scratch: tuple[Examples, int, Scratch] | None = None
 
     @property
@@ -120,6 +121,11 @@ class LinearPolicy:
     def frozen(self) -> FrozenPolicy:
         """A copy of the weights, as in an ordinary model."""
         return frozen(self.weights)
+
+    def warm_up(self) -> None:
+        """Have ready what learning needs only when there are many features."""
+        if self.compiled and not DISABLED:
+            prepare_all(self.learner.growth())
 
     def state(self) -> dict[str, np.ndarray]:
         """The whole state of the learner."""

@@ -11,7 +11,7 @@ import numpy as np
 from lols.contract.frames import as_objects
 from lols.engine.structures import FrozenPolicy, Plan
 from lols.errors import ModelFileError, SpaceError
-from lols.io.model_file import read_tensors, write_tensors
+from lols.io.model_file import PICKLED, from_bytes, read_tensors, to_bytes, write_tensors
 from lols.programs.choices import ActionChoices
 from lols.programs.program import Program
 from lols.programs.rolling import Following, FollowingTeacher
@@ -89,16 +89,41 @@ class ProgramModel:
         search = kind(*self._parts)
         return [search.result(x, n, truth=truth, seed=self.plan.seed) for n, x in enumerate(as_objects(objects))]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the program by the name of its function, the policy as the content of a model file."""
+        return {
+            "program": self.program,
+            "file": to_bytes("model", *self._contents()),
+            "report": self.report,
+            "compiled": self.compiled,
+        }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content, how = from_bytes(state["file"], "model"), {"compiled": state["compiled"]}
+        vars(self).update(vars(_made(PICKLED, *content, state["program"], **how)) | {"report": state["report"]})
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, atomically. It holds weights and facts, not the program."""
+        write_tensors(path, "model", *self._contents())
+
+    def _contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         model = Model(self.program.space, self.policy, self.plan, self.about)
-        header, arrays = model.contents({"name": "program", "labels": plain_labels(self.program.labels)})
-        write_tensors(path, "model", header, arrays)
+        return model.contents({"name": "program", "labels": plain_labels(self.program.labels)})
 
 
 def load_program(path: str | os.PathLike[str], program: Program, *, compiled: bool = True) -> ProgramModel:
     """Read a model file for a program; if its code has changed since, `about["program_changed"]` says so."""
-    header, tensors = read_tensors(path, "model")
+    return _made(path, *read_tensors(path, "model"), program, compiled=compiled)
+
+
+def _made(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    tensors: Mapping[str, np.ndarray],
+    program: Program,
+    *,
+    compiled: bool,
+) -> ProgramModel:
     task: Mapping[str, Any] = header.get("task") or {}
     if task.get("name") != "program":
         raise ModelFileError(f"{path}: not of a program; `lols inspect` says what it is")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lols.contract.user_frames import user_line
+from lols.engine.structures import LARGEST_COST
 from lols.errors import SpaceError
 from lols.programs.choices import ActionChoices, Legal, Teacher, takes
 from lols.programs.program import Program
@@ -15,7 +16,6 @@ from lols.programs.scorer import Scorer
 __all__ = ["NEEDED", "ProgramSearch", "Stop", "Teacher", "ask_teacher", "is_random"]
 
 
-INFINITE = float("inf")
 NEEDED = "the reference is needed here: give `predict` a `reference` or `costs`"
 
 
@@ -114,8 +114,8 @@ class ProgramSearch:
             spent = float(lost)
         except (TypeError, ValueError):
             raise SpaceError(f"`search.loss` is given {lost!r}: give numbers") from None
-        if not 0.0 <= spent < INFINITE:
-            raise SpaceError(f"the loss is {spent}: give `search.loss` finite numbers that are not negative")
+        if not 0.0 <= spent <= LARGEST_COST:
+            raise SpaceError(f"the loss is {spent}: give `search.loss` numbers from 0 to {LARGEST_COST:g}")
         return spent
 
     def _run(self, x: Any, what: str) -> Any:

@@ -17,7 +17,7 @@ from lols.training.progress import Progress
 from lols.training.run import TrainingRun
 from lols.training.trainer import Trainer
 
-__all__ = ["ProgramTrainer", "train_program"]
+__all__ = ["ProgramTrainer", "program_trainer"]
 
 
 class ProgramTrainer(Trainer):
@@ -96,12 +96,10 @@ class ProgramRun(TrainingRun):
         }
 
 
-def train_program(program: Program, data: Any, reference: Any = None, **options: Any) -> Any:
-    """`lols.train` for a program."""
+def program_trainer(program: Program, data: Any, reference: Any = None, **options: Any) -> ProgramTrainer:
+    """The trainer of `lols.train` for a program and its data."""
     if isinstance(data, Examples):
         raise ConfigurationError("the data are Examples in columns: give a program your own objects")
     if reference is not None:
         raise ConfigurationError("reference has no effect: a program gives its reference at each call of predict")
-    names = ("checkpoint", "checkpoint_every", "resume", "progress", "after_pass")
-    fitting = {name: options.pop(name) for name in names if name in options}
-    return ProgramTrainer(program, **options).fit(data, **fitting)
+    return ProgramTrainer(program, **options)

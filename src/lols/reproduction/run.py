@@ -76,6 +76,10 @@ def reproduce(
     """
     if part not in PARTS:
         raise ConfigurationError(f"unknown part '{part}': choose one of {', '.join(PARTS)}")
+    _check_effects(part, data is not None, download, seeds is not None)
+    if part == "bandit" and data is not None and not _has_treebank(data):
+        needed = " and ".join(EWT)
+        raise ConfigurationError(f"{os.fspath(data)}: holds no {needed}, which the bandit needs; leave out --data")
     count = SEEDS[quick] if seeds is None else seeds
     if count < 1:
         raise ConfigurationError(f"--seeds is {count}; it must be at least 1")
@@ -106,6 +110,22 @@ def reproduce(
         finally:
             state.write()
     return state.result()
+
+
+def _has_treebank(data: str | os.PathLike[str]) -> bool:
+    """Whether a folder has what the bandit needs."""
+    return all((Path(data) / name).is_file() for name in EWT)
+
+
+def _check_effects(part: str, data: bool, download: bool, seeds: bool) -> None:
+    """Refuse options that are given although this part has no use for them."""
+    for option, given, idle, why in (
+        ("--data", data, ("theory",), "it needs no data"),
+        ("--download", download, ("theory", "bandit"), "it downloads no data"),
+        ("--seeds", seeds, ("theory",), "it is computed exactly"),
+    ):
+        if given and part in idle:
+            raise ConfigurationError(f"{option} has no effect on {part}: {why}; leave it out")
 
 
 def cores() -> int:
@@ -139,8 +159,8 @@ class _State:
         """Theory and bandit: long work, which comes first, so that it is not left over in the end."""
         made = [Work("theory", run_theory, (self.quick,))] if part in ("theory", "all") else []
         if part in ("bandit", "all"):
-            has_treebank = data is not None and all((Path(data) / name).is_file() for name in EWT)
-            made += bandit_part.bandit_work(self.quick, self.seeds, os.fspath(data) if data and has_treebank else None)
+            folder = os.fspath(data) if data is not None and _has_treebank(data) else None
+            made += bandit_part.bandit_work(self.quick, self.seeds, folder)
         return made
 
     def _cells(self) -> list[Work]:

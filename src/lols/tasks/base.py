@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from lols.tasks.options import values_of
@@ -17,7 +17,11 @@ from lols.tasks.verbs import FileVerbs, VerbReport
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Estimator", "as_paths", "not_fitted", "unfitted"]
+__all__ = ["Estimator", "Variants", "as_paths", "not_fitted", "unfitted"]
+
+Variants = Mapping[str, Mapping[str, Any]]  # parameters by the name of what they are for
+
+NOTES = ("path_", "training_facts_", "table_", "mended_")  # attributes that no model file keeps
 
 
 class Estimator(FileVerbs):
@@ -36,6 +40,9 @@ class Estimator(FileVerbs):
     PARTS: ClassVar[tuple[type, ...]] = ()  # further dataclasses whose options it has: see `from_typed`
     TRAINING: ClassVar[type | None] = None  # a dataclass of further options of `fit_files`
     STORED: ClassVar[tuple[str, ...]] = ()  # what `lols inspect` gives of the task in a model file as it is
+    OF_DATA: ClassVar[tuple[str, ...]] = ()  # parameters about data, on which no kernel depends
+    WARMUP: ClassVar[Variants] = {"training and prediction": {}}  # the steps of `lols warmup`
+    WARMUP_ALL: ClassVar[Variants] = {}  # its further steps with --all
     training_facts_: dict[str, Any]  # what was in the files of training, and how long reading them took
     columns_: Any  # where things are in the files of training, if it was files
     task_: Any
@@ -66,6 +73,32 @@ class Estimator(FileVerbs):
 
         write_tensors(path, "model", *self.contents())
 
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the parameters, and what was learned as the content of a model file, which is data only."""
+        if not self.__sklearn_is_fitted__():
+            return dict(vars(self))
+        from lols.io.model_file import to_bytes
+
+        state: dict[str, Any] = {name: vars(self)[name] for name in (*self._defaults(), *NOTES) if name in vars(self)}
+        return state | {"file": to_bytes("model", *self.contents()), "report": self._fitted.report}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content, report = state.pop("file", None), state.pop("report", None)
+        if content is not None:
+            from lols.io.model_file import PICKLED, from_bytes
+
+            loaded = self.from_file(PICKLED, *from_bytes(content, "model"), threads=state["threads"])
+            loaded.model_.report = report
+            vars(self).update(vars(loaded))
+        vars(self).update(state)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """A copy with everything, so that it can go on learning where this one can."""
+        made = type(self).__new__(type(self))
+        memo[id(self)] = made
+        vars(made).update(copy.deepcopy(vars(self), memo))
+        return made
+
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
         """Read a model file."""
@@ -91,6 +124,28 @@ class Estimator(FileVerbs):
         from lols.tasks.inspect import Inspection
 
         return Inspection(values, self.VERBS)
+
+    def warm_up(self) -> Self:
+        """Compile ahead, or load from the cache, what the first call would wait for; returns the estimator itself.
+
+        Before training this is what `fit` and `predict` need with these parameters, and after it what `predict` needs.
+        Nothing is learned or forgotten.
+        """
+        if self.__sklearn_is_fitted__():
+            self.prepare()
+            return self
+        twin, known = unfitted(self), self._defaults()
+        twin.set_params(**{name: known[name] for name in self.OF_DATA})
+        twin.set_params(**{name: value for name, value in (("passes", 1), ("progress", False)) if name in known})
+        twin.rehearse()
+        return self
+
+    @classmethod
+    def warmup_steps(cls, everything: bool) -> Iterator[str]:
+        """The steps of `lols warmup`: gives the name of each, then does it."""
+        for name, options in {**cls.WARMUP, **(cls.WARMUP_ALL if everything else {})}.items():
+            yield f"{cls.VERBS.name}, {name}"
+            cls(**options).warm_up()
 
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Self:
@@ -139,6 +194,9 @@ class Estimator(FileVerbs):
         from sklearn.utils import estimator_html_repr
 
         return {"text/plain": repr(self), "text/html": estimator_html_repr(self)}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "task_")
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.base import BaseEstimator

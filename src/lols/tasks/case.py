@@ -38,8 +38,20 @@ class Case:
     reference: Reference
     naming: Naming
     of: int  # how many examples there were to draw from
-    teacher: str = ""
+    teacher: str = ""  # its name
     notes: tuple[str, ...] = ()
+    taught_by: str = ""  # the name of the teacher of training
+
+    @property
+    def all_notes(self) -> tuple[str, ...]:
+        """The notes, and whose regret is measured if it is not that of the teacher of training."""
+        if not self.taught_by or self.taught_by == self.teacher:
+            return self.notes
+        other = (
+            f"The model was taught by the {self.taught_by} teacher. Teacher's loss, regret to the teacher, Theorem 3 "
+            f"and advice are for the {self.teacher} teacher, as if that had taught it."
+        )
+        return (*self.notes, other)
 
 
 def draw_examples(examples: Examples, limit: int | None, seed: int) -> tuple[Examples, int]:

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 
 from lols.contract.space import SearchSpace
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors
+from lols.io.whole_file import remove
 from lols.training.model import Model, make_model
 from lols.training.progress import Progress
 
-__all__ = ["Choice"]
+__all__ = ["Choice", "check_patience", "forget"]
 
 DECISIVE = ("las", "uas", "f1", "accuracy")  # the first of these that there is
+
+SETTINGS = ("algorithm", "passes", "batch_size", "seed")  # that both a checkpoint and a model say
 
 
 class Choice:
@@ -45,10 +49,9 @@ class Choice:
         bar: Progress,
         checkpoint: Any = None,
     ):
-        if patience is not None and patience < 1:
-            raise ConfigurationError(f"patience is {patience}; it must be at least 1 pass, or None for all passes")
+        check_patience(patience, score is not None)
         self.space, self.score, self.patience, self.bar = space, score, patience, bar
-        self.kept = None if checkpoint is None else Path(f"{checkpoint}.best")
+        self.kept = None if checkpoint is None else best_beside(checkpoint)
         self.best: Model | None = None
         self.history: list[dict[str, float]] = []
 
@@ -73,23 +76,61 @@ class Choice:
         return int(np.argmax(values)) + 1 if values else None
 
     def resume(self, checkpoint: Any) -> None:
-        """Take over what was best before an interruption, if that is what the checkpoint goes on from."""
-        if checkpoint is None or self.kept is None or not self.kept.exists() or not Path(checkpoint).exists():
+        """Take over what was best before an interruption; an error if the checkpoint was made with other dev data."""
+        if checkpoint is None or self.kept is None or not Path(checkpoint).exists():
             return
-        header, tensors = read_tensors(self.kept, "model")
-        passes = int(read_tensors(checkpoint, "checkpoint")[0]["pass"])
+        header, _ = read_tensors(checkpoint, "checkpoint")
         try:
-            self.history = list(header["task"]["history"])[:passes]
-            [float(value_of(entry)) for entry in self.history]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ModelFileError(f"{self.kept}: what was best so far is damaged; delete it") from error
-        if self.history:
-            self.best = make_model(self.kept, header, tensors, self.space)
+            passes, seen, identity = int(header["pass"]), list(header["history"]), dict(header["identity"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{checkpoint}: the checkpoint is damaged ({error})") from error
+        if len(seen) != (0 if self.score is None else passes):
+            raise _other_data(checkpoint)
+        if seen:
+            self._take_over(checkpoint, identity, seen)
 
-    def forget(self) -> None:
-        """Training is done: the best model is in its own file."""
-        if self.kept is not None:
-            self.kept.unlink(missing_ok=True)
+    def _take_over(self, checkpoint: Any, identity: dict[str, Any], seen: list[dict[str, float]]) -> None:
+        """Read the best model and the scores so far; both may be newer than the checkpoint."""
+        assert self.kept is not None and self.score is not None
+        header, tensors = read_tensors(self.kept, "model")
+        try:
+            history, about = list(header["task"]["history"]), dict(header["about"])
+            best = int(np.argmax([float(value_of(entry)) for entry in history]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ModelFileError(
+                f"{self.kept}: what was best so far is damaged; delete it and {checkpoint}, and start again"
+            ) from error
+        if history[: len(seen)] != seen or any(about.get(name) != identity.get(name) for name in SETTINGS):
+            raise ModelFileError(f"{self.kept}: not of the run of {checkpoint}; delete both, and start again")
+        self.best = make_model(self.kept, header, tensors, self.space)
+        if {name: value for name, value in history[best].items() if name != "pass"} != self.score(self.best):
+            raise _other_data(checkpoint)
+        self.history = seen
+
+
+def forget(checkpoint: Path) -> None:
+    """Delete a checkpoint and the best model beside it: training is done, and its model is in its own file."""
+    remove(checkpoint)  # first, because it is of no use without the other
+    remove(best_beside(checkpoint))
+
+
+def best_beside(checkpoint: Any) -> Path:
+    """Where the best model so far is kept."""
+    return Path(f"{checkpoint}.best")
+
+
+def _other_data(checkpoint: Any) -> ModelFileError:
+    return ModelFileError(
+        f"{checkpoint}: made with other dev data; resume with the same data and options, or delete it"
+    )
+
+
+def check_patience(patience: int | None, held_out: bool) -> None:
+    """Patience is a number of passes, and needs held-out data to lose it on."""
+    if patience is not None:
+        check_whole("patience", patience, otherwise=" pass, or None for all passes")
+    if patience is not None and not held_out:
+        raise ConfigurationError("patience has no effect: there are no dev data to get better on; give some")
 
 
 def value_of(entry: dict[str, float]) -> float:

@@ -7,7 +7,6 @@ Figure 2 of the paper.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,8 @@ from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import COMPARE
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError
+from lols.io.whole_file import write_whole
 from lols.tasks.inspect import stored_algorithm
 from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
 from lols.training.model import Model
@@ -66,12 +66,8 @@ class ExampleReport:
 
 def write_page(path: str | None, text: str) -> None:
     """Write a page to a file."""
-    if path is None:
-        return
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
+    if path is not None:
+        write_whole(path, text.encode())
 
 
 def roll_out_text(roll_out: str | None, beta: float | None, what: str) -> list[str]:

@@ -177,27 +177,25 @@ class Inspection:
 
     def show(self, console: Console) -> None:
         """Print facts, algorithm and features."""
-        from rich.markup import escape
-
-        from lols.tasks.show import plain_table
+        from lols.tasks.show import plain_table, write
 
         kind = self.described()
         if "parts" in self.values:
             kind = f"a pipeline of {', '.join(self.values['parts'])}; here its part {self.values['part']}, {kind}"
-        console.print(f"{escape(self.values['file'])}: {kind}")
+        write(console, f"{self.values['file']}: {kind}")
         table = plain_table(show_header=False, padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column(overflow="fold")
         for name, value in self._all_facts():
-            table.add_row(f"  {name}", escape(value))
-        console.print(table, soft_wrap=False)
+            table.add_row(f"  {name}", value)
+        write(console, table, soft_wrap=False)
         if self.values["algorithm_in_words"]:
-            console.print("\nalgorithm: " + escape(self.values["algorithm_in_words"]))
+            write(console, "\nalgorithm: " + self.values["algorithm_in_words"])
         self.show_more(console)
         if "features_of" in self.values:
             self._show_features(console)
         elif self.top:
-            console.print(f"\nsecoc's weights are of sets of {self.SEVERAL}: no feature speaks for one of them alone.")
+            write(console, f"\nsecoc's weights are of sets of {self.SEVERAL}: no feature speaks for one of them alone.")
 
     def _all_facts(self) -> Iterator[tuple[str, str]]:
         found = self.values
@@ -234,35 +232,33 @@ class Inspection:
         return f"features that speak most for {article} {self.WHAT}: what each adds to its predicted cost"
 
     def _show_features(self, console: Console) -> None:
-        from rich.markup import escape
-
-        from lols.tasks.show import plain_table
+        from lols.tasks.show import plain_table, write
 
         features: dict[str, Sides] = self.values["features_of"]
-        console.print(f"\n{self.feature_heading()}")
+        write(console, f"\n{self.feature_heading()}")
         left = len(self.values.get("action_names", ())) - len(features)
         if left > 0:
-            console.print(f"({left} actions are left out: --label names others, by action or relation)")
+            write(console, f"({left} actions are left out: --label names others, by action or relation)")
         for label, sides in features.items():
             table = plain_table(padding=(0, 2))
             for side in sides:
                 table.add_column(justify="right", no_wrap=True)
-                table.add_column(f"{side} {escape(label)}", overflow="fold")
+                table.add_column(f"{side} {label}", overflow="fold")
             for k in range(max(map(len, sides.values()), default=0)):
                 row = []
                 for entries in sides.values():
                     entry = entries[k] if k < len(entries) else None
-                    row += [f"{entry['weight']:+.3f}", escape(entry["feature"])] if entry else ["", ""]
+                    row += [f"{entry['weight']:+.3f}", entry["feature"]] if entry else ["", ""]
                 table.add_row(*row)
-            console.print()
-            console.print(table, soft_wrap=False)
+            write(console)
+            write(console, table, soft_wrap=False)
         unnamed = self.values.get("unnamed_templates")
         listed = (entry for sides in features.values() for entries in sides.values() for entry in entries)
         if unnamed is not None and any(entry["feature"].endswith("?") for entry in listed):
-            console.print("\n? is a feature whose value is not among the words of the file, such as one of a column")
+            write(console, "\n? is a feature whose value is not among the words of the file, such as one of a column")
             if unnamed:
-                more = escape(some_of(unnamed, MOST_TEMPLATES))
-                console.print(f"or of a template with too many values: {more}")
+                more = some_of(unnamed, MOST_TEMPLATES)
+                write(console, f"or of a template with too many values: {more}")
 
 
 def inspect_own(

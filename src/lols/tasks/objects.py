@@ -7,7 +7,7 @@ and certified on the command line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 
@@ -61,7 +61,9 @@ class ObjectScores:
 
     def show(self, console: Console) -> None:
         """Print it."""
-        console.print(f"loss {self.loss:.4f} per example on {self.examples:,} examples")
+        from lols.tasks.show import write
+
+        write(console, f"loss {self.loss:.4f} per example on {self.examples:,} examples")
 
 
 class ObjectEstimator(SearchEstimator):
@@ -206,12 +208,11 @@ class ObjectEstimator(SearchEstimator):
         """Predict the sample."""
         self.predict(self.read(self.SAMPLE, self.VERBS.files()))
 
-    @classmethod
-    def warm_up(cls, everything: bool) -> Iterator[str]:
+    def rehearse(self) -> None:
         """Train on the sample, and predict it."""
-        yield f"{cls.VERBS.name}, training and prediction"
-        tiny = cls(passes=1, progress=False)
-        tiny.fit(tiny.read(cls.SAMPLE, cls.VERBS.files())).prepare()
+        sample = self.read(self.SAMPLE, self.VERBS.files())
+        self._trainer(ObjectTask(self.TASK)).warm_up(sample)
+        self.fit(sample, dev=sample).prepare()
 
     # --- model files ---
 

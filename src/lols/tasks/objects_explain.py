@@ -46,32 +46,30 @@ class ObjectReport(ExampleReport):
 
     def show(self, console: Console) -> None:
         """Print a line for each action of each step."""
-        from rich.markup import escape
-
-        from lols.tasks.show import step_table
+        from lols.tasks.show import step_table, styled, write
 
         loss = "" if self.loss is None else f", loss {self.loss:g}"
         about = [f"predicted {self.output} by {self.model}{loss}"]
         for line in [self.heading, *about, *roll_out_text(self.roll_out, self.beta, "an action")]:
-            console.print(escape(line))
+            write(console, line)
         losses = self.steps and self.steps[0][0].loss is not None
         table = step_table(["#", "", "action"], self.roll_out is not None, bool(losses))
         for k, step in enumerate(self.steps, 1):
             for n, each in enumerate(step):
                 costly = each.taken and each.cost is not None and each.cost > 1e-6
                 style = "bold red" if costly else "bold" if each.taken else "dim"
-                row = [str(k) if n == 0 else "", f"[{style}]{'→' if each.taken else ''}[/]"]
-                row += [f"[{style}]{escape(each.action)}[/]", f"{each.predicted:.2f}"]
+                row: list[Any] = [str(k) if n == 0 else "", styled("→" if each.taken else "", style)]
+                row += [styled(each.action, style), f"{each.predicted:.2f}"]
                 row += [] if each.loss is None else [f"{each.loss:.3g}"]
                 row += [] if each.cost is None else [f"{each.cost:+.3g}"]
                 table.add_row(*row)
-        console.print()
-        console.print(table, soft_wrap=False)
-        console.print("\n→ the action taken; predicted: its cost as the model predicts it")
+        write(console)
+        write(console, table, soft_wrap=False)
+        write(console, "\n→ the action taken; predicted: its cost as the model predicts it")
         if losses:
-            console.print("loss: of the whole example, with that action here and the rest as said above")
+            write(console, "loss: of the whole example, with that action here and the rest as said above")
         if self.roll_out is not None:
-            console.print("cost: how much more than with the best action here")
+            write(console, "cost: how much more than with the best action here")
 
 
 def explain_object(estimator: Any, path: str, objects: Sequence[Any], number: int) -> ObjectReport:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from lols.contract.whole_numbers import MOST_THREADS, check_whole
 from lols.io.conll import Sentences
 
 __all__ = ["PIECE", "in_order", "joined", "line_of"]
@@ -24,6 +25,7 @@ def in_order(work: Callable[[Given], Made], pieces: Iterable[Given], threads: in
     >>> list(in_order(len, ["a", "bb"], threads=2))
     [1, 2]
     """
+    check_whole("threads", threads, most=MOST_THREADS)
     if threads == 1:
         yield from map(work, pieces)
         return

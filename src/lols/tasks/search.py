@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 from lols.contract.examples import Examples
@@ -115,6 +115,20 @@ class SearchEstimator(Estimator):
         """How many examples see the same policy."""
         return int(self.batch_size)
 
+    def _without_effect(self, chosen: Algorithm) -> Iterator[tuple[str, str]]:
+        """Options that change nothing beside the others, and why. `LearnerSettings` knows of those that it has."""
+        if self.learner != "hinge":
+            yield "margin", f"{self.learner} has no margin, only the hinge has"
+            if self.slack is not None:
+                yield "slack", f"{self.learner} learns from all states, only the hinge can pass over some"
+        elif chosen.restart and self.slack is not None:
+            yield "slack", f"{chosen.name} learns from all states, because its learner starts anew in every pass"
+
+    def _changed(self, name: str) -> bool:
+        """Whether an option, if there is one of this name, has another value than its default."""
+        defaults = self._defaults()
+        return name in defaults and repr(getattr(self, name)) != repr(defaults[name])
+
     def _trainer(self, task: Any) -> Trainer:
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
         chosen = algorithm(self._algorithm(), **options)
@@ -128,6 +142,9 @@ class SearchEstimator(Estimator):
             chosen = algorithm(chosen, prune=prune)
         elif prune is not None and asked != "auto":
             raise ConfigurationError(f"prune has no effect: roll-outs are by {chosen.roll_out}, not by the learner")
+        for name, why in self._without_effect(chosen):
+            if self._changed(name):
+                raise ConfigurationError(f"{name} has no effect: {why}; leave it out")
         update = self.update or ("nag" if self.learner == "csoaa" else "adagrad")
         rate = self.RATE if self.rate is None and (self.learner, update) == ("hinge", "adagrad") else self.rate
         settings = LearnerSettings(
@@ -147,7 +164,7 @@ class SearchEstimator(Estimator):
             seed=self.seed,
             threads=self.threads,
             shuffle=self.shuffle,
-            neighbours=self.NEIGHBOURS,
+            neighbours=self.NEIGHBOURS if self.shuffle else 1,
         )
 
     def _train(
@@ -168,7 +185,6 @@ class SearchEstimator(Estimator):
         self.task_, self.model_ = task, choice.best or model
         self.model_.report = model.report
         self.model_.about["best_pass"] = choice.best_pass
-        choice.forget()
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
         return trainer
@@ -180,6 +196,3 @@ class SearchEstimator(Estimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):
             raise not_fitted(type(self).__name__)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "task_")

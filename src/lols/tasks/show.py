@@ -1,24 +1,57 @@
-"""What reports share when they are printed for people: tables, and numbers without digits that say nothing."""
+"""What reports share when they are printed for people: lines and tables.
+
+Labels, cells and paths are printed as they are. Rich would take some of them for markup (`[/b]`) or for an emoji
+(`:x:`), whatever the console: so all that is printed is a `Text`, here and nowhere else.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["plain_table", "show_matrix", "show_scores", "step_table"]
+__all__ = ["PlainTable", "plain_table", "show_matrix", "show_scores", "step_table", "styled", "write"]
 
 SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
-def plain_table(*columns: str, right: Sequence[str] = (), **options: Any) -> Table:
+def styled(text: str, style: str) -> Text:
+    """A text in a style, as it is."""
+    return Text(text, style=style)
+
+
+def write(console: Console, content: Any = "", *, style: str = "", **options: Any) -> None:
+    """Print a line of text as it is, or a table."""
+    console.print(styled(content, style) if isinstance(content, str) else content, **options)
+
+
+class PlainTable(Table):
+    """A table without lines, whose headings and cells are printed as they are."""
+
+    def __init__(self, **options: Any):
+        super().__init__(box=None, pad_edge=False, **options)
+
+    def add_column(self, header: Any = "", *more: Any, **options: Any) -> None:
+        """Add a column with this heading."""
+        super().add_column(_text(header), *more, **options)
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        """Add a row of cells."""
+        super().add_row(*map(_text, cells), **options)
+
+
+def _text(cell: Any) -> Any:
+    return Text(cell) if isinstance(cell, str) else cell
+
+
+def plain_table(*columns: str, right: Sequence[str] = (), **options: Any) -> PlainTable:
     """A table without lines; the columns on the `right` are aligned there."""
-    table = Table(box=None, pad_edge=False, **options)
+    table = PlainTable(**options)
     for name in columns:
         table.add_column(name, overflow="fold")
     for name in right:
@@ -33,19 +66,19 @@ def show_scores(
     shares = SCORES | dict(more or {})
     table = plain_table(heading, right=[*shares.values(), "count"])
     for name, row in rows.items():
-        table.add_row(escape(name), *(f"{100 * row[key]:.2f}" for key in shares), f"{row['count']:,}")
-    console.print(table)
+        table.add_row(name, *(f"{100 * row[key]:.2f}" for key in shares), f"{row['count']:,}")
+    write(console, table)
 
 
-def show_matrix(console: Console, heading: str, names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A square of cells that are markup, with the same names on both sides."""
-    table = plain_table(heading, right=[escape(name) for name in names])
+def show_matrix(console: Console, heading: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """A square of cells, with the same names on both sides."""
+    table = plain_table(heading, right=names)
     for name, row in zip(names, rows, strict=True):
-        table.add_row(escape(name), *row)
-    console.print(table)
+        table.add_row(name, *row)
+    write(console, table)
 
 
-def step_table(columns: Sequence[str], known: bool, losses: bool, wide: str = "") -> Table:
+def step_table(columns: Sequence[str], known: bool, losses: bool, wide: str = "") -> PlainTable:
     """The table of a search: what identifies a step, its actions, and their predicted costs, losses and costs."""
     table = plain_table(padding=(0, 2, 0, 0))
     for name in columns:

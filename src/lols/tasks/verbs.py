@@ -8,7 +8,7 @@ define the `VERBS`, import nothing that takes time, so that `lols predict --help
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Protocol, Self
 
 from lols.errors import ConfigurationError
@@ -211,10 +211,8 @@ class FileVerbs:
     def prepare(self) -> None:
         """Compile what prediction needs, or load it from the cache, by predicting something tiny."""
 
-    @classmethod
-    def warm_up(cls, everything: bool) -> Iterator[str]:
-        """Compile what training and prediction need: gives the name of each step, then does it."""
-        return iter(())
+    def rehearse(self) -> None:
+        """Compile what training and prediction with these options need, by doing both with something tiny."""
 
     def refuse(self, why: str) -> NoReturn:
         """Say that this estimator cannot do something."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError
 from lols.training.schedules import Constant, Linear, Schedule, schedule
 
@@ -85,9 +88,8 @@ class Algorithm:
             if getattr(self, name) not in allowed:
                 raise ConfigurationError(f"{name} is '{getattr(self, name)}': choose one of {', '.join(allowed)}")
         for name in ("horizon", "sample_steps", "sample_actions", "prune"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigurationError(f"{name} is {value}; it must be at least 1, or None for all")
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), otherwise=", or None for all")
         if self.sample_actions == 1:
             raise ConfigurationError("sample_actions is 1; a comparison needs at least 2")
         if self.alpha is not None and not 0.0 < self.alpha < 1.0:
@@ -208,13 +210,33 @@ def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
     if isinstance(name, str) and name not in PRESETS:
         raise ConfigurationError(f"unknown algorithm '{name}': choose one of {', '.join(PRESETS)}")
     base = PRESETS[name] if isinstance(name, str) else name
-    unknown = set(options) - {f.name for f in fields(Algorithm)}
-    if unknown:
-        raise ConfigurationError(f"unknown option '{min(unknown)}' of an algorithm")
+    check_names(options)
     changes = {key: value for key, value in options.items() if value is not None}
     resolved = replace(base, **changes)
     _check_contradictions(resolved, changes)
     return resolved
+
+
+def check_names(options: Iterable[str], others: Sequence[str] = ()) -> None:
+    """Raise an error that names the alternatives if an option is neither the algorithm's nor one of `others`.
+
+    >>> check_names(["roll_inn"])
+    Traceback (most recent call last):
+        ...
+    lols.errors.ConfigurationError: unknown option 'roll_inn': did you mean roll_in?
+    """
+    known = [*(f.name for f in fields(Algorithm) if f.name not in ("name", "cites")), *others]
+    unknown = sorted(set(options) - {*known, "name", "cites"})
+    if not unknown:
+        return
+    from lols.learners.settings import LearnerSettings
+
+    close = difflib.get_close_matches(unknown[0], known, 1)
+    if unknown[0] in (f.name for f in fields(LearnerSettings)):
+        meant = f"it is the learner's: learner=lols.LearnerSettings({unknown[0]}=...)"
+    else:
+        meant = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
+    raise ConfigurationError(f"unknown option '{unknown[0]}': {meant}")
 
 
 def _check_contradictions(of: Algorithm, changes: dict[str, Any]) -> None:

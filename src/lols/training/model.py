@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from lols.engine.sampling import best_samples
 from lols.engine.structures import FrozenPolicy, Plan, following
 from lols.engine.table import distinct, fill, fixed_table, growing_table, is_fixed
 from lols.errors import ConfigurationError, ModelFileError
-from lols.io.model_file import write_tensors
+from lols.io.model_file import PICKLED, from_bytes, to_bytes, write_tensors
 from lols.io.room import Room
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code, hadamard_size
@@ -115,6 +115,11 @@ class Model:
         """The space's output for one object, with the options of `predict`."""
         return self.predict([obj], **options)[0]
 
+    def warm_up(self, objects: Iterable[Any]) -> Self:
+        """Compile ahead, or load from the cache, what prediction needs, by predicting a few objects."""
+        self.predict(objects)
+        return self
+
     def run(self, examples: Examples, *, scores: bool = False) -> Predictions:
         """Follow the policy on examples that are already in columns."""
         with self.driver(examples) as driver:
@@ -165,6 +170,20 @@ class Model:
         return [predictions.output(i) for i in range(len(examples))]
 
     # --- files ---
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: the space by name, the policy as the content of a model file, which is data only."""
+        state = dict(vars(self))
+        if isinstance(self.policy, FrozenPolicy):  # another one is pickled as its class wants it
+            state = {name: state[name] for name in ("space", "report", "threads", "compiled")}
+            state["file"] = to_bytes("model", *self.contents())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content = state.pop("file", None)
+        if content is not None:
+            vars(self).update(vars(make_model(PICKLED, *from_bytes(content, "model"), state["space"])))
+        vars(self).update(state)
 
     def save(
         self,

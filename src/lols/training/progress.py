@@ -20,11 +20,11 @@ class Progress:
             from rich.console import Console
 
             self.bar = progress.Progress(
-                progress.TextColumn("{task.description}"),
+                progress.TextColumn("{task.description}", markup=False),
                 progress.BarColumn(),
                 progress.TaskProgressColumn(),
                 progress.TextColumn("{task.fields[speed]:>9} " + unit + "/s  loss {task.fields[loss]:.4g}"),
-                progress.TextColumn("{task.fields[note]}"),
+                progress.TextColumn("{task.fields[note]}", markup=False),
                 progress.TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -171,13 +171,14 @@ class TrainingRun:
             "data": digest.hexdigest(),
         }
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a checkpoint."""
+    def save(self, path: str | os.PathLike[str], history: Sequence[Any] = ()) -> None:
+        """Write a checkpoint, with what was found after the passes so far."""
         header = {
             "identity": self._identity(),
             "pass": self.pass_,
             "offset": self.offset,
             "rivalry": self.adaptive.state(),
+            "history": list(history),
         }
         write_tensors(path, "checkpoint", header, self.student.state() | {"sums": self.sums})
 

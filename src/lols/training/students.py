@@ -104,9 +104,13 @@ class LinearStudent(Student):
             trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
         )
         if trainer.compiled and not DISABLED:
-            calls = driver.calls(self.learner.policy(), trainer.plan)
-            compile_ahead([calls.search, *self.learner.calls(calls.lessons), calls.predict, *calls.evaluate])
+            compile_ahead(self.calls(driver))
         return driver
+
+    def calls(self, driver: FusedDriver) -> list[tuple[Any, tuple[Any, ...]]]:
+        """The kernels of training and prediction with arguments of the right types."""
+        calls = driver.calls(self.learner.policy(), self.trainer.plan)
+        return [calls.search, *self.learner.calls(calls.lessons), calls.predict, *calls.evaluate]
 
     def begin_pass(self) -> None:
         if self.mixture is not None:

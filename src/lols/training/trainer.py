@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import inspect
 import os
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,22 +16,26 @@ from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
-from lols.engine.compile.kernel import compile_seconds
+from lols.contract.whole_numbers import MOST, MOST_THREADS, check_seed, check_whole
+from lols.engine.compile.ahead import prepare_all
+from lols.engine.compile.kernel import DISABLED, compile_seconds
 from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
 from lols.engine.table import copied
 from lols.errors import ConfigurationError
+from lols.io.whole_file import check_writable
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
-from lols.training.algorithms import Algorithm
+from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
 from lols.training.model import Model
 from lols.training.progress import Progress
 from lols.training.run import TrainingRun
-from lols.training.students import adapted
+from lols.training.students import LinearStudent, adapted
 
 __all__ = ["Trainer"]
 
 LOOKED_AT = 8  # examples, to settle the margin
+MOST_PASSES = 1_000_000
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
 
 
@@ -88,23 +94,23 @@ class Trainer:
         tricks: dict[str, bool] | None = None,
         **options: Any,
     ):
-        for name, value in (
-            ("passes", passes),
-            ("batch_size", batch_size),
-            ("threads", threads),
-            ("neighbours", neighbours),
+        for name, value, most in (
+            ("passes", passes, MOST_PASSES),
+            ("batch_size", batch_size, MOST),
+            ("threads", threads, MOST_THREADS),
+            ("neighbours", neighbours, MOST),
         ):
-            if value is not None and not isinstance(value, int | np.integer):
-                raise ConfigurationError(f"{name} is {value!r}; it must be a whole number")
-            if value is not None and value < 1:
-                raise ConfigurationError(f"{name} is {value}; it must be at least 1")
-        if not isinstance(seed, int | np.integer):
-            raise ConfigurationError(f"seed is {seed!r}; it must be a whole number")
+            if value is not None:
+                check_whole(name, value, most=most)
+        check_seed(seed)
+        if neighbours > 1 and not shuffle:
+            raise ConfigurationError("neighbours has no effect: the examples are not shuffled; leave it out")
         unknown = set(tricks or {}) - set(TRICKS)
         if unknown:
             raise ConfigurationError(f"unknown trick '{min(unknown)}': choose from {', '.join(TRICKS)}")
         self.space = space = as_space(space)
         self.reference = as_teacher(reference, space)
+        check_names(options, OPTIONS)
         self.algorithm = resolve(algorithm, **options)
         self.policy = policy
         if policy is not None:
@@ -221,7 +227,9 @@ class Trainer:
         progress
             Whether to show a progress bar, by default on a terminal only; or the bar to be used, which counts steps.
         after_pass
-            Called with the number of the pass and the current model; training stops if it returns True.
+            Called with the number of the pass and the current model; training stops if it returns True. A checkpoint
+            at the end of a pass is written after this call, with the list `history` of the callable if it has one. A
+            run that is interrupted between the two calls it for this pass again.
 
         """
         if resume and checkpoint is None:
@@ -230,6 +238,7 @@ class Trainer:
         run = self.new_run(data)
         if checkpoint is not None:
             run.student.check_resumable()
+            check_writable(checkpoint)
         saved = time.monotonic()
         with (
             run.driver() as driver,
@@ -245,11 +254,11 @@ class Trainer:
                 batch = driver.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
                 run.learn(batch)
                 bar.advance(run.progress, loss=run.progressive_loss)
-                if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
-                    run.save(checkpoint)
-                    saved = time.monotonic()
                 if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
-                    break
+                    break  # without a checkpoint: one of this pass would be gone on from
+                if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
+                    run.save(checkpoint, getattr(after_pass, "history", ()))
+                    saved = time.monotonic()
         self.learner = run.student.learner
         model = run.model()
         compiling = compile_seconds() - compiling
@@ -271,6 +280,23 @@ class Trainer:
         self.settings = self._asked.settled(above, int(lessons.filled.max()))
         self.plan = self.plan._replace(**self._by_margin())
 
+    def warm_up(self, data: Iterable[Any] | Examples) -> Self:
+        """Compile ahead, or load from the cache, what training and prediction need, given a few labelled examples.
+
+        Nothing is learned: `fit` and the model's `predict` then begin at once.
+        """
+        if self.policy is not None:
+            twin = copy.copy(self)
+            twin.policy, twin.passes = copy.deepcopy(self.policy), 1
+            twin.fit(data, progress=False)
+            if hasattr(twin.policy, "warm_up"):
+                twin.policy.warm_up()
+        elif self.compiled and not DISABLED:
+            student = LinearStudent(self, 1)
+            with student.driver(self.new_run(data).examples) as driver:
+                prepare_all(student.calls(driver))
+        return self
+
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
         """A new run over a data set."""
         truth = self.reference.needs_truth or None
@@ -279,3 +305,6 @@ class Trainer:
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
+
+
+OPTIONS = [name for name, found in inspect.signature(Trainer).parameters.items() if found.kind is found.KEYWORD_ONLY]

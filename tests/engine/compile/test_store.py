@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -85,11 +86,67 @@ def test_what_cannot_be_read_is_compiled_again(tmp_path: Path, harm: str) -> Non
     assert [run(tmp_path), run(tmp_path)] == [COLD, WARM]
 
 
-def test_a_place_where_nothing_can_be_written_is_no_error(tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
+def warned(folder: Path, **environment: str) -> tuple[str, str]:
+    """What the program says, and the one warning that it gives, if any."""
+    given = os.environ | {"LOLS_CACHE": str(folder), "NUMBA_CACHE_DIR": str(folder)} | environment
+    found = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=given, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert found.returncode == 0 and found.stderr.count("RuntimeWarning") <= 1, found.stderr
+    return found.stdout.strip(), found.stderr.partition("RuntimeWarning: ")[2].partition("\n")[0]
+
+
+def test_without_a_writable_cache_kernels_are_kept_in_a_private_folder(tmp_path: Path) -> None:
+    blocked, temporary = tmp_path / "file", tmp_path / "temporary"
     blocked.write_text("not a folder")
-    home = {"HOME": str(blocked), "XDG_CACHE_HOME": str(blocked), "NUMBA_CACHE_DIR": ""}
-    assert [run(blocked, **home), run(blocked, **home)] == [COLD, COLD]
+    temporary.mkdir()
+    home = {"HOME": str(blocked), "XDG_CACHE_HOME": str(blocked), "TMPDIR": str(temporary)}
+    private = temporary / f"lols-{os.getuid()}"
+    says = f"{blocked}/lols cannot be written, or others can: compiled kernels are kept in {private}; let LOLS_CACHE"
+    said, warning = warned(blocked, **home)
+    assert said == COLD and warning.startswith(says)
+    assert private.stat().st_mode & 0o777 == 0o700 and len(list(private.iterdir())) == 1
+    assert warned(blocked, **home) == (WARM, "")
+    private.chmod(0o755)  # somebody else may have looked, or worse
+    said, warning = warned(blocked, **home)
+    assert said == COLD and "kernels are compiled again in every process" in warning
+
+
+@pytest.mark.parametrize("kind", ["of others", "a link", "not there"])
+def test_a_private_folder_is_private_or_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(
+        store.tempfile, "gettempdir", lambda: str(tmp_path / "gone" if kind == "not there" else tmp_path)
+    )
+    if kind == "of others":
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        (tmp_path / "lols-12345").mkdir(mode=0o700)
+    elif kind == "a link":
+        (tmp_path / "elsewhere").mkdir(mode=0o700)
+        (tmp_path / f"lols-{os.getuid()}").symlink_to(tmp_path / "elsewhere")
+    assert store._private() is None
+
+
+def test_kernels_that_come_with_an_installation_are_used_though_nothing_can_be_written_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image, own = tmp_path / "image", tmp_path / "own"
+    for place in (image, own):
+        place.mkdir(mode=0o700)
+    monkeypatch.setattr(store, "usual", lambda: (image, own))
+    monkeypatch.setattr(store, "places", store.places.__wrapped__)
+    monkeypatch.setattr(store, "folder", lambda: image)
+    store.keep("built", b"code", "x ")
+    monkeypatch.setattr(store, "folder", lambda: own)
+    monkeypatch.setattr(store, "warn", store.functools.cache(store.warn.__wrapped__))
+    assert store.find("built") == (b"code", "x ") and store.holds("built")
+    with pytest.warns(RuntimeWarning, match="image cannot be written, or others can: compiled kernels are kept in"):
+        store.keep("new", b"more", "x ")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        store.keep("newer", b"more", "x ")
+    assert sorted(file.name for file in own.iterdir()) == ["new.o", "newer.o"]
+    image.chmod(0o777)  # anybody may have put machine code there
+    assert store.find("built") is None and not store.holds("built")
 
 
 def test_another_version_or_processor_has_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +197,9 @@ def test_how_a_function_is_compiled_is_part_of_its_digest() -> None:
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(store, "usual", lambda: (tmp_path,))
     monkeypatch.setattr(store, "folder", lambda: tmp_path)
+    monkeypatch.setattr(store, "places", lambda: (tmp_path,))
     return tmp_path
 
 

@@ -269,7 +269,7 @@ FINE = rows((1, "a", 2, "x"), (2, "b", 0, "root"))
         (FINE, ["--template", "zz"], "template 'zz': 'zz' is not an atom"),
         (FINE, ["--template", "S0.nothing"], "template 'S0.nothing': there is no attribute or column 'nothing'"),
         (FINE, ["--templates", "nowhere"], "nowhere: cannot be read"),
-        (FINE, ["--patience", "2"], "patience has no effect: there is no --dev file to get better on"),
+        (FINE, ["--patience", "2"], "patience has no effect: there are no dev data to get better on"),
         (FINE, ["--dev", "nowhere"], "nowhere: there is no such file"),
         (FINE, ["--roots", "x"], "unknown roots 'x': choose auto, one or many"),
         (FINE, ["--labelling", "x"], "unknown labelling 'x': choose auto, joint, second, none"),

@@ -304,10 +304,31 @@ def test_mistakes_in_prediction(folder: Path, tmp_path: Path) -> None:
     mistake("predict", model, folder / "test.conllu", "-o", out, "--column", "upos", says="--column has no effect")
     mistake("predict", model, folder / "test.conllu", "-o", out, "--beam", 0, says="--beam is 0")
     (tmp_path / "in.tsv").write_text("form\tupos\ndog\tX\n")
-    mistake("predict", model, tmp_path / "in.tsv", "-o", out, says="there is no column")
+    mistake("predict", model, tmp_path / "in.tsv", "-o", out, says="2 columns, and none of them is 'head'")
     (tmp_path / "bad.lols").write_bytes(model.read_bytes()[:-5])
     mistake("predict", tmp_path / "bad.lols", folder / "test.conllu", "-o", out, says="bad.lols: ")
     assert not out.exists() and not [name for name in os.listdir(tmp_path) if name.endswith(".tmp")]
+
+
+def test_words_alone_become_a_treebank(folder: Path, tmp_path: Path) -> None:
+    model, path = folder / "m.lols", tmp_path / "words.txt"
+    whole = (folder / "test.conllu").read_text().split("\n\n")[0]
+    words = [line.split("\t")[1] for line in whole.split("\n") if line[0].isdigit()]
+    path.write_text("\n".join(words) + "\n\n\n" + words[0] + "\n\n\n")
+    parsed = lols.load(model).predict([words])[0]
+    blank = {"upos": 3, "xpos": 4, "feats": 5, "head": 6, "relation": 7}
+    for options in ([], ["--format", "words"]):
+        sentences = fine("predict", model, path, *options).out.decode().split("\n\n")
+        assert len(sentences) == 3 and sentences[2] == ""
+        for k, (line, wanted) in enumerate(zip(sentences[0].split("\n"), parsed, strict=True), 1):
+            cells = line.split("\t")
+            assert len(cells) == 10 and cells[:2] == [str(k), words[k - 1]]
+            assert all(cells[at] == str(wanted.get(name, "_")) for name, at in blank.items())
+    path.write_text(" ".join(words) + "\n")
+    says = (
+        f"words.txt, line 1: {len(words)} columns, and none of them is 'head'; give CoNLL-U, or one word on each line"
+    )
+    mistake("predict", model, path, says=says)
 
 
 def test_pipelines_made_in_python_know_files_too(fitted: Pipeline, folder: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,25 @@ def test_a_cost_matrix_by_option_or_with_the_data() -> None:
     assert named.predict(X).tolist() == np.array(["p", "q", "r", "s"])[by_row.predict(X)].tolist()
 
 
+def test_costs_in_data_frames_and_dictionaries_are_found_by_name(tmp_path: Path) -> None:
+    table, labels = pd.DataFrame({"x": [1] * 100}), (["no"] * 7 + ["ask"] * 3) * 10
+    costs = pd.DataFrame([[0, 5], [1, 0]], index=["ask", "no"], columns=["ask", "no"])
+    for given in (costs, costs.loc[["no", "ask"], ["no", "ask"]], costs.T.to_dict(), {("ask", "no"): 5}):
+        assert classifier(cost_matrix=given).fit(table, labels).predict(table[:1]).tolist() == ["ask"]
+        assert classifier().fit(table, labels, costs=given).predict(table[:1]).tolist() == ["ask"]
+        path = tmp_path / "t.csv"
+        table.assign(y=labels).to_csv(path, index=False)
+        model = classifier(cost_matrix=given).fit_files(str(path))
+        assert model.predict(table[:1]).tolist() == ["ask"]
+        model.save(tmp_path / "m.lols")
+        assert CostSensitiveClassifier.load(tmp_path / "m.lols").cost_matrix.tolist() == costs.to_numpy().tolist()
+    vectors = costs.loc[labels, ["no", "ask"]].reset_index(drop=True)
+    for options, y in (({}, labels), ({}, None), ({"classes": ["ask", "no"]}, None)):
+        assert classifier(**options).fit(table, y, costs=vectors).predict(table[:1]).tolist() == ["ask"]
+    with pytest.raises(ConfigurationError, match="a dictionary of costs needs labels: give y"):
+        classifier().fit(table, costs={("ask", "no"): 5})
+
+
 def test_a_square_that_could_be_both_is_refused() -> None:
     X4, y4, square = X[:4], [0, 1, 2, 3], 1.0 - np.eye(4)
     with pytest.raises(ConfigurationError, match="could be a matrix or one vector for each row: give a matrix as"):
@@ -173,7 +193,8 @@ def test_a_square_that_could_be_both_is_refused() -> None:
         ({}, None, None, "requires y to be passed"),
         ({}, Y, np.zeros(3), "costs has 1 dimensions: give a row for each example"),
         ({}, Y, np.zeros((7, 4)), r"costs has the shape \(7, 4\); with 120 rows and 4 classes it must be"),
-        ({}, Y, -np.ones((120, 4)), r"row 0, class 0: a cost of -1\.0: give numbers from 0 on"),
+        ({}, Y, -np.ones((120, 4)), r"row 0, class 0: a cost of -1\.0: give a number from 0 on"),
+        ({}, Y, np.full((120, 4), 1e20), r"row 0, class 0: a cost of 1e\+20: give a number from 0 on, at most 1e\+15"),
         ({}, Y, [["a"] * 4] * 120, "costs are not made of numbers"),
         ({"cost_matrix": np.eye(3)}, Y, None, r"the cost matrix has the shape \(3, 3\), but there are 4 classes"),
         ({"classes": [0, 1]}, Y, None, "label 2 is not among the classes: 0, 1"),

@@ -162,7 +162,7 @@ FINE = "a,b,y\n1,u,p\n2,v,q\n3,u,q\n"
         (FINE, ["--batch-size", "0"], "batch_size is 0; it must be at least 1"),
         (FINE, ["--tree", "x"], "tree is 'x': choose order, frequency, similarity"),
         (FINE, ["--memory", "much"], "--memory is 'much': give a number of bytes, such as 512MB"),
-        (FINE, ["--patience", "2"], "patience has no effect: there is no --dev file to get better on"),
+        (FINE, ["--patience", "2"], "patience has no effect: there are no dev data to get better on"),
         (FINE, ["--dev", "nowhere"], "nowhere: there is no such file"),
         (FINE, ["--reference", "x"], "unknown reference 'x': choose optimal, suboptimal or bad"),
         (FINE, ["--skill", "2"], "skill is 2.0; it is a probability, from 0 to 1"),

@@ -113,7 +113,7 @@ def test_columns_of_pandas_that_have_no_arrow_form_are_refused() -> None:
     "frame", [pd.DataFrame([[1, 2]], columns=["a", "a"]), pa.Table.from_arrays([pa.nulls(1)] * 2, ["a", "a"])]
 )
 def test_two_columns_of_one_name_are_refused(frame: Any) -> None:
-    with pytest.raises(LolsError, match="two columns are called 'a': rename one"):
+    with pytest.raises(LolsError, match="two columns are called 'a'; rename one"):
         cells(frame)
 
 
@@ -171,3 +171,17 @@ def test_no_number_says_where() -> None:
     found = error.at(Cells(codes=np.array([0, 1, 1], np.int32), texts=["1", "x"]), lambda row: f"row {row}")
     assert str(found).startswith("row 1, column 'age': 'x' is no number; name the column as categorical, or the text")
     assert (found.column, found.text) == ("age", "x")
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_whole_numbers_of_many_digits_are_infinite_as_in_a_file(digits: int) -> None:
+    large = 10**digits
+    found = cells_of_array(np.array([1, large, -large], object)).numbers
+    assert found is not None and found.tolist() == [1.0, math.inf, -math.inf]
+    assert numbers_of(["1" + "0" * digits])[0].tolist() == [math.inf]
+    model = CostSensitiveClassifier(passes=1).fit([[1, large], [2, 3]] * 5, ["a", "b"] * 5)
+    assert model.predict([[1, large]]).tolist() == ["a"]
+    with pytest.raises(LolsError, match="the cost matrix is not made of numbers"):
+        CostSensitiveClassifier(cost_matrix=[[0, large], [1, 0]]).fit([[1], [2]], ["a", "b"])
+    with pytest.raises(LolsError, match="costs are not made of numbers"):
+        CostSensitiveClassifier().fit([[1], [2]], ["a", "b"], costs=[[0, large], [1, 0]])

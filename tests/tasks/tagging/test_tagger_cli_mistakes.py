@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import lols
+from lols.io import whole_file
 from lols.tasks.tagging import files as tagger_files
 from tests.cli.calling import fine, mistake
 from tests.tasks.tagging.tagger_data import conllu, weights
@@ -166,12 +167,10 @@ def test_other_outputs_that_cannot_be_written(pos: Path, folder: Path, tmp_path:
 
 
 def test_a_folder_that_may_not_be_written(pos: Path, folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    import tempfile
-
     def forbidden(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(tempfile, "mkstemp", forbidden)
+    monkeypatch.setattr(whole_file, "_temporary", forbidden)
     mistake("predict", pos, folder / "test.conllu", "-o", tmp_path / "out", says="cannot be written: Permission denied")
 
 
@@ -241,3 +240,38 @@ def test_predictions_are_those_of_the_numbers_in_the_file(pos: Path, folder: Pat
     numbers = tagger.predict_columns(found.corpus)
     assert [tagger.classes_[n] for n in numbers] == [t for s in tagger.predict(UNSEEN) for t in s]
     assert np.array_equal(tagger.task_.number(found.names)[found.numbers], numbers)
+
+
+def test_text_is_not_taken_for_tokens(pos: Path, chunks: Path, folder: Path, tmp_path: Path) -> None:
+    path, out = tmp_path / "raw.txt", tmp_path / "out"
+    path.write_text("the dog sees a cat\n")
+    wide = "5 columns, but the tagger was trained on 3"
+    for model, why in ((pos, "5 columns, and none of them is 'upos'"), (chunks, wide)):
+        mistake("predict", model, path, "-o", out, says=f"raw.txt, line 1: {why}")
+    for format, why in (("words", "5 words instead of one"), ("tsv", "'the dog sees a cat' has spaces in it")):
+        mistake("predict", pos, path, "-o", out, "--format", format, says=f"raw.txt, line 1: {why}; write one")
+    assert not out.exists()
+    said = fine("predict", pos, path, "--format", "columns").out.decode()  # asked for: the first column is the word
+    assert said.startswith("the dog sees a cat ")
+    path.write_text("the\ndog\n\nAnn\n")
+    wanted = [tag for tags in lols.load(pos).predict([["the", "dog"], ["Ann"]]) for tag in tags]
+    for options in ([], ["--format", "words"]):
+        said = fine("predict", pos, path, *options).out.decode()
+        assert said == "the {}\ndog {}\n\nAnn {}\n".format(*wanted)
+
+
+def test_the_width_of_a_training_file_is_remembered(folder: Path, tmp_path: Path) -> None:
+    model, path = tmp_path / "m.lols", tmp_path / "in.txt"
+    wide = "".join(f"{line} x\n" if line else "\n" for line in (folder / "chunks.txt").read_text().split("\n"))
+    path.write_text(wide)
+    fine("train", "tagger", path, "-o", model, "--column", "3", "--passes", 1)
+    assert lols.load(model).columns_.width == 4
+    fine("predict", model, path)
+    path.write_text("the dog sees a cat\n")
+    mistake("predict", model, path, says="in.txt, line 1: 5 columns, but the tagger was trained on 4; if this is text")
+
+
+def test_words_with_spaces_are_fine_between_tabs(pos: Path, tmp_path: Path) -> None:
+    path = tmp_path / "in.conllu"
+    path.write_text(WORD_ROW.replace("dog", "New York"))
+    assert b"1\tNew York\t_\t" in fine("predict", pos, path).out

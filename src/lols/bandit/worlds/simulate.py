@@ -18,9 +18,11 @@ import numpy as np
 from lols.bandit.bandit import StructuredBandit
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.log import Log
+from lols.bandit.settings import KINDS, without_effect
 from lols.bandit.worlds.outcome import Outcome
 from lols.bandit.worlds.world import Objects, World, WorldSpec
 from lols.contract.hashing import mix, unit
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 
 __all__ = ["held_out_baselines", "simulate", "simulate_seeds"]
@@ -83,8 +85,7 @@ def simulate(
 
     """
     for value, name, least in ((rounds, "rounds", 1), (delay, "delay", 0)):
-        if value < least:
-            raise ConfigurationError(f"{name} is {value}; it must be at least {least}")
+        check_whole(name, value, least)
     if not 0.0 <= lost <= 1.0:
         raise ConfigurationError(f"lost is {lost}; it is a share, from 0 to 1")
     make = StructuredBandit.algorithm2 if algorithm2 else StructuredBandit
@@ -111,7 +112,8 @@ def with_defaults(world: World, options: Mapping[str, Any], *, algorithm2: bool 
     own = {} if algorithm2 else dict(world.options)
     if "learner" in options or "update" in options:
         own.pop("learner", None)
-    return {**own, **options}
+    moot = without_effect(**{name: value for name, value in {**own, **options}.items() if name in KINDS})
+    return {name: value for name, value in own.items() if name not in moot} | dict(options)
 
 
 def _played(

@@ -21,7 +21,7 @@ from typing import Any
 from lols.engine.compile import store
 from lols.engine.compile.layout import Layout
 
-__all__ = ["COMPILING", "compile_ahead", "wait_for"]
+__all__ = ["COMPILING", "compile_ahead", "prepare_all", "wait_for"]
 
 PATIENCE = 120.0  # seconds for one kernel, many times what it takes
 COMPILING = threading.RLock()  # held while something is compiled
@@ -50,6 +50,13 @@ def compile_ahead(work: Sequence[tuple[Any, tuple[Any, ...]]]) -> None:
     kernel, layout, _ = missing[0]
     with contextlib.suppress(Exception):  # an error comes up again when the kernel runs
         kernel.prepare(layout)
+
+
+def prepare_all(work: Sequence[tuple[Any, tuple[Any, ...]]]) -> None:
+    """Load or compile kernels for calls with such arguments, and wait until all are ready."""
+    compile_ahead(work)
+    for kernel, arguments in work:
+        kernel.prepare(kernel.layout_of(*arguments))
 
 
 def possible() -> bool:

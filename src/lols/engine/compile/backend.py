@@ -446,7 +446,7 @@ def _chain_of(identity, values):
     return lambda identity, values: _chain(hashing.mix(identity, np.int64(values[0])), values[1:])
 
 
-# --- states of named parts ---------------------------------------------------------------------------------------------
+# --- states of named parts --------------------------------------------------------------------------------------------
 
 
 class PartsType(types.Type):  # type: ignore[misc]

@@ -80,7 +80,8 @@ def needs(field: str, name: str, absent: Any = None) -> Any:
 class Bound:
     """The functions of one space or reference, ready to be passed to a kernel, compiled or not."""
 
-    def __init__(self, kind: str, functions: Mapping[str, Any]):
+    def __init__(self, kind: str, functions: Mapping[str, Any], name: str = ""):
+        self.name = name
         self.functions = {name: plain(function) for name, function in functions.items()}
         self.checked = _needs_checks(self.functions.values())
         digest = digest_functions(functions) + (" checked" if self.checked else "")
@@ -114,9 +115,9 @@ CHECKED: set[Any] = set()  # functions whose indices are checked when they are c
 BOUND: dict[str, Bound] = {}  # by digest, which is all that a layout has
 
 
-def bind(kind: str, functions: Mapping[str, Any]) -> Bound:
-    """Prepare functions for the kernels."""
-    return Bound(kind, functions)
+def bind(kind: str, functions: Mapping[str, Any], name: str = "") -> Bound:
+    """Prepare functions for the kernels; messages call them by their name."""
+    return Bound(kind, functions, name)
 
 
 # --- the user's functions ---------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from lols.contract.digest import digest_functions
 from lols.contract.user_frames import one_line
 from lols.engine.compile import store
 from lols.engine.compile.ahead import COMPILING, wait_for
-from lols.engine.compile.dual import TWINS
-from lols.engine.compile.layout import Block, Layout, block_of
+from lols.engine.compile.dual import BOUND, TWINS
+from lols.engine.compile.layout import Block, Layout, block_of, digests_in
 from lols.errors import LolsError
 
 __all__ = ["DISABLED", "CompilerError", "Kernel", "KernelError", "compile_seconds", "kernel"]
@@ -145,7 +145,7 @@ def _exception(block: Block) -> Exception:
 # --- compiling --------------------------------------------------------------------------------------------------------
 
 _SECONDS = 0.0
-_ANNOUNCED = False
+_ANNOUNCED: set[str] = set()
 
 
 def compile_seconds() -> float:
@@ -185,7 +185,7 @@ def _loaded(code: bytes | int, letters: str, name: str) -> tuple[Any, Any]:
 def _compiled(function: Any, layout: Layout, name: str) -> tuple[bytes | int, str]:
     """Compile a kernel, announce it, and store it: the object code and two letters about it."""
     global _SECONDS
-    _announce()
+    _announce(layout)
     began = time.perf_counter()
     try:
         stored = wait_for(name)
@@ -201,11 +201,17 @@ def _compiled(function: Any, layout: Layout, name: str) -> tuple[bytes | int, st
     return code, letters
 
 
-def _announce() -> None:
-    """Print once that something is being compiled, so that a cold start does not look like a hang."""
-    global _ANNOUNCED
-    forced = os.environ.get("LOLS_ANNOUNCE")
-    wanted = forced == "1" if forced else sys.stderr.isatty() or "ipykernel" in sys.modules
-    if wanted and not _ANNOUNCED:
-        print("lols: compiling the search space (first run only; `lols warmup` does it ahead) ...", file=sys.stderr)
-        _ANNOUNCED = True
+def _announce(layout: Layout) -> None:
+    """Say what is about to be compiled, once for each search space, so that a cold start does not look like a hang.
+
+    This goes to standard error, whatever it is: a terminal, a notebook, a log, a pipe. `LOLS_ANNOUNCE=0` is silence.
+    """
+    digest = next(digests_in(layout, "Space"), None)
+    what = "kernels of lols" if digest is None else f"the search space {BOUND[digest].name}"
+    if what in _ANNOUNCED or os.environ.get("LOLS_ANNOUNCE") == "0" or sys.stderr is None:
+        return
+    _ANNOUNCED.add(what)
+    seconds = "a few seconds" if digest is None else "about 10 s"
+    with contextlib.suppress(OSError, ValueError):  # it may be full, or closed
+        line = f"lols: compiling {what} ({seconds}, first run only; warm_up() or `lols warmup` does it ahead) ..."
+        print(line, file=sys.stderr, flush=True)

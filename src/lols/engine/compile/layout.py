@@ -18,7 +18,7 @@ import numpy as np
 
 __all__ = [
     *("ArrayLayout", "Block", "Fields", "FunctionsLayout", "Layout", "NumberLayout", "Struct"),
-    *("block_of", "readonly"),
+    *("block_of", "digests_in", "readonly"),
 ]
 
 WORD = 8
@@ -30,6 +30,9 @@ class Layout:
     name: str  # describes the layout completely: part of the digest of a kernel
     size: int  # in words
     format: str  # of `struct`, one letter for each word
+
+    def __deepcopy__(self, _memo: Any) -> Self:
+        return self
 
 
 class NumberLayout(Layout):
@@ -84,6 +87,14 @@ _CALLS: dict[tuple[Layout, ...], Fields] = {}
 def functions_layout(kind: str, digest: str) -> FunctionsLayout:
     """The layout of functions that have this digest."""
     return _FUNCTIONS.setdefault((kind, digest), FunctionsLayout(kind, digest))
+
+
+def digests_in(layout: Layout, kind: str) -> Iterator[str]:
+    """The digests of the functions of a kind, such as `"Space"`, in a layout."""
+    if isinstance(layout, FunctionsLayout) and layout.kind == kind:
+        yield layout.digest
+    for each in layout.layouts if isinstance(layout, Fields) else ():
+        yield from digests_in(each, kind)
 
 
 def fields_layout(kind: type, names: tuple[str, ...], layouts: tuple[Layout, ...]) -> Fields:

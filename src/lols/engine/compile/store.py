@@ -2,8 +2,9 @@
 
 A file is written under a temporary name and renamed, so that processes that compile the same kernel do not disturb each
 other. Files that cannot be read, or that were written for another processor or version, are ignored and compiled again.
-If no folder is writable, kernels are kept in memory only. The folder is limited in size: storing a kernel deletes the
-least recently used ones beyond `MOST_BYTES`.
+Kernels are looked for in all folders that may hold some, and stored in the first one that is writable; the last resort
+is a private folder for temporary files. Without any, kernels are kept in memory only. The folder is limited in size:
+storing a kernel deletes the least recently used ones beyond `MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import functools
 import hashlib
 import os
 import re
+import stat
 import sys
 import tempfile
 import time
+import warnings
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -31,19 +34,71 @@ FILE = re.compile(r"[0-9a-f]{32}\.(o|\w{8})")  # a kernel or a temporary file
 
 
 @functools.cache
-def folder() -> Path | None:
-    """The folder for kernels: `lols` in `LOLS_CACHE`, Numba's or the user's cache folder; None if none is writable."""
+def usual() -> tuple[Path, ...]:
+    """Where kernels may be: `lols` in `LOLS_CACHE` or Numba's cache folder, and in the user's."""
     chosen = os.environ.get("LOLS_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
-    places = [Path(chosen) / "lols"] if chosen else []
+    places = [Path(chosen)] if chosen else []
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     with contextlib.suppress(RuntimeError):
-        places.append((Path(home) if home else Path.home() / ".cache") / "lols")
-    for place in places:
+        places.append(Path(home) if home else Path.home() / ".cache")
+    return tuple(place / "lols" for place in places)
+
+
+@functools.cache
+def folder() -> Path | None:
+    """The folder in which kernels are stored: the first usual one that is writable, or a private one; None if none is.
+
+    Kernels are machine code, which is loaded and run, so a folder in which others may write is of no use.
+    """
+    for place in usual():
         with contextlib.suppress(OSError):
-            place.mkdir(parents=True, exist_ok=True)
-            if os.access(place, os.W_OK | os.X_OK):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if _safe(place) and os.access(place, os.W_OK | os.X_OK):
                 return place
+    return _private()
+
+
+def _safe(place: Path) -> bool:
+    """Whether a folder belongs to the user or the system, and not everybody may write in it."""
+    if not hasattr(os, "getuid"):
+        return True
+    try:
+        status = place.stat()
+    except OSError:
+        return False
+    return status.st_uid in (os.getuid(), 0) and not status.st_mode & stat.S_IWOTH
+
+
+def _private() -> Path | None:
+    """A folder among temporary files that nobody else may enter; None if there is none, or if it is not ours."""
+    user = os.getuid() if hasattr(os, "getuid") else None
+    with contextlib.suppress(OSError):
+        place = Path(tempfile.gettempdir()) / f"lols-{'cache' if user is None else user}"
+        with contextlib.suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+        status = place.lstat()
+        ours = user is None or (status.st_uid == user and stat.S_IMODE(status.st_mode) & 0o077 == 0)
+        if stat.S_ISDIR(status.st_mode) and ours and os.access(place, os.W_OK | os.X_OK):
+            return place
     return None
+
+
+@functools.cache
+def places() -> tuple[Path, ...]:
+    """All folders in which kernels are looked for. Those that are not writable may come with an installation."""
+    own = folder()
+    return tuple(dict.fromkeys([*filter(_safe, usual()), *([] if own is None else [own])]))
+
+
+@functools.cache
+def warn() -> None:
+    """Say once, when a kernel was compiled, that it is not kept where the user may expect it."""
+    own, first = folder(), next(iter(usual()), None)
+    if own is not None and own == first:
+        return
+    where = f"{first} cannot be written, or others can" if first is not None else "there is no home for a cache"
+    kept = "kernels are compiled again in every process" if own is None else f"compiled kernels are kept in {own}"
+    warnings.warn(f"{where}: {kept}; let LOLS_CACHE name a folder of your own", RuntimeWarning, stacklevel=2)
 
 
 @functools.cache
@@ -68,28 +123,28 @@ def name_of(source: str) -> str:
 
 def holds(name: str) -> bool:
     """Whether there is a kernel of this name."""
-    place = folder()
-    return place is not None and (place / f"{name}.o").exists()
+    return any(os.path.exists(place / f"{name}.o") for place in places())
 
 
 def find(name: str) -> tuple[bytes, str] | None:
     """The object code of this name and the two letters that were stored with it, or None."""
-    place = folder()
-    if place is None:
-        return None
-    path = place / f"{name}.o"
-    try:
-        whole = path.read_bytes()
-    except OSError:
-        return None
-    with contextlib.suppress(OSError):
-        os.utime(path)  # used now, so not the next one to be deleted
-    head, code = whole[: len(MAGIC) + 32], whole[len(MAGIC) + 32 :]
-    return (code[2:], code[:2].decode()) if head == MAGIC + hashlib.sha256(code).digest() else None
+    for place in places():
+        path = place / f"{name}.o"
+        try:
+            whole = path.read_bytes()
+        except OSError:
+            continue
+        with contextlib.suppress(OSError):
+            os.utime(path)  # used now, so not the next one to be deleted
+        head, code = whole[: len(MAGIC) + 32], whole[len(MAGIC) + 32 :]
+        if head == MAGIC + hashlib.sha256(code).digest():
+            return code[2:], code[:2].decode()
+    return None
 
 
 def keep(name: str, code: bytes, letters: str) -> None:
     """Write object code and two letters about it to disk, if that is possible."""
+    warn()
     place, code = folder(), letters.encode() + code
     if place is None:
         return

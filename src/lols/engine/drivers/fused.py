@@ -11,6 +11,7 @@ import numpy as np
 from lols.contract.examples import Examples, Shared
 from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
+from lols.contract.whole_numbers import MOST_THREADS, check_whole
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
@@ -64,13 +65,14 @@ class FusedDriver:
         compiled: bool = True,
     ):
         self.space, self.reference, self.examples, self.compiled = space, reference, examples, compiled
-        self.bound = bind("Space", space.functions())
+        self.bound = bind("Space", space.functions(), space.name)
         self.bound_reference, y = None, examples.y if examples.has_truth else ()
         if reference is not None:
             functions, y = _reference_and_truth(reference, examples)
             self.bound_reference = bind("Reference", functions)
         self.data = self._admit(examples, y)
         self._unlabelled = self.data._replace(y=())  # prediction never sees the truth, so one kernel serves both
+        check_whole("threads", threads, most=MOST_THREADS)
         self.threads = threads if compiled else 1
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self._scratch: list[Scratch] = []

@@ -19,6 +19,7 @@ from lols.engine.structures import (
     AT_STEP,
     CODE,
     ILLEGAL_REFERENCE,
+    LARGEST_COST,
     LOSS_NOT_FINITE,
     NEGATIVE,
     NO_ACTIONS,
@@ -53,7 +54,8 @@ def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int
         TOO_MANY_FEATURES: "`features` or `action_features` emits more than Sizes says: raise it",
         TOO_MANY_ITEMS: f"`items` looks at more than Sizes.items = {driver.space.sizes.items}: raise it",
         NO_SUCH_ITEM: f"`items` looks at item {action}, or in a role, that is not there",
-        NOT_FINITE: f"`{_costly(driver)}` gives NaN or infinity: a dead end, or a mistake in it",
+        NOT_FINITE: f"`{_costly(driver)}` gives NaN or infinity, or more than {LARGEST_COST:g}: a dead end, or a "
+        "mistake in it; if costs are so large, divide all of them by the same number",
         LOSS_NOT_FINITE: "`loss` gives NaN or infinity: a dead end, or a mistake in it",
         NEGATIVE: "`loss` is negative: add a constant, so that the best result costs 0",
     }[code]

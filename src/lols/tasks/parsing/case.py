@@ -44,7 +44,8 @@ def parser_case(parser: Any, examples: Examples, of: int, reference: str | None,
     teacher, name = teacher_of(parser, reference)
     names = [action_name(task, a) for a in range(len(task.actions))]
     more = [f"The greedy search is judged, not the beam of {parser.beam}."] if parser.beam > 1 else []
-    return Case(parser.model_, examples, teacher, Naming(lambda _, a: names[a]), of, name, (*notes, *more))
+    naming = Naming(lambda _, a: names[a])
+    return Case(parser.model_, examples, teacher, naming, of, name, (*notes, *more), parser.reference)
 
 
 def treebank_case(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
-from lols.tasks.base import as_paths
+from lols.tasks.base import Variants, as_paths
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
@@ -59,6 +60,8 @@ class Parser(ParserVerbs):
     `lols train parser en-train.conllu --dev en-dev.conllu -o parser.lols`
     """
     Task = ParsingTask
+    OF_DATA = ("templates", "more_templates")
+    WARMUP_ALL: ClassVar[Variants] = {"beam search": {"beam": 2}}
     RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", default="auto")
@@ -307,8 +310,7 @@ class Parser(ParserVerbs):
     # --- helpers ---
 
     def _check_beam(self) -> None:
-        if not isinstance(self.beam, int | np.integer) or not 1 <= self.beam <= MOST_BEAM:
-            raise ConfigurationError(f"beam is {self.beam!r}; it must be a whole number from 1 to {MOST_BEAM}")
+        check_whole("beam", self.beam, most=MOST_BEAM)
 
     def _corpus(self, X: Sequence[Sentence]) -> Corpus:
         return corpus_of(checked_sentences(X))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -121,7 +121,7 @@ def check_ids(sentences: Sentences, column: int) -> None:
         at = int(wrong[0])
         raise LolsError(
             f"{sentences.path}, line {sentences.lines[at]}: word {at - first[at] + 1} of its sentence has the number "
-            f"{texts[found.numbers[at]]}; number the words from 1"
+            f"{short(texts[found.numbers[at]])}; number the words from 1"
         )
 
 
@@ -153,11 +153,17 @@ def parse_pieces(
 ) -> Iterator[tuple[bytes, int]]:
     """The file with heads and relations replaced by predictions, piece by piece, and how many tokens each has."""
     use = dict(columns.use or {})
-    optional = [columns.head, columns.relation, "id"]
-    wanted = [columns.word, *use.values(), *optional]
-    pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=optional, size=size)
+    wanted = [columns.word, *use.values(), columns.head, columns.relation, "id"]
+    pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size)
 
     def work(piece: Sentences) -> tuple[bytes, int]:
+        missing = next((name for name in use.values() if is_missing(piece, name)), None)
+        if missing is not None:
+            raise LolsError(
+                f"{piece.path}: there is no column {missing!r}, which the parser uses; tag the file first, or use a "
+                "pipeline, which tags words itself"
+            )
+        piece = with_columns(piece, columns.head)
         if piece.lines.size == 0:
             return piece.buffer.tobytes(), 0
         check_ids(piece, len(wanted) - 1)
@@ -166,6 +172,26 @@ def parse_pieces(
         return write_trees(piece, columns, made, parser.task_.plain), piece.lines.size
 
     yield from in_order(work, pieces, threads)
+
+
+def is_missing(piece: Sentences, column: str) -> bool:
+    """Whether words have none of a column that was read."""
+    plain = piece.format not in ("conllu", "conllx")
+    return plain and piece.lines.size > 0 and not piece.end[piece.columns.index(column)].any()
+
+
+def with_columns(piece: Sentences, head: str) -> Sentences:
+    """Words alone as CoNLL-U, so that there are columns for a tree; other files must have them."""
+    if piece.width == 1:
+        if piece.lines.size:
+            return conll.as_conllu(piece)
+        return piece._replace(buffer=piece.buffer[:0])  # CoNLL-U has its own blank lines
+    if is_missing(piece, head):
+        raise LolsError(
+            f"{piece.path}, line {piece.lines[0]}: {piece.width} columns, and none of them is {head!r}; give CoNLL-U, "
+            "or one word on each line and a blank line after each sentence (--format words)"
+        )
+    return piece
 
 
 def write_trees(sentences: Sentences, columns: ParserColumns, trees: Trees, names: Sequence[str]) -> bytes:

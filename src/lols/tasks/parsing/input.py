@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, short, shown
 from lols.tasks.parsing.treebank import ARROW, ROOT, UNLABELLED
 from lols.tasks.parsing.trees import check_trees
 from lols.tasks.tokens.corpus import WORD, Corpus, offsets_of
@@ -31,7 +31,9 @@ def checked_trees(X: Sequence[Any], y: Sequence[Any]) -> tuple[np.ndarray, np.nd
             head, relation = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, None)
             fits = isinstance(head, int | np.integer) and not isinstance(head, bool)
             if not fits or not isinstance(relation, str | None):
-                raise LolsError(f"sentence {k}, word {n}: {entry!r} is neither a head nor a pair of head and relation")
+                raise LolsError(
+                    f"sentence {k}, word {n}: {shown(entry)} is neither a head nor a pair of head and relation"
+                )
             if not 0 <= head <= len(tree) or head == n + 1:
                 raise LolsError(
                     f"sentence {k}, word {n}: its head is {head}; give another word, counted from 1 to {len(tree)}, "
@@ -56,9 +58,9 @@ def wrong_relation(name: str) -> str:
     if not name:
         return "its relation is empty; name it"
     if ARROW in name:
-        return f"the relation '{name}' holds an arrow, which stands for lifted words here; rename it"
+        return f"the relation '{short(name)}' holds an arrow, which stands for lifted words here; rename it"
     if any(0xD800 <= ord(c) < 0xE000 for c in name):
-        return f"the relation {name!r} holds half of a surrogate pair, which is no text; rename it"
+        return f"the relation {shown(name)} holds half of a surrogate pair, which is no text; rename it"
     return ""
 
 

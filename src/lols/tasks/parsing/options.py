@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from lols.errors import ConfigurationError
+from lols.contract.whole_numbers import check_whole
 from lols.tasks.options import option
 from lols.tasks.tokens.columns import TokenColumns, file_format, file_header, use_of
 from lols.tasks.tokens.options import FILE, ExplainOptions
@@ -59,8 +59,8 @@ class ParserPredictOptions:
     )
 
     def __post_init__(self) -> None:
-        if self.beam is not None and not 1 <= self.beam <= MOST_BEAM:
-            raise ConfigurationError(f"--beam is {self.beam}; it must be from 1 to {MOST_BEAM}")
+        if self.beam is not None:
+            check_whole("--beam", self.beam, most=MOST_BEAM)
 
 
 @dataclass(frozen=True, kw_only=True)

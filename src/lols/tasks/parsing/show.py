@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from lols.tasks.explain import ExampleReport, roll_out_text, write_page
 from lols.tasks.parsing.explain import Move, Parse, Step
 from lols.tasks.parsing.options import ParserExplainOptions
 from lols.tasks.parsing.tree_svg import parse_page
-from lols.tasks.show import plain_table, show_scores, step_table
+from lols.tasks.show import PlainTable, plain_table, show_scores, step_table, styled, write
 from lols.tasks.tokens.pages import number
 
 if TYPE_CHECKING:
@@ -56,16 +54,16 @@ class ParserScores:
         """Print them."""
         found = self.as_dict()
         for name, share in self.tags.items():
-            console.print(f"{name} {100 * share:.2f}")
+            write(console, f"{name} {100 * share:.2f}")
         without = "" if self.punctuation else ", punctuation not counted"
-        console.print(f"UAS {100 * found['uas']:.2f} on {found['tokens']:,} tokens{without}")
+        write(console, f"UAS {100 * found['uas']:.2f} on {found['tokens']:,} tokens{without}")
         if self.labelled:
-            console.print(f"LAS {100 * found['las']:.2f}, with subtypes {100 * found['las_full']:.2f}")
-            console.print(f"CLAS {100 * found['clas']:.2f}")
+            write(console, f"LAS {100 * found['las']:.2f}, with subtypes {100 * found['las_full']:.2f}")
+            write(console, f"CLAS {100 * found['clas']:.2f}")
         whole = f"sentences without a mistake: {100 * found['exact_heads']:.2f} % by heads"
-        console.print(whole + (f", {100 * found['exact']:.2f} % with relations" if self.labelled else ""))
+        write(console, whole + (f", {100 * found['exact']:.2f} % with relations" if self.labelled else ""))
         if self.labelled:
-            console.print()
+            write(console)
             rows = dict(sorted(found["relations"].items(), key=lambda item: -item[1]["count"]))
             show_scores(console, "relation", rows, {"attached": "head right"})
 
@@ -107,10 +105,10 @@ class ParserReport(ExampleReport):
         """Print the tree, and a line for each action that is shown of each step."""
         parse, top = self.parse, self.asked.top
         for line in [self.heading, *self.about(), *parse.notes]:
-            console.print(escape(line))
-        console.print()
-        console.print(_tree_table(parse), soft_wrap=False)
-        console.print()
+            write(console, line)
+        write(console)
+        write(console, _tree_table(parse), soft_wrap=False)
+        write(console)
         known = parse.roll_out is not None
         losses = known and parse.roll_out != "none"
         table = step_table(["#", "stack", "buffer", "", "action"], known, losses)
@@ -121,24 +119,26 @@ class ParserReport(ExampleReport):
             rest = step.rest(top)
             if rest is not None:
                 lead = _new_arc(parse, step) if len(step.shown(top)) == 1 else ["", "", ""]
-                table.add_row(*lead, "", f"[dim]{rest.action}[/]", *(f"[dim]≥ {v}[/]" for v in _numbers(rest)))
+                table.add_row(*lead, "", styled(rest.action, "dim"), *(styled(f"≥ {v}", "dim") for v in _numbers(rest)))
         # A file or a pipe is as wide as need be.
         narrow = console.is_terminal or console.width >= WIDE
         wide = console if narrow else Console(width=WIDE, highlight=False, file=console.file)
-        wide.print(table, soft_wrap=False)
+        write(wide, table, soft_wrap=False)
         true = f", ✓ as good as any to the teacher ({parse.reference})" if parse.known else ""
-        console.print(f"\n→ the action taken{true}; predicted: its cost as the model predicts it")
-        console.print("Shift: the next word onto the stack; Left: it becomes the head of the stack's top;")
-        console.print("Right: the word below the top becomes its head")
+        write(console, f"\n→ the action taken{true}; predicted: its cost as the model predicts it")
+        write(console, "Shift: the next word onto the stack; Left: it becomes the head of the stack's top;")
+        write(console, "Right: the word below the top becomes its head")
         if losses:
-            console.print("loss: words with a wrong head or relation, with that action here and the rest as said above")
+            write(
+                console, "loss: words with a wrong head or relation, with that action here and the rest as said above"
+            )
         if known:
-            console.print("cost: how much more than with the best action here")
+            write(console, "cost: how much more than with the best action here")
         if self.asked.html is not None:
-            console.print(f"\n{escape(self.asked.html)} written")
+            write(console, f"\n{self.asked.html} written")
 
 
-def _tree_table(parse: Parse) -> Table:
+def _tree_table(parse: Parse) -> PlainTable:
     table = plain_table(padding=(0, 2, 0, 0))
     tagged = any(w.tag for w in parse.words)
     table.add_column("#", justify="right", no_wrap=True)
@@ -150,10 +150,10 @@ def _tree_table(parse: Parse) -> Table:
         table.add_column(name, overflow="fold", max_width=24)
     for w in parse.words:
         style = "bold red" if w.wrong else "default"
-        head = [f"[{style}]{w.head}[/]", f"[{style}]{escape(_word_at(parse, w.head))}[/]"]
+        head = [styled(str(w.head), style), styled(_word_at(parse, w.head), style)]
         true = f"✗ {w.true_head} {_word_at(parse, w.true_head or 0)} {w.true_relation}" if w.wrong else ""
-        row = [str(w.place), escape(w.word), *([escape(w.tag)] if tagged else []), *head]
-        table.add_row(*row, f"[{style}]{escape(w.relation)}[/]", f"[green]{escape(true)}[/]")
+        row: list[Any] = [str(w.place), w.word, *([w.tag] if tagged else []), *head]
+        table.add_row(*row, styled(w.relation, style), styled(true, "green"))
     return table
 
 
@@ -161,28 +161,28 @@ def _word_at(parse: Parse, place: int) -> str:
     return parse.words[place - 1].word if place else ""
 
 
-def _state(parse: Parse, step: Step) -> list[str]:
+def _state(parse: Parse, step: Step) -> list[Any]:
     """Number, stack and buffer, as much of them as fits."""
     stack = " ".join(_word_at(parse, k) for k in step.stack)
     buffer = " ".join(w.word for w in parse.words[step.front - 1 :])
     stack = stack if len(stack) <= STACK else "…" + stack[len(stack) - STACK + 1 :]
     buffer = buffer if len(buffer) <= BUFFER else buffer[: BUFFER - 1] + "…"
-    return [str(step.number), escape(stack), f"[dim]│[/] {escape(buffer)}"]
+    return [str(step.number), stack, styled("│", "dim").append(f" {buffer}", "not dim")]
 
 
-def _new_arc(parse: Parse, step: Step) -> list[str]:
+def _new_arc(parse: Parse, step: Step) -> list[Any]:
     """The arc that was added, in place of the state."""
     if step.arc is None:
         return ["", "", ""]
     text = f"{_word_at(parse, step.arc.head) or 'root'} → {_word_at(parse, step.arc.dependent)}"
     text = text if len(text) <= STACK else text[: STACK - 1] + "…"
-    return ["", f"[dim]{escape(text)}[/]", ""]
+    return ["", styled(text, "dim"), ""]
 
 
-def _move(step: Step, move: Move) -> list[str]:
+def _move(step: Step, move: Move) -> list[Any]:
     style = ("bold red" if step.costly else "bold") if move.taken else "green" if move.liked else "dim"
     mark, liked = "→" if move.taken else "", " ✓" if move.liked else ""
-    return [f"[{style}]{mark}[/]", f"[{style}]{escape(move.action)}{liked}[/]", *_numbers(move)]
+    return [styled(mark, style), styled(move.action + liked, style), *_numbers(move)]
 
 
 def _numbers(move: Move) -> list[str]:

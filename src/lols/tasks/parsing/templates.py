@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.hashing import mix
-from lols.errors import ConfigurationError
+from lols.contract.whole_numbers import number_in
+from lols.errors import ConfigurationError, short
 from lols.tasks.parsing import space as parsing
 from lols.tasks.tokens.attributes import ATTRIBUTES, Attribute
 from lols.tasks.tokens.encoding import key
@@ -97,7 +98,7 @@ left-set, right-set, distance(S0,N0)
         if text:
             choices = [_atoms(part.strip(), text, known) for part in text.split("&")]
             if sum(len(c) > 1 for c in choices) > 1:
-                raise ConfigurationError(f"template '{text}': only one atom may have a range")
+                raise ConfigurationError(f"template '{short(text)}': only one atom may have a range")
             for chosen in product(*choices):
                 whole = " & ".join(t for t, _ in chosen)
                 made[whole] = ParsingTemplate(whole, tuple(a for _, a in chosen))
@@ -116,20 +117,21 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
     found = _ATOM.fullmatch(part)
     if found is None:
         raise ConfigurationError(
-            f"template '{text}': '{part}' is not an atom; atoms look like S0.word, N1.upos, S0l.relation, "
-            "S0[+1].suffix2 or distance(S0,N0)"
+            f"template '{short(text)}': '{short(part)}' is not an atom; atoms look like S0.word, N1.upos, "
+            "S0l.relation, S0[+1].suffix2 or distance(S0,N0)"
         )
     side, index, to_index, child, offset, column, name, size, to_size = found.groups()
     made = []
     for i, k in product(numbers_in(index, to_index, text), numbers_in(size, to_size, text)):
         where = f"{side}{i}{child or ''}" + (f"[{offset}]" if offset else "")
         whole = name + ("" if k is None else str(k))
-        place = TemplatePlace("SN".index(side), int(i or 0), CHILDREN[child or ""], int(offset or 0))
+        place = TemplatePlace("SN".index(side), int(i or 0), CHILDREN[child or ""], number_in(offset or "0"))
         if column is None and whole in DYNAMIC and whole not in columns:
             if offset or bool(child) != (whole == "relation"):
                 raise ConfigurationError(
-                    f"template '{text}': '{part}' is not kept by the search: dependents have a relation, such as "
-                    "S0l.relation; S0, S1, N0 have lefts, rights, left-set and right-set; words beside have neither"
+                    f"template '{short(text)}': '{short(part)}' is not kept by the search: dependents have a relation, "
+                    "such as S0l.relation; S0, S1, N0 have lefts, rights, left-set and right-set; words beside have "
+                    "neither"
                 )
             atom = SearchAtom(place, dynamic=DYNAMIC[whole])
         else:
@@ -137,7 +139,7 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
             if known is None:
                 wrong = whole if column is None or column in columns else column
                 raise ConfigurationError(
-                    f"template '{text}': there is no attribute or column '{wrong}'; columns: "
+                    f"template '{short(text)}': there is no attribute or column '{short(wrong)}'; columns: "
                     f"{', '.join(sorted(columns))}; attributes: {', '.join(ATTRIBUTES)}; of the search: "
                     f"{', '.join(DYNAMIC)}, distance(S0,N0)"
                 )
@@ -149,8 +151,12 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
 def _place(name: str, text: str) -> TemplatePlace:
     found = re.fullmatch(_PLACE, name)
     if found is None or found[3] is not None:
-        raise ConfigurationError(f"template '{text}': '{name}' is not a place; places look like S0, N1, S0l or N0[-1]")
-    return TemplatePlace("SN".index(found[1]), int(found[2]), CHILDREN[found[4] or ""], int(found[5] or 0))
+        raise ConfigurationError(
+            f"template '{short(text)}': '{name}' is not a place; places look like S0, N1, S0l or N0[-1]"
+        )
+    return TemplatePlace(
+        "SN".index(found[1]), number_in(found[2]), CHILDREN[found[4] or ""], number_in(found[5] or "0")
+    )
 
 
 def arrays(templates: Iterable[ParsingTemplate], sources: dict[tuple[str, Attribute], int]) -> dict[str, np.ndarray]:

@@ -97,20 +97,16 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
 
     def prepare(self) -> None:
         """Parse three words, and write them."""
+        super().prepare()
         sentences = conll.parse(THREE_WORDS, ["form", "head", "deprel"], format="conllu")
         words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
         trees = self.predict_columns(Corpus(dict.fromkeys(self.task_.columns, words), sentences.offsets))
         write_trees(sentences, ParserColumns(), trees, self.task_.plain)
 
-    @classmethod
-    def warm_up(cls, everything: bool) -> Iterator[str]:
+    def rehearse(self) -> None:
         """Train on a few sentences, and predict."""
+        made: Any = self
         words = [[f"w{k * n % 5}" for k in range(2 + n)] for n in range(8)]
         trees = [[(n, "next" if n else "root") for n in range(len(sentence))] for sentence in words]
-        yield "parser, training"
-        parser = cls(passes=1, progress=False).fit(words, trees, dev=(words, trees))
-        yield "parser, prediction"
-        parser.prepare()
-        if everything:
-            yield "parser, beam search"
-            parser.searching(ParserPredictOptions(beam=2)).prepare()
+        made.fit(words, trees, dev=(words, trees)).evaluate(words, trees)
+        made.prepare()

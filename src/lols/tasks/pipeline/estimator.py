@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.io.strings import Column, texts_of
-from lols.tasks.base import as_paths, not_fitted, unfitted
+from lols.tasks.base import Variants, as_paths, not_fitted, unfitted
+from lols.tasks.choice import check_patience
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
@@ -28,6 +29,7 @@ from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.verbs import Say, silent
+from lols.training.model import Model
 
 __all__ = ["Pipeline", "PipelineScores"]
 
@@ -72,6 +74,7 @@ class Pipeline(PipelineVerbs):
     """
     WITHOUT = ("use",)
     PARTS = (Parser,)
+    WARMUP: ClassVar[Variants] = {}  # its parts are there already
 
     tags: Sequence[str] | None = option(
         default=None,
@@ -102,6 +105,12 @@ class Pipeline(PipelineVerbs):
         tagger = Tagger(**{name: values[name] for name in ("passes", "patience") if name in values})
         return cls(**values_of(cls, typed), tagger=tagger, parser=Parser(**values))
 
+    @property
+    def model_(self) -> Model:
+        """The model of the parser."""
+        model: Model = self.parser_.model_
+        return model
+
     # --- training ---
 
     def fit_files(
@@ -130,7 +139,6 @@ class Pipeline(PipelineVerbs):
             say(line)
         facts = {"folds": self.folds, "tags": list(self.taggers_), "seconds_reading": reading}
         self.training_facts_ = self.parser_.treebank_facts(data.corpus) | facts
-        self.model_ = self.parser_.model_
         return self
 
     def fit(
@@ -150,7 +158,7 @@ class Pipeline(PipelineVerbs):
     def _check_parser(self) -> None:
         """Train the parser on three words: mistakes in its options must show before the taggers are trained."""
         tiny = unfitted(self.parser or Parser()).set_params(
-            passes=1, progress=False, templates=None, more_templates=None
+            passes=1, progress=False, templates=None, more_templates=None, patience=None
         )
         tiny.fit([["a", "b", "c"]], [[(2, "x"), (0, "root"), (2, "y")]])
 
@@ -166,6 +174,9 @@ class Pipeline(PipelineVerbs):
         **fitting: Any,
     ) -> Pipeline:
         """Train on columns, as in `Parser.fit_columns`; `say` is called with what is being done."""
+        for part in (self.tagger, self.parser):
+            if part is not None:
+                check_patience(part.patience, dev is not None)
         if self.folds < 1 or self.folds > corpus.offsets.size - 1:
             raise ConfigurationError(f"folds is {self.folds}; it must be from 1 to the number of sentences")
         wanted = (
@@ -207,7 +218,12 @@ class Pipeline(PipelineVerbs):
         return self
 
     def _part(self, estimator: Any) -> Any:
-        return unfitted(estimator).set_params(seed=self.seed, threads=self.threads, progress=self.progress)
+        own = {name: getattr(self, name) for name in ("seed", "threads", "progress")}
+        for name, value in own.items():
+            if getattr(estimator, name) not in (value, getattr(type(estimator), name)):
+                what = estimator.VERBS.name
+                raise ConfigurationError(f"{name} of the {what} has no effect: the pipeline's {name} is for all parts")
+        return unfitted(estimator).set_params(**own)
 
     def _jackknifed(self, name: str, words: Corpus, column: Column, say: Say) -> Column:
         """A column as taggers give it that did not see the sentence."""
@@ -217,7 +233,7 @@ class Pipeline(PipelineVerbs):
         for k in range(self.folds):
             say(f"{name}: a tagger without part {k + 1} of {self.folds}, to tag that")
             rest, part = _sentences(words, fold != k), _sentences(words, fold == k)
-            tagger = self._part(self.tagger or Tagger())
+            tagger = self._part(self.tagger or Tagger()).set_params(patience=None)  # no dev data are tagged here
             inside = np.repeat(fold == k, np.diff(words.offsets))
             tagger.fit_columns(rest, (column.numbers[~inside], strings))
             known = {label: n for n, label in enumerate(strings)}

@@ -14,7 +14,7 @@ from lols.io.conll import Sentences
 from lols.tasks.base import Estimator
 from lols.tasks.inspect import Inspection
 from lols.tasks.parsing.estimator import Parser
-from lols.tasks.parsing.files import check_ids, cut_columns, read_treebanks, tree_changes
+from lols.tasks.parsing.files import check_ids, cut_columns, read_treebanks, tree_changes, with_columns
 from lols.tasks.parsing.options import ParserColumns, ParserPredictOptions
 from lols.tasks.pieces import PIECE, in_order
 from lols.tasks.pipeline.options import VERBS, PipelineInspectOptions
@@ -60,6 +60,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         )
 
         def work(piece: Sentences) -> tuple[bytes, int]:
+            piece = with_columns(piece, columns.head)
             if piece.lines.size == 0:
                 return piece.buffer.tobytes(), 0
             check_ids(piece, 3)
@@ -103,6 +104,12 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         """Tag and parse a few words."""
         for part in (*self.taggers_.values(), self.parser_):
             part.prepare()
+
+    def rehearse(self) -> None:
+        """Have a tagger and a parser rehearse."""
+        made: Any = self
+        for part in (made.tagger or Tagger(), made.parser or Parser()):
+            part.warm_up()
 
 
 def part_of(

@@ -78,4 +78,4 @@ def _case(classifier: Any, examples: Examples, of: int, reference: str | None) -
         return child_name(task, node, action).partition(" (node ")[0]
 
     naming = Naming(name_of, nodes)
-    return Case(classifier._fitted, examples, teacher, naming, of, named)
+    return Case(classifier._fitted, examples, teacher, naming, of, named, taught_by=classifier.reference)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -11,12 +14,17 @@ import numpy as np
 
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
-from lols.errors import LolsError
+from lols.errors import LolsError, short
 
-__all__ = ["MISSING", "Cells", "NoNumber", "absent", "as_texts", "cells_of_array", "cells_of_batch", "numbers_of"]
+__all__ = [
+    *("MISSING", "Cells", "NoNumber", "absent", "are_dates", "as_texts", "cells_of_array", "cells_of_batch"),
+    "numbers_of",
+]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
 SECOND = 1e6  # in microseconds
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?\s*", re.ASCII)
 TEXT = 57  # bytes of a Python string besides its characters, and of its place in a list
 SAY_SO = "name the column as categorical, or the text as one that means a missing value"
 
@@ -69,7 +77,9 @@ class NoNumber(LolsError):
     """A text where a number must be; `at` adds the row."""
 
     def __init__(self, column: str, text: str, place: str = "", *, fix: str = SAY_SO):
-        super().__init__(f"{place + ', ' if place else ''}column '{column}': '{text}' is no number; {fix}")
+        super().__init__(
+            f"{place + ', ' if place else ''}column '{short(column)}': '{short(text)}' is no number; {fix}"
+        )
         self.column, self.text, self.fix = column, text, fix
 
     def at(self, cells: Cells, place: Callable[[int], str]) -> NoNumber:
@@ -96,35 +106,61 @@ def _text(value: float) -> str:
 def numbers_of(texts: Sequence[str], missing: Sequence[str] = MISSING) -> tuple[np.ndarray, int]:
     """Texts as numbers, NaN where they mean a missing value; and the index of the first that is not a number, or -1.
 
+    If the first text is a date as ISO 8601 writes it, all must be dates; their numbers are seconds, as those of dates
+    in a data frame are.
+
     >>> numbers_of(["1.5", " 2e3", "?", "x"])
     (array([1.5e+00, 2.0e+03,     nan,     nan]), 3)
+    >>> numbers_of(["1970-01-02", "", "1970-01-01T00:01:00.5"])
+    (array([8.64e+04,      nan, 6.05e+01]), -1)
     """
+    dates = are_dates(texts, missing)
     if len(texts) > 256:
-        quick = _quick_numbers(texts, missing)
+        quick = _quick_numbers(texts, missing, dates)
         if quick is not None:
             return quick, -1
+    read = _date if dates else _number
     numbers = np.full(len(texts), np.nan)
     for k, text in enumerate(texts):
         if text in missing:
             continue
         try:
-            numbers[k] = float(text)
+            numbers[k] = read(text)
         except ValueError:
-            return numbers, k
-        if "_" in text:  # Python reads 1_000 as a number, other programs do not
             return numbers, k
     return numbers, -1
 
 
-def _quick_numbers(texts: Sequence[str], missing: Sequence[str]) -> np.ndarray | None:
-    """The same, by Arrow, for many texts; None where Arrow does not read one of them as a number."""
+def are_dates(texts: Sequence[str], missing: Sequence[str] = MISSING) -> bool:
+    """Whether the first text that is not missing is a date."""
+    first = next((text for text in texts if text not in missing), "")
+    return DATE.fullmatch(first) is not None
+
+
+def _number(text: str) -> float:
+    if "_" in text:  # Python reads 1_000 as a number, other programs do not
+        raise ValueError(text)
+    return float(text)
+
+
+def _date(text: str) -> float:
+    """Seconds since 1970; a time without a zone is of UTC, as in data frames."""
+    if DATE.fullmatch(text) is None:
+        raise ValueError(text)
+    time = datetime.fromisoformat(text.strip())
+    return (time.replace(tzinfo=time.tzinfo or UTC) - EPOCH) // timedelta(microseconds=1) / SECOND
+
+
+def _quick_numbers(texts: Sequence[str], missing: Sequence[str], dates: bool) -> np.ndarray | None:
+    """The same, by Arrow, for many texts; None where Arrow does not read one of them as a number, or as a date."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     array = pa.array(texts, pa.string())
     empty = pc.is_in(array, value_set=pa.array(list(missing), pa.string()))
     try:
-        return _floats(pc.if_else(empty, None, array))
+        given = pc.if_else(empty, None, array)
+        return _seconds(given.cast(pa.timestamp("us"))) if dates else _floats(given)
     except pa.ArrowInvalid:
         return None
 
@@ -143,11 +179,27 @@ def cells_of_array(values: np.ndarray) -> Cells:
         none = absent(value)
         number = number and (none or isinstance(value, Real | Decimal | np.bool_))
         truths = truths and (none or isinstance(value, bool | np.bool_))
-        codes[row] = -1 if none else texts.setdefault(str(value), len(texts))
+        codes[row] = -1 if none else texts.setdefault(_written(value), len(texts))
     if number:
-        numbers = np.array([np.nan if c < 0 else float(v) for c, v in zip(codes, values, strict=True)])
+        numbers = np.array([np.nan if c < 0 else _float(v) for c, v in zip(codes, values, strict=True)])
         return Cells(numbers=numbers, truths=truths)
     return Cells(codes=codes, texts=list(texts))
+
+
+def _float(value: Any) -> float:
+    """A number as a float; one that is too large is infinite, as it is where a file is read."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def _written(value: Any) -> str:
+    """A value as a text; Python writes no decimals of thousands of digits."""
+    try:
+        return str(value)
+    except ValueError:
+        return hex(value)
 
 
 def absent(value: Any) -> bool:
@@ -195,7 +247,7 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
     if pa.types.is_null(kind):
         return Cells(numbers=np.full(len(column), np.nan))
     if not any(f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)):
-        raise LolsError(f"column '{name}' holds {kind}; a column must hold numbers or texts: leave it out")
+        raise LolsError(f"column '{short(name)}' holds {kind}; a column must hold numbers or texts: leave it out")
     return Cells(numbers=_floats(column), truths=pa.types.is_boolean(kind))
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
-from lols.tasks.base import as_paths
+from lols.tasks.base import Variants, as_paths
 from lols.tasks.choice import Choice
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
 from lols.tasks.tables.cells import NoNumber
@@ -32,6 +34,7 @@ from lols.tasks.tables.input import (
     centres_of,
     column_kinds,
     column_names,
+    comma_note,
     make_tree,
     missing_texts,
     pair_of,
@@ -93,6 +96,18 @@ class CostSensitiveClassifier(StoredClassifier):
     """
     DEV = "A labelled table on which the best pass is chosen."
     TRAINING = TableTraining
+    OF_DATA = (
+        "tree",
+        "classes",
+        "cost_matrix",
+        "label_map",
+        "categorical",
+        "numerical",
+        "ignore",
+        "interactions",
+        "missing",
+    )
+    WARMUP_ALL: ClassVar[Variants] = {"the paper's learner (csoaa)": {"learner": "csoaa"}}
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
     NEIGHBOURS = 8
@@ -190,6 +205,13 @@ class CostSensitiveClassifier(StoredClassifier):
         return cls(**values)
 
     # --- training ---
+
+    def _without_effect(self, chosen: Algorithm) -> Iterator[tuple[str, str]]:
+        yield from super()._without_effect(chosen)
+        if self.reference != "suboptimal":
+            yield "skill", f"it is that of the suboptimal reference, and the reference is {self.reference}"
+        if self.numeric == "scaled" and not self.interactions:
+            yield "bins", "numbers are scaled, not binned"
 
     def fit(self, X: Any, y: Any = None, costs: Any = None, *, dev: Any = None) -> CostSensitiveClassifier:
         """Train from scratch.
@@ -385,8 +407,11 @@ class CostSensitiveClassifier(StoredClassifier):
             if isinstance(pair, str) or len(pair) != 2:
                 raise ConfigurationError(f"interactions has {pair!r}: give pairs of columns, such as ('age', 'colour')")
         options = {"numeric": self.numeric, "interactions": [(str(a), str(b)) for a, b in self.interactions]}
-        if self.bins is not None and self.bins < 2:
-            raise ConfigurationError(f"bins is {self.bins}; it must be at least 2")
+        commas = [scan.name for scan in scans if scan.decimal_commas]
+        if commas:
+            warnings.warn(comma_note(commas), stacklevel=3)
+        if self.bins is not None:
+            check_whole("bins", self.bins, least=2)
         return TableEncoder.from_scans(scans, rows, self.bins, missing=missing_texts(self.missing), **options)
 
     def _rows(self, X: Any) -> Rows:

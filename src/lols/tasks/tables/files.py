@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.errors import ConfigurationError, LolsError
-from lols.io.costs import bare, check_matrix, mapped
+from lols.errors import ConfigurationError, LolsError, short
+from lols.io.costs import bare, cost_matrix_of, mapped
 from lols.io.tables import TableSource, open_table
 from lols.tasks.options import INPUT, option
 from lols.tasks.pieces import in_order
@@ -20,6 +20,7 @@ from lols.tasks.tables.input import (
     Targets,
     column_kinds,
     missing_texts,
+    names_text,
     size_of,
 )
 from lols.tasks.tables.options import TableFiles
@@ -120,9 +121,9 @@ class LabelNumbers:
         if not bare(text):
             return "the label is missing; fill it in, or leave the row out"
         if name is None:
-            return f"label '{text}' is not in the label map; add a line {bare(text)},CLASS"
-        shown = ", ".join(list(self.numbers)[:12]) + (", ..." if len(self.numbers) > 12 else "")
-        return f"label '{name}' is none of the classes {shown}; a label map says which class it belongs to"
+            return f"label '{short(text)}' is not in the label map; add a line {short(bare(text))},CLASS"
+        classes = names_text(list(self.numbers), 12)
+        return f"label '{short(name)}' is none of the classes {classes}; a label map says which class it belongs to"
 
 
 def fit_files(
@@ -145,8 +146,7 @@ def fit_files(
     source = open_files(paths, layout)
     label = layout.label or source.names[-1]
     if label not in source.names:
-        shown = ", ".join(source.names[:20]) + (", ..." if len(source.names) > 20 else "")
-        raise LolsError(f"{source.paths[0]}: there is no column '{label}'; the columns are {shown}")
+        raise LolsError(f"{source.paths[0]}: there is no column '{label}'; the columns are {names_text(source.names)}")
     names = [name for name in source.names if name != label]
     if not names:
         raise LolsError(f"{source.paths[0]}: there is no column beside the labels")
@@ -161,7 +161,7 @@ def fit_files(
         )
     encoder = estimator.make_encoder(scans, rows)
     classes, renumber = reader.classes()
-    matrix = None if estimator.cost_matrix is None else check_matrix(estimator.cost_matrix, len(classes))
+    matrix = None if estimator.cost_matrix is None else cost_matrix_of(estimator.cost_matrix, classes)
     estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
     estimator.files_ = TableFiles(label, layout.header, layout.separator).describe()
     counts = reader.counts[renumber.argsort()] if renumber.size else reader.counts
@@ -311,13 +311,14 @@ def _dev(
 
 def check_columns(source: TableSource, names: Sequence[str], label: str | None) -> None:
     """Whether a table has the columns that a model looks at."""
-    absent = [name for name in names if name not in source.names]
-    if absent:
-        shown = ", ".join(source.names[:20]) + (", ..." if len(source.names) > 20 else "")
+    known = set(source.names)
+    absent = next((name for name in names if name not in known), None)
+    if absent is not None:
         raise LolsError(
-            f"{source.paths[0]}: there is no column '{absent[0]}', which the model looks at; the columns are {shown}"
+            f"{source.paths[0]}: there is no column '{short(absent)}', which the model looks at; the columns are "
+            f"{names_text(source.names)}"
         )
-    if label is not None and label not in source.names:
+    if label is not None and label not in known:
         raise LolsError(f"{source.paths[0]}: there is no column '{label}' for the labels; name it with --label")
 
 

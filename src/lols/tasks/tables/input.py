@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.errors import ConfigurationError, LolsError
-from lols.io.costs import check_matrix, mapped
+from lols.errors import ConfigurationError, LolsError, short, shown
+from lols.io.costs import NUMBER, are_costs, class_order, cost_matrix_of, mapped, names_in
+from lols.io.tables import as_table, check_distinct
 from lols.tasks.tables.cells import MISSING, Cells, NoNumber, absent, cells_of_array, cells_of_batch
 from lols.tasks.tables.encoding import Rows
 from lols.tasks.tables.scan import ColumnScan
@@ -23,8 +24,10 @@ __all__ = [
     "centres_of",
     "column_kinds",
     "column_names",
+    "comma_note",
     "make_tree",
     "missing_texts",
+    "names_text",
     "pair_of",
     "scan_table",
     "size_of",
@@ -72,9 +75,7 @@ def table_of(estimator: Any, X: Any, *, reset: bool) -> InputTable:
 
     if _is_frame(X):
         names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
-        twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
-        if twice is not None:
-            raise LolsError(f"two columns are called '{twice}': rename one")
+        check_distinct(names)
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         made = _frame(X)
         return made._replace(columns=dict(zip(column_names(estimator), made.columns.values(), strict=True)))
@@ -132,8 +133,6 @@ def _frame(X: Any) -> InputTable:
                     ) from None
                 made |= cells_of_batch(table, [str(name)])
         return InputTable(len(X), made)
-    from lols.io.tables import as_table
-
     table = as_table(X)
     return InputTable(table.num_rows, cells_of_batch(table, table.column_names))
 
@@ -179,8 +178,7 @@ def column_kinds(
     ):
         for name in [chosen] if isinstance(chosen, str) else chosen or ():
             if name not in kinds:
-                shown = ", ".join(list(names)[:20]) + (", ..." if len(names) > 20 else "")
-                raise ConfigurationError(f"{what} names '{name}', which is no column; there are {shown}")
+                raise ConfigurationError(f"{what} names '{name}', which is no column; there are {names_text(names)}")
             if kinds[name] not in (None, kind):
                 raise ConfigurationError(f"column '{name}' is said to be two things: name it once")
             kinds[name] = kind
@@ -188,6 +186,23 @@ def column_kinds(
     if not made:
         raise ConfigurationError("all columns are ignored: leave one")
     return made
+
+
+def names_text(names: Sequence[str], most: int = 20) -> str:
+    """The first columns or classes, for messages."""
+    return ", ".join(short(name) for name in names[:most]) + (", ..." if len(names) > most else "")
+
+
+def comma_note(names: Sequence[str]) -> str:
+    """What to do about columns of numbers with decimal commas."""
+    several = len(names) > 1
+    quoted = ", ".join(f"'{short(name)}'" for name in names[:20]) + (", ..." if len(names) > 20 else "")
+    what = f"columns {quoted} seem to hold" if several else f"column {quoted} seems to hold"
+    where = "columns" if several else "column"
+    return (
+        f"{what} numbers with decimal commas, which are taken for categories: write points in place of the commas, or "
+        f"name the {where} as categorical"
+    )
 
 
 def scan_table(
@@ -236,28 +251,32 @@ def targets_of(
         if strange:
             row = int(np.argmax(y == strange[0]))
             raise LolsError(
-                f"row {row}: label {strange[0]!r} is not among the classes: {', '.join(map(str, names[:20]))}"
+                f"row {row}: label {shown(strange[0])} is not among the classes: {names_text([*map(str, names)])}"
             )
         labels = np.array([numbers[value] for value in found.tolist()], np.int64)[np.searchsorted(found, y)]
     vectors = None
-    if costs is not None:
+    if isinstance(costs, Mapping):
+        if names is None:
+            raise ConfigurationError("a dictionary of costs needs labels: give y, or a vector of costs for each row")
+        matrix = costs
+    elif costs is not None:
         try:
             given = np.asarray(costs, np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise LolsError("costs are not made of numbers: give rows of equal length, of numbers from 0 on") from None
         if given.ndim != 2:
             raise LolsError(f"costs has {given.ndim} dimensions: give a row for each example, or a matrix of classes")
         if names is None:
-            names = list(range(given.shape[1]))
+            names = names_in(costs) or list(range(given.shape[1]))
         square = given.shape == (len(names), len(names))
         if square and rows == len(names) and y is not None:
             raise ConfigurationError("costs could be a matrix or one vector for each row: give a matrix as cost_matrix")
         if square and y is not None:
-            matrix = given
+            matrix = costs
         else:
-            vectors = _vectors(given, rows, names)
+            vectors = _vectors(given, rows, names, names_in(costs))
     assert names is not None
-    return Targets(names, labels, None if matrix is None else check_matrix(matrix, len(names)), vectors)
+    return Targets(names, labels, None if matrix is None else cost_matrix_of(matrix, names), vectors)
 
 
 def _column(y: Any, rows: int) -> np.ndarray:
@@ -282,20 +301,24 @@ def _mapped(y: np.ndarray, label_map: Mapping[str, str]) -> np.ndarray:
     made = mapped(found.tolist(), label_map)
     if None in made:
         wrong = made.index(None)
-        raise LolsError(f"row {int(np.argmax(numbers == wrong))}: label '{found[wrong]}' is not in the label map")
+        raise LolsError(
+            f"row {int(np.argmax(numbers == wrong))}: label '{short(found[wrong])}' is not in the label map"
+        )
     return np.array(made)[numbers]
 
 
-def _vectors(given: np.ndarray, rows: int, names: Sequence[Any]) -> np.ndarray:
+def _vectors(given: np.ndarray, rows: int, names: Sequence[Any], columns: Sequence[Any] | None) -> np.ndarray:
     if given.shape != (rows, len(names)):
         raise LolsError(
             f"costs has the shape {given.shape}; with {rows} rows and {len(names)} classes it must be "
             f"{(rows, len(names))}, or {(len(names), len(names))} for a matrix"
         )
-    wrong = ~(np.isfinite(given) & (given >= 0.0))
+    if columns is not None:
+        given = given[:, class_order(columns, names, "columns of costs")]
+    wrong = ~are_costs(given)
     if wrong.any():
         row, column = (int(k) for k in np.argwhere(wrong)[0])
-        raise LolsError(f"row {row}, class {names[column]!r}: a cost of {given[row, column]}: give numbers from 0 on")
+        raise LolsError(f"row {row}, class {shown(names[column])}: a cost of {given[row, column]}: {NUMBER}")
     return given
 
 
@@ -372,9 +395,10 @@ def size_of(text: str) -> int:
     unit = match and next((unit for unit in (match[2], match[2] + "b") if unit in SIZES), None)
     if match is None or unit is None:
         raise ConfigurationError(f"--memory is '{text}': give a number of bytes, such as 512MB or 2GB")
-    return int(float(match[1]) * SIZES[unit])
+    return int(min(float(match[1]) * SIZES[unit], float(MOST_BYTES)))
 
 
+MOST_BYTES = 1 << 60  # as good as no limit
 SIZES = {"": 1, "b": 1}
 SIZES |= {f"{name}b": 1000**k for k, name in enumerate("kmgt", 1)}
 SIZES |= {f"{name}ib": 1024**k for k, name in enumerate("kmgt", 1)}

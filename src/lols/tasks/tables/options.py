@@ -92,7 +92,7 @@ class ClassifierInspectOptions(InspectOptions):
 VERBS = Verbs(
     name="classifier",
     unit="rows",
-    input="Tables: CSV (also compressed by gzip), Parquet, Arrow or Feather.",
+    input="Tables: CSV (also compressed: .gz, .xz, .bz2), Parquet, Arrow or Feather.",
     files=TableFiles,
     options={
         "predict": ClassifierPredictOptions,

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber, as_texts, numbers_of
+from lols.tasks.tables.cells import MISSING, Cells, NoNumber, are_dates, as_texts, numbers_of
 
 __all__ = ["CATEGORIES", "ColumnScan", "quantiles"]
 
 CATEGORIES = 1 << 16  # the most of a column
 POINTS = 1 << 13  # the most values in the summary of a column of numbers
+COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?\s*")
 FEW = 1 << 13  # the most texts that are kept before it is decided whether they are numbers
 
 
@@ -35,6 +37,7 @@ class ColumnScan:
         self.numeric = kind != "category"
         self.settled = kind is not None  # whether the kind can no longer change
         self.values, self.weights = np.zeros(0), np.zeros(0)
+        self.dates: bool | None = None  # whether the numbers are dates
         self.exact = True  # whether the summary has all values
         self.empty = 0
         self.dropped = 0  # cells of categories beyond the most that are kept
@@ -76,9 +79,15 @@ class ColumnScan:
 
     def _as_numbers(self) -> None:
         """Add the texts so far to the summary, if all are numbers; else the column holds categories."""
-        numbers, wrong = numbers_of(list(self.texts), self.missing)
+        texts = list(self.texts)
+        numbers, wrong = numbers_of(texts, self.missing)
+        if wrong < 0 and not np.isnan(numbers).all():
+            dates = are_dates(texts, self.missing)
+            if self.dates not in (None, dates):  # numbers in earlier pieces, and dates in this one
+                wrong = int(np.argmin(np.isnan(numbers)))
+            self.dates = dates
         if wrong >= 0:
-            self._as_categories(list(self.texts)[wrong])
+            self._as_categories(texts[wrong])
             return
         self._note(numbers, np.array(list(self.texts.values()), np.float64))
         if len(self.texts) > FEW:  # too many to be categories after all
@@ -114,6 +123,13 @@ class ColumnScan:
             weights = np.diff(np.concatenate([[0.0], ends[at]]))
             values, self.exact = values[at], False
         self.values, self.weights = values, weights
+
+    @property
+    def decimal_commas(self) -> bool:
+        """Whether a column of categories seems to hold numbers: all of them would be with points for commas."""
+        if self.numeric or self.wanted is not None or not any("," in text for text in self.texts):
+            return False
+        return all(COMMA.fullmatch(text) for text in self.texts)
 
     def categories(self) -> list[str]:
         """The texts, the most frequent first."""

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-
 from lols.tasks.explain import ExampleReport
-from lols.tasks.show import plain_table, show_matrix, show_scores
+from lols.tasks.show import plain_table, show_matrix, show_scores, styled, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,6 +21,7 @@ WORST = 20  # confusions that are listed where there are more classes
 WIDEST = 60  # columns that are listed
 CHILDREN = 12  # of a node that are shown
 CELLS = 400  # characters of a row
+NONE = styled("·", "dim")  # a cell of a matrix
 
 
 def unknown_text(unknown: dict[str, int]) -> list[str]:
@@ -52,33 +51,33 @@ class ClassifierScores:
     def show(self, console: Console) -> None:
         """Print them."""
         found = self.scores
-        console.print(f"cost {found.cost:.4f} per row on {found.rows:,} rows, error {100 * found.error:.2f} %")
+        write(console, f"cost {found.cost:.4f} per row on {found.rows:,} rows, error {100 * found.error:.2f} %")
         for line in unknown_text(self.unknown):
-            console.print(line, markup=False)
-        console.print()
+            write(console, line)
+        write(console)
         classes, confusion = [str(name) for name in found.classes], found.confusion.tolist()
         if len(classes) <= MOST:
             cells = [[_count_cell(n, k == j) for j, n in enumerate(row)] for k, row in enumerate(confusion)]
             show_matrix(console, "true \\ predicted", classes, cells)
         else:
             _show_worst(console, classes, confusion)
-        console.print()
+        write(console)
         show_scores(console, "class", found.by_class())
         if self.plot is not None:
-            console.print(f"\n{escape(self.plot)} written")
+            write(console, f"\n{self.plot} written")
 
 
-def _count_cell(count: int, right: bool) -> str:
-    return "[dim]·[/]" if not count else f"[bold]{count:,}[/]" if right else f"{count:,}"
+def _count_cell(count: int, right: bool) -> Any:
+    return NONE if not count else styled(f"{count:,}", "bold") if right else f"{count:,}"
 
 
 def _show_worst(console: Console, classes: list[str], confusion: list[list[int]]) -> None:
     pairs = [(n, a, b) for a, row in enumerate(confusion) for b, n in enumerate(row) if n and a != b]
     pairs.sort(key=lambda pair: -pair[0])
     more = f" and {len(pairs) - WORST} more" if len(pairs) > WORST else ""
-    console.print("most frequent mistakes (true → predicted):")
+    write(console, "most frequent mistakes (true → predicted):")
     listed = ", ".join(f"{classes[a]} → {classes[b]} {n:,}" for n, a, b in pairs[:WORST])
-    console.print(listed + more, markup=False)
+    write(console, listed + more)
 
 
 # --- explain ----------------------------------------------------------------------------------------------------------
@@ -99,16 +98,16 @@ class ClassifierReport(ExampleReport):
     def show(self, console: Console) -> None:
         """Print the row, and every decision with its features."""
         walk = self.walk
-        console.print(f"Row {self.number:,} of {self.file} ({self.place}), by {self.model}", markup=False)
+        write(console, f"Row {self.number:,} of {self.file} ({self.place}), by {self.model}")
         text = ", ".join(self.cells)
-        console.print(text if len(text) <= CELLS else text[: CELLS - 2] + " …", markup=False, style="dim")
-        console.print(_verdict(walk), markup=False)
+        write(console, text if len(text) <= CELLS else text[: CELLS - 2] + " …", style="dim")
+        write(console, _verdict(walk))
         for turn in walk.turns:
             _show_turn(console, turn, walk.true)
         costs = "; cost: of the cheapest class below" if walk.true is not None else ""
-        console.print(f"\n→ the child taken; predicted: its cost as the model predicts it{costs}")
+        write(console, f"\n→ the child taken; predicted: its cost as the model predicts it{costs}")
         if any(turn.reasons for turn in walk.turns):
-            console.print("because: + lowered the predicted cost of the child taken against the others, - raised it")
+            write(console, "because: + lowered the predicted cost of the child taken against the others, - raised it")
 
 
 def _verdict(walk: TreeWalk) -> str:
@@ -120,7 +119,7 @@ def _verdict(walk: TreeWalk) -> str:
 
 
 def _show_turn(console: Console, turn: Turn, true: str | None) -> None:
-    console.print(f"\nnode {turn.node}")
+    write(console, f"\nnode {turn.node}")
     numbers = ["predicted", *([] if true is None else ["cost"])]
     table = plain_table("", "child", right=numbers, padding=(0, 2, 0, 0))
     children = sorted(turn.children, key=lambda child: child.predicted) if len(turn.children) > 2 else turn.children
@@ -130,14 +129,14 @@ def _show_turn(console: Console, turn: Turn, true: str | None) -> None:
         style = ("bold red" if turn.costly else "bold") if child.taken else "default"
         mark = " ✓" if true in child.classes else ""
         cost = [] if child.cost is None else [f"{child.cost:g}"]
-        name = f"[{style}]{escape(child.name)}{mark}[/]"
+        name = styled(child.name + mark, style)
         table.add_row("→" if child.taken else "", name, f"{child.predicted:.3f}", *cost)
-    console.print(table, soft_wrap=False)
+    write(console, table, soft_wrap=False)
     if len(children) > CHILDREN:
-        console.print(f"  and others, {len(children)} in all", style="dim")
+        write(console, f"  and others, {len(children)} in all", style="dim")
     if turn.reasons:
         reasons = "   ".join(f"{reason.push:+.3f} {reason.feature}" for reason in turn.reasons)
-        console.print(f"  because {reasons}", markup=False)
+        write(console, f"  because {reasons}")
 
 
 # --- inspect ----------------------------------------------------------------------------------------------------------
@@ -145,26 +144,26 @@ def _show_turn(console: Console, turn: Turn, true: str | None) -> None:
 
 def show_tree_and_columns(console: Console, found: dict[str, Any]) -> None:
     """The tree of classes, what mistakes cost, and the columns."""
-    console.print("\ntree of classes: decisions by their number")
+    write(console, "\ntree of classes: decisions by their number")
     for line in drawn(found["tree"]):
-        console.print("  " + line, markup=False)
+        write(console, "  " + line)
     classes, matrix = found["classes"], found["cost_matrix"]
     if matrix is not None and len(classes) <= MOST:
-        console.print()
-        cells = [[f"{cost:g}" if cost else "[dim]·[/]" for cost in row] for row in matrix]
+        write(console)
+        cells = [[f"{cost:g}" if cost else NONE for cost in row] for row in matrix]
         show_matrix(console, "cost: true \\ predicted", classes, cells)
     if isinstance(found["columns"], int):
         return
-    console.print()
+    write(console)
     table = plain_table("column", "holds", "background: no feature")
     for column in found["columns"][:WIDEST]:
         one, more = ("bin", "bins") if column["kind"] == "number" else ("category", "categories")
         holds = f"{column['values']:,} {one if column['values'] == 1 else more}"
         often = (column["background"] or "").removeprefix(column["name"]).strip()
-        table.add_row(escape(column["name"]), holds, escape(often))
-    console.print(table)
+        table.add_row(column["name"], holds, often)
+    write(console, table)
     if len(found["columns"]) > WIDEST:
-        console.print(f"and {len(found['columns']) - WIDEST} more")
+        write(console, f"and {len(found['columns']) - WIDEST} more")
 
 
 def drawn(tree: Any) -> list[str]:

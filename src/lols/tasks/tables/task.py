@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -141,7 +142,9 @@ class ClassificationTask:
         if kinds == {float} and not np.isfinite(classes).all():
             raise ValueError("the classes are not distinct names or numbers")
         matrix = tensors.get("costs")
-        matrix = None if matrix is None else check_matrix(matrix, len(classes))
+        matrix = (
+            None if matrix is None else check_matrix(matrix, len(classes), sys.float_info.max)
+        )  # as earlier versions allowed
         encoder: Encoder = (SparseEncoder if "scales" in tensors else TableEncoder).from_description(
             task["table"], tensors
         )

@@ -158,15 +158,14 @@ class ClassifierVerbs(SearchEstimator):
             list(predict_batches(self, open_table(str(path), header=False, names=names)))
             encoder.unknown[:] = before
 
-    @classmethod
-    def warm_up(cls, everything: bool) -> Iterator[str]:
-        """Train on three rows, and predict."""
-        steps = {"hinge": "training and prediction"} | ({"csoaa": "the paper's learner (csoaa)"} if everything else {})
-        for learner, step in steps.items():
-            yield f"classifier, {step}"
-            with tempfile.TemporaryDirectory() as folder:
-                path = Path(folder) / "tiny.csv"
-                path.write_text(THREE_ROWS)
-                tiny = cls(passes=1, progress=False, learner=learner).fit_files(str(path))
-                tiny.prepare()
-                tiny.save(f"{folder}/tiny.lols")
+    def rehearse(self) -> None:
+        """Train on three rows, with costs, and predict."""
+        import pyarrow as pa
+
+        made: Any = self
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "tiny.csv"
+            path.write_text(THREE_ROWS)
+            made.fit_files(str(path), dev=str(path))
+        made.prepare()
+        made.predict_costs(pa.table({"a": [1], "b": ["x"]}))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lols.errors import ConfigurationError
+from lols.io.opening import without_compression
 
 __all__ = ["check_format", "table_writer"]
 
@@ -20,7 +21,7 @@ def table_writer(source: Any, label: str, classes: Any, *, labels_only: bool) ->
 
 def check_format(output: str, kind: str) -> None:
     """Whether the output's name says another format than the table's, which it keeps."""
-    name = output.lower().removesuffix(".gz")
+    name = without_compression(output)
     said = next((other for other, endings in ENDINGS.items() if name.endswith(endings)), kind)
     if said != kind:
         raise ConfigurationError(f"{output}: the output is {kind}, as the table is; name it {ENDINGS[kind][0]}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, short
 from lols.tasks.case import Case, Naming, draw_examples, teacher_of
 from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import read_like_training
@@ -25,7 +25,7 @@ def tagger_case(tagger: Any, X: Any, y: Any, reference: str | None, limit: int |
     numbers, names = numbered(checked_labels(X, y))
     unknown = [name for name in names if name not in set(tagger.task_.labels)]
     if unknown:
-        raise LolsError(f"label '{unknown[0]}' was never seen in training: leave its sentences out")
+        raise LolsError(f"label '{short(unknown[0])}' was never seen in training: leave its sentences out")
     return _case(tagger, corpus, numbers, names, reference, limit, seed)
 
 
@@ -55,4 +55,5 @@ def _case(
     backward = task.direction == "backward"
     notes = ("Steps are counted from the last word to the first, as the tagger goes.",) if backward else ()
     labels = list(task.inner_labels)
-    return Case(tagger._fitted, chosen, teacher, Naming(lambda _, a: labels[a]), count, name, notes)
+    naming = Naming(lambda _, a: labels[a])
+    return Case(tagger._fitted, chosen, teacher, naming, count, name, notes, tagger.reference)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
-from lols.tasks.base import as_paths
+from lols.tasks.base import Variants, as_paths
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
 from lols.tasks.tagging.clusters import CLUSTER, read_clusters, with_clusters
 from lols.tasks.tagging.files import FileColumns, read_files, tagged
@@ -67,6 +67,9 @@ class Tagger(TaggerVerbs):
     `lols train tagger en-train.conllu --dev en-dev.conllu --column xpos -o pos.lols`
     """
     Task = TaggingTask
+    OF_DATA = ("templates", "more_templates", "clusters")
+    WARMUP: ClassVar[Variants] = {"training and prediction": {}, "the paper's learner (csoaa)": {"learner": "csoaa"}}
+    WARMUP_ALL: ClassVar[Variants] = {"loss spans": {"loss": "spans"}, "loss f1": {"loss": "f1"}}
     RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     clusters: Mapping[str, str] | None = option(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.strings import intern, texts_of
 from lols.tasks.explain import deviation_costs, explained_roll_out
@@ -137,7 +137,7 @@ def explain_sentence(
         return Explanation(_decisions(task, words, None, taken, predicted, None, None), *kind, note=note)
     numbers = task.number(labels)
     if (numbers < 0).any():
-        raise LolsError(f"label '{labels[int(np.argmin(numbers))]}' was never seen in training")
+        raise LolsError(f"label '{short(labels[int(np.argmin(numbers))])}' was never seen in training")
     true = task.actions_of(numbers, corpus.offsets)
     examples = task.examples(corpus, numbers)
     if model.policy.chances.size > 1:

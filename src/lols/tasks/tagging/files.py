@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -70,8 +70,9 @@ class TaggedFile:
         unseen = task.number(self.names) < 0
         if unseen.any():
             first = int(unseen[self.numbers].argmax())
+            label = short(self.names[int(self.numbers[first])])
             raise LolsError(
-                f"{self.place(first)}: label '{self.names[int(self.numbers[first])]}' was never seen in training; name "
+                f"{self.place(first)}: label '{label}' was never seen in training; name "
                 f"the right column with --column, or {otherwise}"
             )
 
@@ -94,25 +95,14 @@ def settle(path: str | os.PathLike[str], columns: FileColumns) -> FileColumns:
     named = first.format in ("conllu", "conllx")
     label = columns.label or ("upos" if named else "last")
     use = columns.use
-    count = _column_count(first)
     if label == "last":  # a file without labels has another last column
-        label = str(count)
+        label = str(first.width)
     if use is None and first.format == "columns":
-        last = int(label) if label.isdigit() else count
+        last = int(label) if label.isdigit() else first.width
         word = 1 if columns.word == "form" else int(columns.word) if columns.word.isdigit() else 1
         use = {f"column{k}": str(k) for k in range(1, last) if k != word}
-    return FileColumns(columns.word, label, use or {}, columns.format, columns.header, first.format)
-
-
-def _column_count(sentences: Sentences) -> int:
-    """How many columns the first token of a plain file has."""
-    begin = int(sentences.begin[0, 0])
-    end = begin + int(np.argmax(sentences.buffer[begin:] == 10)) if (sentences.buffer[begin:] == 10).any() else None
-    start = (
-        begin - int(np.argmax(sentences.buffer[:begin][::-1] == 10)) if (sentences.buffer[:begin] == 10).any() else 0
-    )
-    line = bytes(sentences.buffer[start:end])
-    return len(line.split(b"\t") if sentences.format != "columns" else line.split())
+    width = None if label == str(first.width) else first.width
+    return FileColumns(columns.word, label, use or {}, columns.format, columns.header, first.format, width)
 
 
 def tagged(files: Sequence[Sentences], columns: FileColumns) -> TaggedFile:
@@ -170,6 +160,7 @@ def tag_pieces(
 
     def work(piece: Sentences) -> tuple[bytes, int]:
         columns.check(piece)
+        columns.check_words(piece)
         if piece.lines.size == 0:
             return piece.buffer.tobytes(), 0
         texts = {

@@ -43,6 +43,7 @@ class FileColumns(TokenColumns):
     format: str | None = file_format()
     header: bool | None = file_header()
     trained: str | None = None  # the format of the training file
+    width: int | None = None  # the number of its columns, unless the labels are in the last one
 
     def changed(self, **given: Any) -> FileColumns:
         """The same columns in another file, whose format is detected anew, but for those that are given."""
@@ -58,6 +59,25 @@ class FileColumns(TokenColumns):
                 f"{sentences.path}: read as {sentences.format}, but the tagger was trained on {self.trained} and knows "
                 "its columns by number; name them with --word, --column and --use"
             )
+
+    def check_words(self, sentences: Sentences) -> None:
+        """A line of text is not a word with further columns, unless the user says that they are columns."""
+        if sentences.format != "columns" or sentences.width == 1 or self.format is not None or not sentences.lines.size:
+            return
+        label = str(self.label)
+        known = self.width or (int(label) if label.isdigit() else 0)
+        if self.trained == "columns" and known:
+            if sentences.width <= known:
+                return
+            why = f"{sentences.width} columns, but the tagger was trained on {known}"
+        elif not label.isdigit() and not sentences.end[1].any():  # the labels are the second column that is read
+            why = f"{sentences.width} columns, and none of them is {label!r}"
+        else:
+            return
+        raise LolsError(
+            f"{sentences.path}, line {sentences.lines[0]}: {why}; if this is text, write one word on each line "
+            "(--format words), and if these are columns, the words first, say --format columns"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.markup import escape
-
 from lols.tasks.explain import ExampleReport, roll_out_text, write_page
-from lols.tasks.show import show_scores, step_table
+from lols.tasks.show import show_scores, step_table, styled, write
 from lols.tasks.tagging.explain import Explanation, WordDecision
 from lols.tasks.tagging.explain_html import page
 from lols.tasks.tagging.options import TaggerExplainOptions
@@ -24,26 +22,27 @@ __all__ = ["TaggerReport", "show_tag_scores"]
 
 def show_tag_scores(scores: TagScores, console: Console) -> None:
     """Accuracy, spans, each label, and which labels are confused."""
-    console.print(f"accuracy {100 * scores.accuracy:.2f} on {scores.tokens:,} tokens")
-    console.print(f"sentences all right {100 * scores.sentence_accuracy:.2f} of {scores.sentences:,}")
+    write(console, f"accuracy {100 * scores.accuracy:.2f} on {scores.tokens:,} tokens")
+    write(console, f"sentences all right {100 * scores.sentence_accuracy:.2f} of {scores.sentences:,}")
     if scores.unknown_accuracy is not None:
         share = 100 * scores.unknown_tokens / scores.tokens
-        console.print(
-            f"unknown words {100 * scores.unknown_accuracy:.2f} on {scores.unknown_tokens:,} tokens ({share:.1f} %)"
+        write(
+            console,
+            f"unknown words {100 * scores.unknown_accuracy:.2f} on {scores.unknown_tokens:,} tokens ({share:.1f} %)",
         )
     if scores.unseen_labels:
-        console.print(f"labels never seen in training, counted as wrong: {', '.join(scores.unseen_labels)}")
+        write(console, f"labels never seen in training, counted as wrong: {', '.join(scores.unseen_labels)}")
     values, spans = scores.as_dict(), scores.spans
     if spans is not None:
         precision, recall, f1 = (100 * value for value in (spans.precision, spans.recall, spans.f1))
-        console.print(f"spans: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
-    console.print()
+        write(console, f"spans: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
+    write(console)
     rows = values.get("types", values["tags"])
     by_count = dict(sorted(rows.items(), key=lambda item: -item[1]["count"]))
     show_scores(console, "label" if spans is None else "span type", by_count)
     if scores.confusions:
-        console.print("\nmost frequent mistakes (true → predicted):")
-        console.print(", ".join(f"{a} → {b} {n}" for a, b, n in scores.confusions))
+        write(console, "\nmost frequent mistakes (true → predicted):")
+        write(console, ", ".join(f"{a} → {b} {n}" for a, b, n in scores.confusions))
 
 
 @dataclass(frozen=True)
@@ -82,29 +81,29 @@ class TaggerReport(ExampleReport):
         found = self.explanation
         for line in [self.heading, *self.about(), found.note]:
             if line:
-                console.print(escape(line))
+                write(console, line)
         known = found.roll_out is not None
         losses = known and found.roll_out != "none"
         table = step_table(["#", "word", "", "label"], known, losses, wide="word")
         for decision in found.decisions:
             for k, d in enumerate(decision.shown(self.asked.top)):
                 style = ("bold red" if decision.wrong else "bold") if d.taken else "green" if d.true else "dim"
-                row = [str(decision.place), escape(_word(decision))] if k == 0 else ["", ""]
-                label = escape(d.label) + (" ✓" if d.true else "")
-                row += [f"[{style}]{'→' if d.taken else ''}[/]", f"[{style}]{label}[/]", f"{d.predicted:.2f}"]
+                row: list[Any] = [str(decision.place), _word(decision)] if k == 0 else ["", ""]
+                label = d.label + (" ✓" if d.true else "")
+                row += [styled("→" if d.taken else "", style), styled(label, style), f"{d.predicted:.2f}"]
                 row += [number(d.loss)] if d.loss is not None else []
                 row += [number(d.cost, signed=True)] if d.cost is not None else []
                 table.add_row(*row)
-        console.print()
-        console.print(table, soft_wrap=False)
+        write(console)
+        write(console, table, soft_wrap=False)
         true = ", ✓ the true one" if found.decisions[0].true is not None else ""
-        console.print(f"\n→ the label taken{true}; predicted: its cost as the model predicts it")
+        write(console, f"\n→ the label taken{true}; predicted: its cost as the model predicts it")
         if losses:
-            console.print("loss: of the whole sentence, with that label here and the rest as said above")
+            write(console, "loss: of the whole sentence, with that label here and the rest as said above")
         if known:
-            console.print("cost: how much more than with the best label here")
+            write(console, "cost: how much more than with the best label here")
         if self.asked.html is not None:
-            console.print(f"\n{escape(self.asked.html)} written")
+            write(console, f"\n{self.asked.html} written")
 
 
 def _word(decision: WordDecision) -> str:

@@ -125,11 +125,13 @@ class TaggingTask:
             raise ConfigurationError(f"unknown loss '{loss}': choose one of {', '.join(LOSSES)}")
         if loss != "hamming" and scheme is None:
             raise ConfigurationError(f"loss '{loss}' needs span labels such as B-NP and I-NP; these are plain tags")
+        if inner_scheme is not None and scheme is None:
+            raise ConfigurationError("inner_scheme has no effect: these are plain tags, not spans; leave it out")
         self.columns, self.scheme, self.direction, self.loss = tuple(columns), scheme, direction, loss
         self.templates = [*(default_templates(self.columns) if templates is None else templates), *more_templates]
         self.layout = TemplateLayout.of(parse_templates(self.templates, self.columns))
-        self.inner_scheme = inner_scheme if scheme is not None else None
-        if scheme is not None and self.inner_scheme is None:
+        self.inner_scheme = inner_scheme
+        if scheme is not None and inner_scheme is None:
             self.inner_scheme = "bio" if scheme == "iob1" else scheme
         self.labels = make_labels(scheme, labels)
         self.inner_labels = make_labels(self.inner_scheme, self.labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from lols.datasets.worlds import tagging_data
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.case import Case, pair_of
@@ -81,28 +82,22 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
     def prepare(self) -> None:
         """Tag two words, and write them."""
+        super().prepare()
         sentences = conll.parse(TWO_WORDS, ["form", "upos"], format="conllu")
         words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
         columns = {name: words for name in self.task_.layout.columns} | {WORD: words}
         numbers = self.predict_columns(Corpus(columns, sentences.offsets))
         conll.replace(sentences, "upos", self.task_.labels, numbers)
 
-    @classmethod
-    def warm_up(cls, everything: bool) -> Iterator[str]:
-        """Train on a few sentences, and predict."""
-        from lols.datasets.worlds import tagging_data
-
-        kind: Any = cls
+    def rehearse(self) -> None:
+        """Train on a few sentences, with plain tags or with spans as the options say, and predict."""
+        made: Any = self
         data = tagging_data(8)  # kernels are compiled for types, so a few sentences do
         words = [[f"w{n}" for n in sentence["words"]] for sentence in data]
-        tags = [[f"T{n:02}" for n in sentence["tags"]] for sentence in data]
-        yield "tagger, training"
-        tagger = kind(passes=1, progress=False).fit(words, tags, dev=(words, tags))
-        yield "tagger, prediction"
-        tagger.prepare()
-        yield "tagger, the paper's learner (csoaa)"
-        kind(passes=1, progress=False, learner="csoaa").fit(words, tags)
-        spans = [[f"B-{n % 2}" for n in sentence["tags"]] for sentence in data]
-        for loss in ("spans", "f1") if everything else ():
-            yield f"tagger, loss {loss}"
-            kind(passes=1, progress=False, loss=loss).fit(words, spans).predict(words)
+        plain = [[f"T{n:02}" for n in sentence["tags"]] for sentence in data]
+        begin = {"iob1": "I", "bilou": "U", "bioes": "S"}.get(made.scheme, "B")  # of a span of one word
+        spans = [[f"{begin}-{n % 2}" for n in sentence["tags"]] for sentence in data]
+        kinds = {None: (plain,), "auto": (plain, spans)}.get(made.scheme, (spans,))
+        for tags in kinds if made.loss == "hamming" else (spans,):
+            made.fit(words, tags, dev=(words, tags)).evaluate(words, tags)
+            made.prepare()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.hashing import mix
+from lols.contract.whole_numbers import number_in
 from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
@@ -75,7 +76,7 @@ def attribute(name: str) -> Attribute | None:
     kind = KINDS[found[1]]
     if (kind in (PREFIX, SUFFIX)) != bool(found[2]) or found[2] == "0":
         return None
-    return Attribute(kind, int(found[2] or 0))
+    return Attribute(kind, number_in(found[2] or "0"))
 
 
 # --- in plain Python: what the kernel must agree with, and what `inspect` shows ---------------------------------------

@@ -25,6 +25,9 @@ class TokenColumns(FileLayout):
         use, header = values.pop("use"), values.pop("header")
         if not isinstance(use, dict | None):
             raise ValueError("the files' further columns are no mapping")
+        width = values.pop("width", None)
+        if width is not None and type(width) is not int:
+            raise ValueError("the number of the files' columns is none")
         names = [value for name, value in values.items() if value is not None or name not in ("format", "trained")]
         if not all(isinstance(name, str) for name in (*names, *(use or {}), *(use or {}).values())):
             raise ValueError("the files' columns are not named by strings")
@@ -35,6 +38,8 @@ class TokenColumns(FileLayout):
     def describe(self) -> dict[str, Any]:
         """Plain values, for model files."""
         values = asdict(self)
+        if values.get("width") is None:
+            values.pop("width", None)
         return values | {"use": None if values["use"] is None else dict(values["use"])}
 
 
@@ -42,7 +47,8 @@ def file_format() -> Any:
     """The option that names the format."""
     return option(
         default=None,
-        help="The format of the file: conllu, conllx, columns or tsv; detected by default.",
+        help="The format of the file: conllu, conllx, columns, tsv or words (one word on each line); detected by "
+        "default.",
         flag="--format",
     )
 

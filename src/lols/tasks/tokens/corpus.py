@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.features import feature
-from lols.errors import LolsError
+from lols.errors import LolsError, short, shown
 from lols.io.strings import Column, Texts, intern, texts_of
 from lols.tasks.tokens.attributes import hash_text
 from lols.tasks.tokens.encoding import Extra
@@ -128,7 +128,8 @@ def _from_dictionaries(tokens: Sequence[Any], offsets: np.ndarray) -> Corpus:
                 own.append((ids.setdefault(str(name), feature(hash_text(str(name)))), float(value)))
             else:
                 raise LolsError(
-                    f"{_place(at, offsets)}: feature '{name}' is {value!r}; give a string, a bool or a finite number"
+                    f"{_place(at, offsets)}: feature '{short(name)}' is {shown(value)}; give a string, a bool or a "
+                    "finite number"
                 )
         numbers.append([pair for pair in own if pair[1] != 0.0])
     columns = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, short, shown
 from lols.io.strings import Texts, intern, texts_of
 
 __all__ = [
@@ -22,7 +22,7 @@ def known_numbers(task: Any, names: Sequence[str]) -> np.ndarray:
     numbers = task.number(names)
     if (numbers < 0).any():
         wrong = names[int(np.argmin(numbers))]
-        raise LolsError(f"tag '{wrong}' is not among the classes of the first call: name it there")
+        raise LolsError(f"tag '{short(wrong)}' is not among the classes of the first call: name it there")
     return numbers
 
 
@@ -64,7 +64,7 @@ def checked_labels(X: Sequence[Any], y: Sequence[Sequence[str]]) -> list[str]:
             raise LolsError(f"sentence {k} has {len(words)} words, but {len(tags)} tags")
         for tag in tags:
             if not isinstance(tag, str) or not tag or any(0xD800 <= ord(c) < 0xE000 for c in tag):
-                raise LolsError(f"sentence {k}: tag {tag!r} is not a string with something in it")
+                raise LolsError(f"sentence {k}: tag {shown(tag)} is not a string with something in it")
     return [tag for tags in y for tag in tags]
 
 

@@ -9,7 +9,7 @@ from lols.tasks.options import option
 
 __all__ = ["FILE", "ExplainOptions"]
 
-FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz is read directly."
+FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz, .xz and .bz2 are read directly."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,8 @@ from collections.abc import Iterable, Sized
 from itertools import product
 from typing import NamedTuple
 
-from lols.errors import ConfigurationError
+from lols.contract.whole_numbers import number_in
+from lols.errors import ConfigurationError, short
 from lols.tasks.tokens.attributes import ATTRIBUTES, EXACT, Attribute, attribute
 
 __all__ = ["Atom", "Template", "check_count", "numbers_in", "parse_templates", "static_atom"]
@@ -75,12 +76,12 @@ def check_count(templates: Sized) -> None:
 def _expanded(text: str, columns: frozenset[str]) -> list[Template]:
     choices = [_atoms(part.strip(), text, columns) for part in text.split("&")]
     if sum(len(c) > 1 for c in choices) > 1:
-        raise ConfigurationError(f"template '{text}': only one atom may have a range")
+        raise ConfigurationError(f"template '{short(text)}': only one atom may have a range")
     made = []
     for chosen in product(*choices):
         tags = tuple(sorted(-atom.offset for _, atom in chosen if atom.column == ""))
         if len(set(tags)) < len(tags):
-            raise ConfigurationError(f"template '{text}': names a tag twice")
+            raise ConfigurationError(f"template '{short(text)}': names a tag twice")
         made.append(Template(" & ".join(t for t, _ in chosen), tuple(a for _, a in chosen if a.column), tags))
     return made
 
@@ -90,11 +91,12 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Ato
     found = _ATOM.fullmatch(part)
     if found is None:
         raise ConfigurationError(
-            f"template '{text}': '{part}' is not an atom; atoms look like word, suffix3[-1], pos[+1] or tag[-1]"
+            f"template '{short(text)}': '{short(part)}' is not an atom; atoms look like word, suffix3[-1], pos[+1] or "
+            "tag[-1]"
         )
     column, name, size, to_size, offset, to_offset = found.groups()
     if to_size is not None and to_offset is not None:
-        raise ConfigurationError(f"template '{text}': only one atom may have a range")
+        raise ConfigurationError(f"template '{short(text)}': only one atom may have a range")
     sizes = numbers_in(size, to_size, text)
     offsets = numbers_in(offset or "0", to_offset, text)
     made = []
@@ -111,18 +113,18 @@ def numbers_in(first: str | None, last: str | None, text: str) -> list[int | Non
     """The numbers of a range in a template; one, or none, where it has no range or no number."""
     if first is None:
         return [None]
-    low, high = int(first), int(last if last is not None else first)
+    low, high = number_in(first), number_in(last if last is not None else first)
     if high < low or high - low > 2 * FARTHEST:
-        raise ConfigurationError(f"template '{text}': the range {low}..{high} does not go upwards, or too far")
+        raise ConfigurationError(f"template '{short(text)}': the range {low}..{high} does not go upwards, or too far")
     return list(range(low, high + 1))
 
 
 def _atom(column: str | None, name: str, offset: int, text: str, columns: frozenset[str]) -> Atom:
     if abs(offset) > FARTHEST:
-        raise ConfigurationError(f"template '{text}': {offset} is too far away; at most {FARTHEST} places")
+        raise ConfigurationError(f"template '{short(text)}': {offset} is too far away; at most {FARTHEST} places")
     if name == "tag" and column is None:
         if not -MOST_TAGS <= offset < 0:
-            raise ConfigurationError(f"template '{text}': tags are known for tag[-1] to tag[-{MOST_TAGS}] only")
+            raise ConfigurationError(f"template '{short(text)}': tags are known for tag[-1] to tag[-{MOST_TAGS}] only")
         return Atom("", None, offset)
     if name == "bias" and column is None and offset == 0:
         return Atom("word", None)
@@ -131,8 +133,8 @@ def _atom(column: str | None, name: str, offset: int, text: str, columns: frozen
         return Atom(*known, offset)
     wrong = name if column is None or column in columns else column
     raise ConfigurationError(
-        f"template '{text}': there is no attribute or column '{wrong}'; columns: {', '.join(sorted(columns))}; "
-        f"attributes: {', '.join(ATTRIBUTES)}; also tag[-1], bias"
+        f"template '{short(text)}': there is no attribute or column '{short(wrong)}'; columns: "
+        f"{', '.join(sorted(columns))}; attributes: {', '.join(ATTRIBUTES)}; also tag[-1], bias"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Self
 
 from lols.errors import ConfigurationError, LolsError
+from lols.io.strings import Interner
 from lols.tasks.tokens.corpus import WORD
 from lols.tasks.verbs import FileVerbs, Say, silent
 from lols.training.clock import Clock
@@ -18,11 +19,15 @@ class SentenceVerbs(FileVerbs):
     """Files of sentences are predicted piece by piece."""
 
     task_: Any
-    reference: Any
+    reference: str
 
     def predict_pieces(self, path: Any, columns: Any, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
         """The file with predictions, piece by piece, and how many tokens each piece has."""
         raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Read more strings than a new table has room for."""
+        Interner().grow()
 
     @property
     def used_columns(self) -> list[str]:

@@ -1,0 +1,69 @@
+"""`lols.optimise`: better than the heuristic, or the heuristic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lols
+from lols.errors import ConfigurationError, SpaceError
+from tests.heuristics.small_shop import Shop, draw, shops
+
+
+def test_a_policy_that_is_better_than_its_heuristic() -> None:
+    found = lols.optimise(Shop, draw, minutes=0.05, best_of=16, threads=1)
+    heuristic, learned, best = found.report.rows
+    assert heuristic.change == 0.0 and learned.high < 0.0 and best.mean <= learned.mean
+    assert not found.report.kept_heuristic and found.report.held_out == 200
+    data = shops(20, seed=9)
+    assert found.predict(data) == found.model.predict(data)
+    assert np.mean(found.predict(data, best_of=16)) < np.mean(found.model.reference_outputs(data))
+    text = str(found)
+    assert (
+        "learned, best of 16" in text and f"chosen: {found.report.chosen}" in text and len(found.report.attempts) == 9
+    )
+
+
+def test_instances_in_a_list_are_divided(tmp_path) -> None:
+    found = lols.optimise(Shop, shops(40), minutes=0.01, best_of=1, threads=1)
+    assert found.report.held_out == 8 and len(found.report.rows) == 2
+    found.save(tmp_path / "m.lols")
+    assert lols.load(tmp_path / "m.lols", Shop).predict(shops(3)) == found.model.predict(shops(3))
+
+
+class Constant(Shop):
+    """Whatever is done costs the same, so that nothing is better than the heuristic."""
+
+    def loss(x, y, s):
+        return 1.0
+
+
+def test_the_heuristic_is_kept_if_nothing_is_better() -> None:
+    found = lols.optimise(Constant, shops(40), minutes=0.01, best_of=1, threads=1)
+    assert found.report.kept_heuristic and "predictions are the heuristic's" in str(found)
+    data = shops(5, seed=3)
+    assert found.predict(data) == found.model.reference_outputs(data)
+    assert found.predict(data, improve=lambda shop, length: -length) == [-length for length in found.predict(data)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "says"),
+    [
+        ((Shop, []), {}, "there are 0 instances: give at least 10"),
+        ((Shop, draw), {"minutes": 0.0}, "minutes is 0.0; it must be positive"),
+    ],
+)
+def test_mistakes(arguments: Any, options: Any, says: str) -> None:
+    with pytest.raises(ConfigurationError, match=says):
+        lols.optimise(*arguments, **options)
+
+
+def test_a_loss_that_needs_labels_is_refused() -> None:
+    class Labelled(Shop):
+        def encode(shop):
+            return lols.Example(Shop.encode(shop).x)
+
+    with pytest.raises(SpaceError, match="gave no truth"):
+        lols.optimise(Labelled, shops(20), minutes=0.01)

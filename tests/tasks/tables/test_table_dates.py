@@ -1,0 +1,106 @@
+"""Dates and decimal commas: a CSV file is read as a data frame would be, or the user is told."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lols import CostSensitiveClassifier
+from lols.tasks.tables import scan
+from lols.tasks.tables.cells import Cells, NoNumber, cells_of_array, numbers_of
+from tests.cli.calling import fine, run
+
+FORMS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%SZ")
+
+
+def times(count: int, form: str) -> pd.Series:
+    """Times before and after 1970, as exact as the form."""
+    rng = np.random.default_rng(count)
+    whole = pd.to_datetime(pd.Series(rng.integers(-(10**15), 10**15, count)), unit="us")
+    return pd.to_datetime(whole.dt.strftime(form.removesuffix("Z")))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("count", [20, 600])  # Python reads few texts, Arrow many
+def test_dates_are_the_seconds_of_a_data_frame(form: str, count: int) -> None:
+    given = times(count, form)
+    numbers, wrong = numbers_of(["", *given.dt.strftime(form)])
+    assert wrong == -1 and np.isnan(numbers[0])
+    np.testing.assert_array_equal(numbers[1:], cells_of_array(given.to_numpy()).numbers)
+
+
+def test_zones_count() -> None:
+    same = ["2020-01-01T00:00Z", "2020-01-01 02:00+02:00", "2019-12-31T19:00:00-0500", "2020-01-01"]
+    assert set(numbers_of(same)[0].tolist()) == set(numbers_of(same * 99)[0].tolist()) == {1577836800.0}
+
+
+@pytest.mark.parametrize(
+    ("texts", "wrong"),
+    [
+        (["2020-01-01", "2020-02-30"], 1),
+        (["?", "2020-01-01", "17"], 2),
+        (["17", "2020-01-01"], 1),
+        (["2020-01", "2020-02"], 0),
+        (["01.02.2020"], 0),
+        (["2020-01-01x"], 0),
+    ],
+)
+def test_what_is_no_date_and_no_number(texts: list[str], wrong: int) -> None:
+    for times in (1, 200):
+        assert numbers_of(texts * times)[1] == wrong
+
+
+def test_a_column_of_numbers_and_dates_holds_categories() -> None:
+    for order in itertools.permutations((["1", "2"], ["2020-01-01"], ["?"])):
+        column = scan.ColumnScan("x")
+        for texts in order:
+            column.look(Cells(codes=np.arange(len(texts), dtype=np.int32), texts=texts, typed=False))
+        column.finish()
+        assert column.kind == "category"
+
+
+def test_a_csv_file_and_a_data_frame_make_the_same_model(tmp_path: Path) -> None:
+    rows = 200
+    data = pd.DataFrame({"when": times(rows, FORMS[2]), "day": times(rows, FORMS[0]), "n": np.arange(rows)})
+    labels = np.where(data["when"] > pd.Timestamp("1970-05-05"), "late", "early")
+    data.loc[7, "day"] = pd.NaT
+    path = tmp_path / "t.csv"
+    data.assign(y=labels).to_csv(path, index=False)
+    of_file = CostSensitiveClassifier(passes=1).fit_files(str(path))
+    of_frame = CostSensitiveClassifier(passes=1).fit(data, labels)
+    one, other = (model.contents()[1] for model in (of_file, of_frame))
+    assert one.keys() == other.keys() and all(one[name].tobytes() == other[name].tobytes() for name in one)
+    assert of_file.table_["numbers"] == 3 and of_frame.score(data, labels) > 0.9
+    for model in (of_file, of_frame):
+        assert model.predict(data).tolist() == model.predict_files(str(path)).tolist()
+
+
+def test_decimal_commas_are_reported(tmp_path: Path) -> None:
+    data = {"a": ["1,5", "2", "-3,25e2", ""] * 5, "b": ["1.234,5", "0,1", "7,0", "8,0"] * 5}
+    data["c"] = ["x,y", "1", "2", "3"] * 5
+    labels = ["p", "q", "q", "p"] * 5
+    both = "columns 'a', 'b' seem to hold numbers with decimal commas, which are taken for categories: write points"
+    with pytest.warns(UserWarning, match=both):
+        CostSensitiveClassifier(passes=1).fit(pd.DataFrame(data), labels)
+    path, model = tmp_path / "t.csv", tmp_path / "m.lols"
+    pd.DataFrame(data | {"y": labels}).to_csv(path, index=False, sep=";")
+    said = run("train", "classifier", path, "-o", model, "--passes", 1)
+    assert said.code == 0 and said.err.startswith(f"lols: warning: {both}") and said.err.count("\n") == 1
+    fine("train", "classifier", path, "-o", model, "--passes", 1, "--categorical", "a", "--categorical", "b")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = pd.DataFrame({"a": ["1.5", "2"] * 5, "c": ["x,y", "1"] * 5})
+        CostSensitiveClassifier(passes=1).fit(plain, ["p", "q"] * 5)
+
+
+def test_dates_after_many_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scan, "FEW", 2)
+    column = scan.ColumnScan("x")
+    column.look(Cells(codes=np.arange(3, dtype=np.int32), texts=["1", "2", "3"], typed=False))
+    with pytest.raises(NoNumber, match="column 'x': '2020-01-01' is no number"):
+        column.look(Cells(codes=np.arange(3, dtype=np.int32), texts=["2020-01-01", "2020-01-02", "?"], typed=False))
