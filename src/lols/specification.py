@@ -21,7 +21,7 @@ and `unit` of `lols.contract.hashing`, and purposes (in capitals) numbered in `l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -421,8 +421,8 @@ class SlowSearch:
         return lessons, losses
 
 
-def _size(size: int | Callable[[Any], int], x: Any) -> int:
-    return size(x) if callable(size) else size
+def _size(size: Any, x: Any) -> int:
+    return int(size(x) if callable(size) else size)
 
 
 def _emitted(out: Any) -> Features:

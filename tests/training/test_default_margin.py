@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 import lols
 from lols import LearnerSettings
@@ -47,10 +48,8 @@ def test_a_run_that_is_resumed_has_the_same_margin(tmp_path) -> None:
         raise KeyboardInterrupt
 
     whole = lols.train(Shop, data, compiled=False, **OPTIONS)
-    try:
+    with pytest.raises(KeyboardInterrupt):
         lols.train(Shop, data, compiled=False, after_pass=stop, **how, **OPTIONS)
-    except KeyboardInterrupt:
-        pass
     resumed = lols.train(Shop, data, compiled=False, resume=True, **how, **OPTIONS)
     assert np.array_equal(resumed.policy.single_stack, whole.policy.single_stack)
 
