@@ -106,7 +106,7 @@ def test_features_are_made_only_where_they_are_needed():
             action = search.predict(lambda n=n: calls.append(n) or [n], reference=lambda n=n: n, key=i)
             search.loss(action != n)
 
-    train(run, [[0, 1, 2]], algorithm="aggrevate")
+    train(run, [[0, 1, 2]], algorithm="aggrevate", learner=lols.LearnerSettings())
     assert calls == [0, 1, 2]  # the roll-in; the teacher's roll-outs look at no features
 
 

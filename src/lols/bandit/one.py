@@ -21,6 +21,7 @@ class One(Examples):
     """A data set of one example, without truth."""
 
     seen: Any
+    actions = None  # one number for all
 
     def example(self, index: int) -> tuple[Any, Any]:
         return self.seen, self.y

@@ -25,12 +25,12 @@ from lols.programs.graph import Graph
 from lols.programs.rolling import ProgramTrail, Rerun, RollIn, follows
 from lols.programs.search import NEEDED, Teacher
 
-__all__ = ["Evaluator", "State"]
+__all__ = ["Evaluator", "StateCosts"]
 
 INFINITE = float("inf")
 
 
-class State(NamedTuple):
+class StateCosts(NamedTuple):
     """A state to learn from: its step in the roll-in, its weight, and the costs of its actions."""
 
     step: int
@@ -49,7 +49,7 @@ class Evaluator:
 
     def evaluate(
         self, x: Any, number: int, plan: Plan, round_key: int, beta: float, beta_in: float
-    ) -> tuple[ProgramTrail, list[State], list[float]]:
+    ) -> tuple[ProgramTrail, list[StateCosts], list[float]]:
         """The roll-in, its states with their costs, and the losses of completions by teacher and learner."""
         trail = self.roll_in.trail(x, number, plan, round_key, beta_in)
         self.x, self.number, self.plan, self.round_key, self.trail = x, number, plan, round_key, trail
@@ -57,7 +57,7 @@ class Evaluator:
         compared_losses = [0.0, 0.0]
         chosen = list(self._chosen())
         if plan.roll_out == NONE:
-            return trail, [State(t, weight, self._immediate(t)) for t, weight, _ in chosen], compared_losses
+            return trail, [StateCosts(t, weight, self._immediate(t)) for t, weight, _ in chosen], compared_losses
         asks = [self._asks(t, comparing) for t, _, comparing in chosen]
         self._prepare(chosen, asks)
         states = []
@@ -72,7 +72,7 @@ class Evaluator:
                     if by_learner or not asked.choice.closed:
                         values[by_learner] = value
                 costs[a] = combined(asked.choice, who, *values)
-            states.append(State(t, weight, costs))
+            states.append(StateCosts(t, weight, costs))
         if self.merging:
             self.graph.forget()
         return trail, states, compared_losses

@@ -12,7 +12,7 @@ from lols.contract.hashing import mix
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.structures import Batch, FrozenPolicy, Plan
 from lols.programs.choices import ActionChoices
-from lols.programs.costs import Evaluator, State
+from lols.programs.costs import Evaluator, StateCosts
 from lols.programs.program import Program
 from lols.programs.rolling import ProgramTrail
 from lols.programs.scorer import Scorer
@@ -83,7 +83,7 @@ class LessonWriter:
         self.filled: list[int] = []
         self.losses: list[list[float]] = []
 
-    def add(self, trail: ProgramTrail, states: list[State], losses: list[float]) -> None:
+    def add(self, trail: ProgramTrail, states: list[StateCosts], losses: list[float]) -> None:
         """Add an example."""
         by_step = {state.step: state for state in states}
         for t, (ids, values) in enumerate(trail.seen):

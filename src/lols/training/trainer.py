@@ -121,7 +121,8 @@ class Trainer:
         learner = learner or "hinge"
         if isinstance(learner, str):
             default = "nag" if learner == "csoaa" else "adagrad"
-            learner = LearnerSettings(learner, update or default, margin="auto", scale=None)
+            graded = learner == "hinge" and update != "perceptron"
+            learner = LearnerSettings(learner, update or default, margin="auto" if graded else "unit", scale=None)
         elif update is not None:
             raise ConfigurationError("update has no effect: it is part of the given LearnerSettings")
         if learner.slack is not None and self.algorithm.restart:
