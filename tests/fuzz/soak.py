@@ -12,7 +12,6 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
-from typing import Any
 
 from lols.training import trainer
 from tests.bandit.killed_bandits import KINDS
@@ -36,15 +35,15 @@ class Training:
         self.kind, self.folder, self.output = kind, folder, folder / "m.lols"
         arguments, held = given(kind, folder)
         self.arguments = ("train", *arguments, "--passes", PASSES, "--dev", held, "-o", self.output)
+        self.kills = self.done = 0
         assert run(*self.arguments).code == 0  # compiles, if need be
         self.output.unlink()
         began = time.monotonic()
-        self.finish(self.start())
+        assert self.ends(600.0)
         self.seconds = time.monotonic() - began
         self.wanted = self.output.read_bytes()
         self.files = sorted(os.listdir(folder))
         self.output.unlink()
-        self.kills = self.done = 0
 
     def start(self) -> int:
         """Resume the training in a process of its own, forked from this one, whose kernels are loaded."""
@@ -60,25 +59,24 @@ class Training:
                 os._exit(1)
         return pid
 
-    def finish(self, pid: int) -> None:
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        if code != 0:
+    def ends(self, seconds: float) -> bool:
+        """Whether the training comes to its end in so many seconds; otherwise it is killed."""
+        pid, limit = self.start(), time.monotonic() + seconds
+        while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < limit:
+            time.sleep(0.001)
+        if ended[0] == 0:
+            os.kill(pid, signal.SIGKILL)
+            ended = os.waitpid(pid, 0)
+        code = os.waitstatus_to_exitcode(ended[1])
+        if code not in (0, -signal.SIGKILL):
             raise Lost(f"{self.kind}: exit code {code}")
+        self.kills += code != 0
+        return code == 0
 
     def once(self, rng: random.Random) -> None:
         """Kill the training until one of its processes comes to the end, and compare what it leaves."""
-        while True:
-            pid, limit = self.start(), time.monotonic() + rng.uniform(0.0, 0.6 * self.seconds)
-            while time.monotonic() < limit and not self.output.exists():
-                time.sleep(0.001)
-            if self.output.exists():
-                self.finish(pid)
-                break
-            os.kill(pid, signal.SIGKILL)
-            code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-            if code not in (0, -signal.SIGKILL):
-                raise Lost(f"{self.kind}: exit code {code}")
-            self.kills += code != 0
+        while not self.ends(rng.uniform(0.0, 0.6 * self.seconds)):
+            pass
         if self.output.read_bytes() != self.wanted:
             raise Lost(f"{self.kind}: the model is not that of an undisturbed run; see {self.folder}")
         if sorted(os.listdir(self.folder)) != self.files:
@@ -102,15 +100,15 @@ class Bandits:
         story = Story(kind, own / "shown.log")
         for k in range(KILLS):
             self.source.start("work", kind, story.path, rng.randrange(1 << 30))
-            if k % 2:  # every second one comes to work before the time runs
-                wait_for_more(story.path)
-            time.sleep(rng.uniform(0.0, 0.1))
-            self.source.kill()
-            self.kills += 1
             try:
+                if k % 2:  # every second one comes to work before the time runs
+                    wait_for_more(story.path)
+                time.sleep(rng.uniform(0.0, 0.1))
+                self.source.kill()
                 story.goes_on()
             except AssertionError as error:
                 raise Lost(f"bandit '{kind}': its log does not hold what was acknowledged; see {own}") from error
+            self.kills += 1
         self.logs, self.entries = self.logs + 1, self.entries + len(story.entries)
         shutil.rmtree(own)
 
@@ -133,11 +131,11 @@ def soak(seconds: float, seed: int, folder: Path) -> list[str]:
     return [*lines, f"bandit: {bandits.kills} kills on {bandits.logs} logs, {bandits.entries} entries, none lost"]
 
 
-def main(arguments: Any = None) -> int:
+def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="how long to run")
     parser.add_argument("--seed", type=int, default=None, help="the seed of the kills; by default the time")
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args()
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     trainer.Trainer.fit.__kwdefaults__["checkpoint_every"] = 0.0  # a checkpoint after each batch
     folder = Path(tempfile.mkdtemp(prefix="lols-soak-"))
