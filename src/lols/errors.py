@@ -24,7 +24,12 @@ def shown(value: object) -> str:
     >>> shown("a b"), shown("b" * 100)[-6:]
     ("'a b'", "bb...'")
     """
-    return repr(short(value)) if isinstance(value, str) else short(repr(value))
+    if isinstance(value, str):
+        return repr(short(value))
+    try:
+        return short(" ".join(repr(value).split()))
+    except Exception:  # whole numbers of thousands of digits have no `repr`, nor do some objects
+        return f"a value of type {type(value).__name__}"
 
 
 class LolsError(ValueError):

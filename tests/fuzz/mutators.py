@@ -16,6 +16,10 @@ FLOATS = [float("nan"), float("inf"), float("-inf"), 1e308, -1e308, 1e-320, -0.0
 TEXTS = ["", " ", "\0", "\n", "\r", "\t", "[red]", "[/]", "é", "\u2028", "\ud800", "_", "0", "-1", "nan", "a" * 5000]
 PIECES = [text.encode("utf-8", "surrogatepass") for text in TEXTS]
 PIECES += [b"\xff", b"\xef\xbb\xbf", b"\r\n", b'"', b"'", b",", b";", b"#", b"&", b"..", b"\x1f\x8b", b"\n\n"]
+OBJECTS = [
+    *(10**5000, object(), b"x", {1}, print, 1j, range(3), ["a" * 3000] * 9, [[1], [2, 3]], {"words": {}}),
+    *(np.zeros((2, 2)), np.array([np.nan]), np.arange(3, dtype=np.uint64) << 63, np.array(["a"]), np.array(3)),
+]
 MOST = 200_000  # bytes of a mutated input
 
 
@@ -133,6 +137,11 @@ def other_value(rng: Random, value: Any) -> Any:
     if how < 0.7 and isinstance(value, int | float):
         return rng.choice([*NUMBERS[:-1], value + 1, value - 1, -value])
     return copy.deepcopy(rng.choice([*NUMBERS, *FLOATS, *TEXTS, None, True, False, [], {}, [[]], {"a": [1]}]))
+
+
+def other_object(rng: Random, value: Any) -> Any:
+    """Any object of Python in the place of a value."""
+    return rng.choice(OBJECTS) if rng.random() < 0.5 else other_value(rng, value)
 
 
 def change_value(rng: Random, value: Any) -> None:

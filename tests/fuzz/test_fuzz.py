@@ -33,7 +33,8 @@ def test_inputs_are_valid_before_they_are_mutated(name: str, tmp_path: Path, mon
     monkeypatch.setattr(targets, "damaged", lambda rng, data, how=(): data)
     monkeypatch.setattr(targets, "change_value", lambda rng, value: None)
     monkeypatch.setattr(targets, "other_array", lambda rng, array: array)
-    monkeypatch.setattr(targets, "other_value", lambda rng, value: value)
+    for name_of in ("other_value", "other_object"):
+        monkeypatch.setattr(targets, name_of, lambda rng, value: value)
     target = TARGETS[name](tmp_path)
     assert {attempt(target, generator(SEED, name, case)) for case in range(10)} == {"taken"}
 
