@@ -12,7 +12,7 @@ import pytest
 from lols.bandit.entries import check_loss
 from lols.contract.texts import Labels
 from lols.contract.whole_numbers import check_whole
-from lols.errors import LONGEST, LolsError, ModelFileError, short, shown
+from lols.errors import LONGEST, OF_FILE, LolsError, ModelFileError, short, shown
 from lols.io import conll
 from lols.tasks.parsing.templates import parse_parsing_templates
 from lols.tasks.tables.cells import NoNumber
@@ -39,6 +39,11 @@ def test_a_message_keeps_its_place_and_its_fix(kind: type[LolsError]) -> None:
         and line.endswith("xxx' is wrong; correct it")
     )
     assert str(kind("short")) == "short"
+
+
+def test_what_a_model_file_holds_is_repeated_in_one_line() -> None:
+    assert str(ModelFileError("m.lols: a model of 'par\nser'")) == "m.lols: a model of 'par ser'"
+    assert len(str(ModelFileError(f"m.lols: unknown direction '{HUGE[:3000]}'"))) <= OF_FILE
 
 
 def test_a_huge_cell_is_not_repeated(tmp_path: Path) -> None:
