@@ -24,6 +24,7 @@ SECONDS = 20.0  # that a case may take
 BYTES = 768 << 20  # by which a case may let the process grow
 SILENCE = 60.0  # seconds after which a case hangs
 START = 600.0  # the same for a target that is made, which may compile
+CHILD = "from tests.fuzz.campaign import work; work(*{})"
 ROUND = 300  # cases of a target before the next one's turn
 
 
@@ -82,18 +83,17 @@ def attempt(target: Any, rng: Random) -> str:
     return ended
 
 
-def work(module: str, name: str, seed: int, first: int, count: int) -> None:
+def work(module: str, name: str, folder: str, seed: int, first: int, count: int) -> None:
     """Run cases of a target, and say on standard output which begins and how it ended."""
 
     def tell(*what: Any) -> None:
         print(json.dumps(what), file=out, flush=True)
 
     out = sys.stdout
-    with tempfile.TemporaryDirectory(prefix="lols-fuzz-") as folder:
-        target = importlib.import_module(module).TARGETS[name](Path(folder))
-        for case in range(first, first + count):
-            tell("begins", case)
-            tell("ended", case, attempt(target, generator(seed, name, case)))
+    target = importlib.import_module(module).TARGETS[name](Path(folder))
+    for case in range(first, first + count):
+        tell("begins", case)
+        tell("ended", case, attempt(target, generator(seed, name, case)))
 
 
 # --- the parent ---
@@ -143,12 +143,18 @@ class Campaign:
 
     def _until_crash(self, name: str, first: int, count: int) -> int:
         """The next case to run."""
-        call = f"from tests.fuzz.campaign import work; work({self.module!r}, {name!r}, {self.seed}, {first}, {count})"
         begun, done, hangs = first - 1, first - 1, False
         with (
+            tempfile.TemporaryDirectory(prefix="lols-fuzz-") as folder,  # here: a child that crashes leaves it
             tempfile.TemporaryFile() as err,
             subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", "-c", call], stdout=subprocess.PIPE, stderr=err, env=ENVIRONMENT
+                [
+                    *(sys.executable, "-X", "faulthandler", "-c"),
+                    CHILD.format((self.module, name, folder, self.seed, first, count)),
+                ],
+                stdout=subprocess.PIPE,
+                stderr=err,
+                env=ENVIRONMENT,
             ) as child,
         ):
             for event in events(child, self.silence):
