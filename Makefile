@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 
-.PHONY: help demo test test-slow test-lowest lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-regret study docs docs-serve clean
+.PHONY: help demo test test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-regret study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -44,6 +44,16 @@ test-lowest: $(LOWEST)/.stamp  ## the tests that touch other packages most, with
 	@echo "==> tests with the lowest versions of all dependencies"
 	@LOLS_COMPILE_AHEAD=0 $(LOWEST)/bin/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile -m "not slow" \
 		-p no:cacheprovider $(LOWEST_TESTS)
+
+# How long, and from which seed: make fuzz MINUTES=30 SEED=7 (without SEED, another one each time, which is printed)
+MINUTES ?= 5
+CAMPAIGN = --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+fuzz: $(DEV)  ## mutated files, models, checkpoints, logs and requests, for MINUTES=5 or longer
+	@$(BIN)/python -m tests.fuzz $(CAMPAIGN)
+
+soak: $(DEV)  ## trainings and bandits that are killed and resumed, for MINUTES=5 or longer
+	@$(BIN)/python -m tests.fuzz.soak $(CAMPAIGN)
 
 lint: $(DEV)  ## ruff (rules and format), mypy, and the layers by import-linter
 	@echo "==> ruff, mypy and import-linter"

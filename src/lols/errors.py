@@ -6,6 +6,7 @@ __all__ = ["ConfigurationError", "LolsError", "ModelFileError", "SpaceError", "s
 
 MOST = 80  # characters of a text in a message
 LONGEST = 4000  # characters of a message
+OF_FILE = 1200  # the same where what it repeats may be anything that a file holds
 
 
 def short(text: object, most: int = MOST) -> str:
@@ -24,7 +25,16 @@ def shown(value: object) -> str:
     >>> shown("a b"), shown("b" * 100)[-6:]
     ("'a b'", "bb...'")
     """
-    return repr(short(value)) if isinstance(value, str) else short(repr(value))
+    if isinstance(value, str):
+        return repr(short(value))
+    try:
+        return short(" ".join(repr(value).split()))
+    except Exception:  # whole numbers of thousands of digits have no `repr`, nor do some objects
+        return f"a value of type {type(value).__name__}"
+
+
+def _without_middle(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 600]} ... {text[-500:]}"
 
 
 class LolsError(ValueError):
@@ -34,10 +44,7 @@ class LolsError(ValueError):
     """
 
     def __init__(self, message: object = ""):
-        text = str(message)
-        if len(text) > LONGEST:
-            text = f"{text[: LONGEST - 600]} ... {text[-500:]}"
-        super().__init__(text)
+        super().__init__(_without_middle(str(message), LONGEST))
 
 
 class SpaceError(LolsError):
@@ -49,4 +56,10 @@ class ConfigurationError(LolsError):
 
 
 class ModelFileError(LolsError):
-    """A model or checkpoint file that cannot be read: truncated, edited, or of another kind."""
+    """A model or checkpoint file that cannot be read: truncated, edited, or of another kind.
+
+    The message is one line, whatever names and texts of the file it repeats.
+    """
+
+    def __init__(self, message: object = ""):
+        super().__init__(_without_middle(" ".join(str(message).splitlines()), OF_FILE))

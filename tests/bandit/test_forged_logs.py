@@ -192,6 +192,15 @@ def test_a_number_in_the_file_allocates_nothing(copied: Path) -> None:
         tracemalloc.stop()
 
 
+def test_what_sqlite_says_of_a_damaged_schema_is_one_line(copied: Path) -> None:
+    damaged = copied.read_bytes().replace(b"CREATE TABLE entries (", b'CREATE TABLE entries\n"', 1)
+    assert damaged != copied.read_bytes()
+    copied.write_bytes(damaged)
+    with pytest.raises(ModelFileError, match="the log is damaged \\(malformed database schema") as caught:
+        sqlite_log(copied)
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("identity", ["[" * 100_000, '{"a":' * 100_000, "9" * 5000, "{", ""])
 def test_an_identity_that_cannot_be_read(identity: str, copied: Path) -> None:
     with sqlite3.connect(copied) as connection:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.errors import LolsError, shown
 
 __all__ = ["ARRAYS", "SCALARS", "Decision", "Loss", "check", "check_fields", "check_loss", "from_row", "to_row"]
 
@@ -70,7 +70,9 @@ def check(entry: Decision | Loss, count: int) -> None:
     """Check an entry before it is written to a log of `count` decisions, or when it is read after as many."""
     if isinstance(entry, Decision):
         if entry.id != count:
-            raise LolsError(f"decision {entry.id!r} is out of order: the log holds {count}, so the next is {count}")
+            raise LolsError(
+                f"decision {shown(entry.id)} is out of order: the log holds {count}, so the next is {count}"
+            )
         check_fields(entry)
     elif isinstance(entry, Loss):
         _check_loss(entry, count)
@@ -130,7 +132,7 @@ def check_loss(loss: float) -> None:
     except (TypeError, ValueError):
         valid = False
     if not valid:
-        raise LolsError(f"loss {loss!r}: give a number from 0 to 1")
+        raise LolsError(f"loss {shown(loss)}: give a number from 0 to 1")
 
 
 def _check_loss(entry: Loss, count: int) -> None:
@@ -142,7 +144,7 @@ def _check_loss(entry: Loss, count: int) -> None:
         exists = False
     if not exists:
         held = f"the log holds {count}, 0 to {count - 1}" if count else "the log holds none yet"
-        raise LolsError(f"unknown decision {entry.id!r}: {held}; give the id that came with the decision")
+        raise LolsError(f"unknown decision {shown(entry.id)}: {held}; give the id that came with the decision")
 
 
 def to_row(entry: Decision | Loss) -> tuple[Any, ...]:

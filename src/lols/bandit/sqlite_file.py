@@ -13,6 +13,7 @@ from typing import Any
 
 from lols.bandit.entries import ARRAYS, SCALARS
 from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.io.opening import reason
 
 __all__ = ["COLUMNS", "DECISION", "LOSS", "RESTORE", "explained", "identity_text", "opened"]
 
@@ -104,10 +105,12 @@ def explained(error: sqlite3.Error, path: Path) -> LolsError:
     if code == sqlite3.SQLITE_NOTADB:
         return ModelFileError(f"{path}: not the log of a bandit: give another file")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_ERROR, sqlite3.SQLITE_MISMATCH):
-        return ModelFileError(f"{path}: the log is damaged ({error}): {RESTORE}")
+        return ModelFileError(f"{path}: the log is damaged ({reason(error)}): {RESTORE}")
     if code == sqlite3.SQLITE_FULL:
         return LolsError(f"{path}: the disk is full, the entry was not written: make room")
-    return LolsError(f"{path}: cannot be read or written: {error}: check the file, its folder and their permissions")
+    return LolsError(
+        f"{path}: cannot be read or written: {reason(error)}: check the file, its folder and their permissions"
+    )
 
 
 # --- the identity of a log --------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from lols.contract.records import record_class
 from lols.contract.space import Example, SearchSpace
 from lols.contract.task import Task, as_space
 from lols.contract.user_frames import one_line, user_line
-from lols.errors import LolsError, SpaceError
+from lols.errors import LolsError, SpaceError, shown
 
 __all__ = ["Examples"]
 
@@ -196,7 +196,7 @@ class Examples:
             except Exception as error:
                 why = f"failed with {one_line(error)}"
                 if isinstance(error, TypeError) and "interpreted as an integer" in str(error):
-                    why = f"gave {result!r}; it must be a whole number"
+                    why = f"gave {shown(result)}; it must be a whole number"
                 scalars = [n for n, column in zip(self.x._fields, self.x) if isinstance(column, Scalar)]
                 if "has no len()" in str(error) and scalars:
                     why += f": column '{scalars[0]}' is one number here; lols.objects(frame, group=...) makes lists"
@@ -406,7 +406,7 @@ def _find_bad_item(rows: Sequence[Sequence[Any]]) -> None:
             key = _item_key(entry)
             for identity in key.ids if isinstance(key, _Pair) else key:
                 if not isinstance(identity, int | np.integer) or not -(1 << 63) <= identity < 1 << 63:
-                    why = f"{identity!r} is not a 64-bit integer; an item's features are ids, or ids and values"
+                    why = f"{shown(identity)} is not a 64-bit integer; an item's features are ids, or ids and values"
                     raise SpaceError(f"example {i}, item {j}: {why}")
 
 

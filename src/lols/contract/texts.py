@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from lols.contract.hashing import mix
-from lols.errors import SpaceError
+from lols.errors import SpaceError, shown
 
 __all__ = ["Labels", "text"]
 
@@ -41,7 +41,7 @@ def text(string: str | Iterable[str]) -> int | np.ndarray:
     for k, entry in enumerate(strings):
         if not isinstance(entry, str):
             raise SpaceError(
-                f"lols.text takes strings; entry {k} is {type(entry).__name__} ({entry!r}): use str() on it"
+                f"lols.text takes strings; entry {k} is {type(entry).__name__} ({shown(entry)}): use str() on it"
             )
     return np.array([_hash(str(entry)) for entry in strings], np.int64)
 
@@ -80,7 +80,7 @@ class Labels:
             raise SpaceError(f"labels are strings, numbers or tuples of those ({error})") from None
         if len(self._numbers) < len(self._names):
             twice = next(name for k, name in enumerate(self._names) if name in self._names[:k])
-            raise SpaceError(f"label {twice!r} is given twice: leave one out")
+            raise SpaceError(f"label {shown(twice)} is given twice: leave one out")
 
     @classmethod
     def of(cls, data: Any, column: str) -> Labels:
@@ -114,8 +114,8 @@ class Labels:
         try:
             return self._numbers[name]
         except (KeyError, TypeError):
-            listed = ", ".join([*map(repr, self._names[:SHOWN]), *(["..."] if len(self) > SHOWN else [])])
-            raise SpaceError(f"{name!r} is not one of the {len(self)} labels ({listed})") from None
+            listed = ", ".join([*map(shown, self._names[:SHOWN]), *(["..."] if len(self) > SHOWN else [])])
+            raise SpaceError(f"{shown(name)} is not one of the {len(self)} labels ({listed})") from None
 
     def numbers(self, names: Iterable[Any]) -> np.ndarray:
         """The numbers of several labels."""

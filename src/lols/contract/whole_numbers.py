@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, shown
 
 __all__ = ["MOST", "MOST_THREADS", "check_seed", "check_whole", "number_in"]
 
@@ -24,7 +24,7 @@ def check_whole(name: str, value: Any, least: int = 1, most: int = MOST, otherwi
     lols.errors.ConfigurationError: beam is a number of about 400 digits; it must be at most 2,147,483,647
     """
     if not isinstance(value, Integral):
-        raise ConfigurationError(f"{name} is {value!r}; it must be a whole number{otherwise}")
+        raise ConfigurationError(f"{name} is {shown(value)}; it must be a whole number{otherwise}")
     number = int(value)
     if number < least:
         raise ConfigurationError(f"{name} is {_shown(number)}; it must be at least {least}{otherwise}")

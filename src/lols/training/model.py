@@ -21,7 +21,7 @@ from lols.engine.drivers.predictions import Predictions
 from lols.engine.sampling import best_samples
 from lols.engine.structures import FrozenPolicy, Plan, following
 from lols.engine.table import distinct, fill, fixed_table, growing_table, is_fixed
-from lols.errors import ConfigurationError, ModelFileError
+from lols.errors import ConfigurationError, ModelFileError, shown
 from lols.io.model_file import PICKLED, from_bytes, to_bytes, write_tensors
 from lols.io.room import Room
 from lols.io.sparse import pack, unpack
@@ -305,7 +305,8 @@ def _check_settings(path: str | os.PathLike[str], settings: Mapping[str, Any], s
         noted = np.size(space.settings[name]) <= MOST_NOTED
         if not noted or np.asarray(space.settings[name]).tolist() != value:
             single = not isinstance(value, list) and np.ndim(space.settings[name]) == 0
-            what = f"{name} = {value!r}, and this space has {space.settings[name]!r}" if single else f"another {name}"
+            own = shown(space.settings[name])
+            what = f"{name} = {shown(value)}, and this space has {own}" if single else f"another {name}"
             raise ModelFileError(f"{path}: trained with {what}: load it with the same settings")
 
 

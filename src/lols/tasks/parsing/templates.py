@@ -152,7 +152,7 @@ def _place(name: str, text: str) -> TemplatePlace:
     found = re.fullmatch(_PLACE, name)
     if found is None or found[3] is not None:
         raise ConfigurationError(
-            f"template '{short(text)}': '{name}' is not a place; places look like S0, N1, S0l or N0[-1]"
+            f"template '{short(text)}': '{short(name)}' is not a place; places look like S0, N1, S0l or N0[-1]"
         )
     return TemplatePlace(
         "SN".index(found[1]), number_in(found[2]), CHILDREN[found[4] or ""], number_in(found[5] or "0")

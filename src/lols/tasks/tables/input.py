@@ -336,7 +336,7 @@ def make_tree(wanted: Any, classes: Sequence[Any], counts: np.ndarray, centres: 
             if isinstance(part, list | tuple):
                 return [numbered(p) for p in part]
             if part not in numbers:
-                raise ConfigurationError(f"the tree names {part!r}, which is no class")
+                raise ConfigurationError(f"the tree names {shown(part)}, which is no class")
             return numbers[part]
 
         return nested(numbered(wanted), len(classes))
@@ -346,7 +346,7 @@ def make_tree(wanted: Any, classes: Sequence[Any], counts: np.ndarray, centres: 
         return by_frequency(counts)
     if wanted == "similarity":
         return by_similarity(centres())
-    raise ConfigurationError(f"tree is {wanted!r}: choose {', '.join(TREES)}, nested lists of classes, or None")
+    raise ConfigurationError(f"tree is {shown(wanted)}: choose {', '.join(TREES)}, nested lists of classes, or None")
 
 
 def centres_of(rows: Rows, labels: np.ndarray, count: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, shown
 
 __all__ = ["NOTHING", "TREES", "LabelTree", "by_frequency", "by_similarity", "flat", "halves", "nested"]
 
@@ -77,7 +77,9 @@ def nested(tree: Nested, labels: int) -> LabelTree:
                 child, depth = add(part)
                 deepest = max(deepest, depth + 1)
             elif not isinstance(part, int | np.integer):
-                raise ConfigurationError(f"{part!r} in the tree of labels is neither a list nor the number of a label")
+                raise ConfigurationError(
+                    f"{shown(part)} in the tree of labels is neither a list nor the number of a label"
+                )
             else:
                 child = -first - 1
                 order.append(int(part))

@@ -38,7 +38,7 @@ def check_options(options: Mapping[str, Any]) -> None:
         elif name in words:
             fits = isinstance(value, str)
         if not fits:
-            raise ValueError(f"option '{name}' is {value!r}")
+            raise ValueError(f"option '{name}' is {shown(value)}")
 
 
 def is_list(value: Any) -> bool:

@@ -1,0 +1,247 @@
+"""Targets of the fuzzer: each makes valid inputs once, and feeds mutated copies of them through a real entrance."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sqlite3
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar
+
+import pytest
+
+import lols
+from lols.bandit.entries import ARRAYS, SCALARS, Decision, to_row
+from lols.bandit.log import SqliteLog
+from lols.io.model_file import read_tensors, write_tensors
+from tests.bandit import small_bandit
+from tests.cli.calling import run
+from tests.cli.interrupting import interrupted
+from tests.cli.test_stops import given
+from tests.fuzz.judging import called, commanded
+from tests.fuzz.mutators import WRITTEN, change_value, damaged, other_array, other_object, other_value
+from tests.models_0_1.own_task import DATA, Tagging
+from tests.tasks.test_old_models import EXPECTED
+
+MODELS = Path(__file__).parents[1] / "models_0_1"
+SENTENCES = [*EXPECTED["sentences"], [], EXPECTED["sentences"][0][:1] * 9]
+
+
+class Target:
+    """Something that takes input from outside."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def case(self, rng: Random) -> bool:
+        """Feed one mutated input; whether it was taken. `Wrong` or any error but a `LolsError` is a finding."""
+        raise NotImplementedError
+
+
+class Trained(Target):
+    """A small model of a kind, and its files."""
+
+    def train(self, kind: str) -> tuple[Path, Path]:
+        own = self.folder / kind
+        own.mkdir()
+        arguments, held = given(kind, own)
+        assert run("train", *arguments, "-o", own / "m.lols").code == 0
+        return own / "m.lols", held
+
+    def feed(self, rng: Random, model: Path, held: Path) -> bool:
+        data = damaged(rng, held.read_bytes(), WRITTEN)
+        path = self.folder / f"mutated{held.suffix}"
+        path.write_bytes(data)
+        verb = rng.choice(("predict", "predict", "evaluate"))
+        return commanded(verb, model, path, *(["-o", self.folder / "out"] if verb == "predict" else []), data=data)
+
+
+class TokenFiles(Trained):
+    """Token files, to be tagged, parsed, or compared with."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.pairs = [self.train("tagger"), self.train("parser")]
+
+    def case(self, rng: Random) -> bool:
+        return self.feed(rng, *rng.choice(self.pairs))
+
+
+class Tables(Trained):
+    """CSV files, to be classified or compared with."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.pair = self.train("classifier")
+
+    def case(self, rng: Random) -> bool:
+        return self.feed(rng, *self.pair)
+
+
+class Templates(Target):
+    """Files of templates, to train with."""
+
+    LINES: ClassVar = {
+        "tagger": b"# words\nword[-2..2]\nsuffix1..4 & tag[-1]\nlower[+1] & word\ntag[-2] & tag[-1]\nshape\nprefix2\n",
+        "parser": b"# words\nS0.word & N0.word\nS0l.upos\nS1.suffix1..3\nN0[+1].word & S0l.relation\ndistance(S0,N0)\n",
+    }
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.given = {}
+        for kind in self.LINES:
+            (folder / kind).mkdir()
+            self.given[kind] = given(kind, folder / kind)[0][1]
+
+    def case(self, rng: Random) -> bool:
+        kind = rng.choice(sorted(self.LINES))
+        data, path = damaged(rng, self.LINES[kind], WRITTEN), self.folder / "templates.txt"
+        path.write_bytes(data)
+        how = ("--passes", 1, "--templates", path, "--json", "-o", self.folder / "m.lols")
+        return commanded("train", kind, self.given[kind], *how, data=data)
+
+
+def mutated_file(rng: Random, whole: Path, path: Path, kind: str) -> None:
+    """A copy with damaged bytes, or with another header and arrays and the digest that belongs to them."""
+    if rng.random() < 0.2:
+        path.write_bytes(damaged(rng, whole.read_bytes()))
+        return
+    header, tensors = read_tensors(whole, kind)
+    header = {name: value for name, value in header.items() if name not in ("kind", "format")}
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        if tensors and rng.random() < 0.5:
+            name = rng.choice(sorted(tensors))
+            tensors[name] = other_array(rng, tensors[name])
+        else:
+            change_value(rng, header)
+    write_tensors(path, kind, header, tensors)
+
+
+class ModelFiles(Target):
+    """Model files of all estimators and of a task of one's own: loaded, then asked to predict."""
+
+    def case(self, rng: Random) -> bool:
+        name, path = rng.choice(("tagger", "parser", "pipeline", "classifier", "own")), self.folder / "mutated.lols"
+        mutated_file(rng, MODELS / f"{name}.lols", path, "model")
+        return called(lambda: self.use(name, path), path.read_bytes())
+
+    def use(self, name: str, path: Path) -> None:
+        if name == "own":
+            lols.load(path, Tagging, compiled=False).predict(DATA[:3])
+        elif name == "classifier":
+            lols.load(path).predict(EXPECTED["rows"])
+        else:
+            lols.load(path).predict(SENTENCES)
+
+
+class Checkpoints(Target):
+    """Checkpoints, and the best models beside them, of trainings to be resumed."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.runs = [
+            self.begin(kind, *how) for kind in ("tagger", "classifier") for how in ((), ("--algorithm", "searn"))
+        ]
+
+    def begin(self, kind: str, *how: Any) -> tuple[tuple[Any, ...], Path]:
+        own = self.folder / "-".join((kind, *how)).replace("--", "")
+        own.mkdir()
+        arguments, held = given(kind, own)
+        arguments = (*arguments, *how, "--dev", held, "-o", own / "m.lols")
+        interrupted(pytest.MonkeyPatch(), 3, *arguments)
+        for file in own.glob("m.lols.checkpoint*"):
+            file.rename(own / f"whole{file.name.removeprefix('m.lols')}")
+        return arguments, own
+
+    def case(self, rng: Random) -> bool:
+        arguments, own = rng.choice(self.runs)
+        files = sorted(own.glob("whole.checkpoint*"))
+        chosen = rng.choice(files)
+        for file in files:
+            path = own / f"m.lols{file.name.removeprefix('whole')}"
+            if file == chosen:
+                mutated_file(rng, file, path, "model" if file.suffix == ".best" else "checkpoint")
+            else:
+                shutil.copy(file, path)
+        return commanded("train", *arguments, "--resume")
+
+
+class BanditLogs(Target):
+    """Logs of a bandit, replayed by one that opens them, which then goes on."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.whole = folder / "whole.log"
+        with small_bandit.bandit(epsilon=1.0, log=self.whole) as made:
+            small_bandit.run(made, 10)
+        with SqliteLog(self.whole, identity=None) as log:
+            self.decisions = [entry for entry in log.replay() if isinstance(entry, Decision)]
+
+    def case(self, rng: Random) -> bool:
+        for file in self.folder.glob("mutated.log*"):
+            file.unlink()
+        path = self.folder / "mutated.log"
+        if rng.random() < 0.3:
+            path.write_bytes(damaged(rng, self.whole.read_bytes()))
+        else:
+            shutil.copy(self.whole, path)
+            self.forge(rng, path)
+        return called(lambda: self.replay(path))
+
+    def forge(self, rng: Random, path: Path) -> None:
+        """Other values in a row, with a checksum where one can be made of them."""
+        entry = rng.choice(self.decisions)
+        where = f"WHERE kind = 0 AND id = {entry.id}"
+        name = rng.choice((*SCALARS, *ARRAYS))
+        with (
+            contextlib.closing(sqlite3.connect(path)) as connection,
+            contextlib.suppress(sqlite3.IntegrityError),  # SQLite itself refuses a number twice
+            connection,
+        ):
+            value = getattr(entry, name)
+            other = other_array(rng, value) if name in ARRAYS else other_value(rng, value)
+            try:
+                row = to_row(entry._replace(**{name: other}))
+            except Exception:  # no row has such a value: as SQLite takes it, then
+                plain = other if isinstance(other, str | float) and other != "\ud800" else None
+                connection.execute(f'UPDATE entries SET "{name}" = ? {where}', (plain,))
+            else:
+                names = ", ".join(f'"{each}" = ?' for each in (*SCALARS, *ARRAYS))
+                connection.execute(f"UPDATE entries SET {names}, checksum = ? {where}", row)
+
+    def replay(self, path: Path) -> None:
+        with small_bandit.bandit(epsilon=1.0, log=path) as made:
+            small_bandit.run(made, 2, first=made.report()["decisions"])
+
+
+class BanditRequests(Target):
+    """Requests to a bandit, and losses reported to it: any objects of Python."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.bandit = small_bandit.bandit()
+        small_bandit.run(self.bandit, 5)
+
+    def case(self, rng: Random) -> bool:
+        asked: Any = [small_bandit.request(rng.randrange(20))]
+        if rng.random() < 0.3:
+            asked[0]["words"] = other_object(rng, asked[0]["words"])
+        else:
+            change_value(rng, asked)
+        if rng.random() < 0.7:
+            return called(lambda: self.bandit.decide(asked[0] if asked else None))
+        shown = self.bandit.decide(small_bandit.request(3))
+        k, loss = (other_object(rng, value) if rng.random() < 0.5 else value for value in (shown.id, 0.5))
+        return called(lambda: self.bandit.learn(k, loss))
+
+
+TARGETS: dict[str, type[Target]] = {
+    "tokens": TokenFiles,
+    "tables": Tables,
+    "templates": Templates,
+    "models": ModelFiles,
+    "checkpoints": Checkpoints,
+    "logs": BanditLogs,
+    "requests": BanditRequests,
+}
