@@ -276,3 +276,18 @@ def test_the_policy_drawn_is_that_of_one_round_and_any_round_can_be_drawn() -> N
         assert same
         drawn += same[:1]
     assert len(set(drawn)) >= 4  # two rounds of six may have changed nothing
+
+
+def test_scaled_lessons_can_be_learned_from_again() -> None:
+    variant = VARIANTS["full"]
+    data = random_data(31, variant, count=6, exact=False)
+    trainer = lols.Trainer(
+        variant.space, variant.reference, learner=LearnerSettings(margin="cost", scale=0.01), passes=1
+    )
+    run = trainer.new_run(data)
+    with run.driver() as driver:
+        few = np.arange(6)
+        lessons = driver.make_lessons(few, few, run.student.rolling_policy(), trainer.plan, *run.betas(few)).lessons
+        before = lessons.slots.costs.copy()
+        trainer.new_learner().learn(lessons)
+        assert np.array_equal(lessons.slots.costs, before)

@@ -150,9 +150,9 @@ class Learner:
         count = lessons.example.size if count is None else count
         rounds, first, slots = self.counters[ROUNDS], lessons.first[:count], lessons.slots
         last = first + lessons.filled[:count] - 1
-        if self.settings.scale not in (None, 1.0):
-            used = slice(int(first.min(initial=0)), int(last.max(initial=-1)) + 1)
-            slots.costs[used] *= np.float32(1.0 / float(self.settings.scale or 1.0))
+        if self.settings.scale not in (None, 1.0):  # the lessons may be learned from again, so they stay as they are
+            scaled = slots.costs * np.float32(1.0 / float(self.settings.scale or 1.0))
+            lessons = lessons._replace(slots=slots._replace(costs=scaled))
         self.shared = self._room(self.shared, int((slots.stop[last] - slots.start[first]).sum()))
         if self.by_action:
             self.single = self._room(self.single, int(slots.action_ids.size))
