@@ -62,6 +62,17 @@ def test_the_space_is_checked_as_any_other() -> None:
         lols.train(Beyond, shops(3), **OPTIONS)
 
 
+def test_a_part_of_negative_size_is_refused_before_a_kernel_runs() -> None:
+    class Negative(Shop):
+        sizes = lols.Sizes(
+            state=lols.State(job=lols.reals("jobs"), machine=lols.reals("machines"), bad=lambda x: -1, done="jobs"),
+            steps=Shop.sizes.steps, actions=Shop.sizes.actions, features=0, action_features=4,
+        )  # fmt: skip
+
+    with pytest.raises(SpaceError, match=r"example 0: .*a negative size of the part `bad`"):
+        lols.train(Negative, shops(3), **OPTIONS)
+
+
 def test_a_reference_of_its_own_sees_the_parts_too() -> None:
     first = lols.Reference(action=lambda x, y, s: int(np.argmin(s.done)), needs_truth=False)
     model = lols.train(Shop, shops(4), first, compiled=False, **OPTIONS)

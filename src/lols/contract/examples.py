@@ -180,7 +180,8 @@ class Examples:
         for name, sizes in (("states", states), ("steps", steps)):
             if sizes is not None and sizes.size and sizes.min() < 0:
                 raise SpaceError(f"example {int(sizes.argmin())}: {name} is {sizes.min()}; it cannot be negative")
-        self.states = self._sizes("state") if states is None else states
+        # the parts of a state lie where its own sizes say, whatever a caller of `from_columns` gives
+        self.states = self._sizes("state") if states is None or space.parts is not None else states
         self.steps = self._sizes("steps") if steps is None else steps
         self.actions = self._sizes("actions") if space.fixed_actions is None else None
 

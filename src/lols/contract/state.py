@@ -107,8 +107,11 @@ class State:
 
     def size(self, x: Any) -> int:
         """The number of cells; even, so that real numbers stay aligned where states follow each other."""
-        cells = self.bounds(x)[-1]
-        return cells + cells % 2
+        bounds = self.bounds(x)
+        for name, (low, high) in zip(self.parts, pairwise(bounds), strict=True):
+            if high < low:  # compiled code trusts the bounds
+                raise ValueError(f"a negative size of the part `{name}`")
+        return bounds[-1] + bounds[-1] % 2
 
     def wrapped(self, functions: Mapping[str, Any]) -> dict[str, Any]:
         """Functions of a space or reference, by name, that take the vector and pass its parts on."""
