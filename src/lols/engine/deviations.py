@@ -303,12 +303,8 @@ def relative_costs(scratch, costs):
         low = min(low, ordered(bits[a], SIGN_64, MOST_64) if legal[a] else MOST_64)
     if wrong and scratch.report[CODE] == 0:
         scratch.report[CODE] = NOT_FINITE
-    low = ordered(low, SIGN_64, MOST_64)
-    least = np.inf
-    for a in range(legal.size):
-        if legal[a] and bits[a] == low:
-            least = values[a]
-            break
+    bits[legal.size] = ordered(low, SIGN_64, MOST_64)  # the extra cell turns bits back into a number
+    least = values[legal.size]
     for a in range(legal.size):
         costs[a] = values[a] - least if legal[a] else np.inf
 
@@ -324,9 +320,7 @@ def compare(search, here, s, t, beta, comparing, costs):
     choice = completion(plan, here.key, t, search.policy.chances.size, beta, closed)
     rolled = plan.roll_out != NONE
     if rolled and choice.closed:
-        teacher_costs(search, here, s, legal)
-        for a in range(legal.size):
-            scratch.values[a] = scratch.teacher.costs[a]
+        teacher_costs(search, here, s, scratch.values[: legal.size])
         rolled = comparing or not teacher_alone(choice)
     if rolled and plan.prune > 0 and not teacher_alone(choice):
         # The teacher chooses among all legal actions, which need not have been sampled.

@@ -40,7 +40,7 @@ def make_scratch(
     memo, actions = 1, examples.most_actions
     if examples.space.key is not None:
         memo = min(MEMO_MOST, 1 << (2 * steps * actions).bit_length())
-    values = np.zeros(actions, np.float64)
+    values = np.zeros(actions + 1, np.float64)
     predicted = np.zeros((steps + 1, actions), np.float32)
     return Scratch(
         state=np.zeros(states, state_type(compiled)),

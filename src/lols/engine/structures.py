@@ -221,7 +221,7 @@ class Scratch(Struct):
     rollout_legal: np.ndarray  # legal actions of a roll-out's state
     predicted: np.ndarray  # [step, action]: costs predicted by the policy that rolled in; NaN where it was not needed
     predicted_bits: np.ndarray  # the same memory as integers
-    values: np.ndarray  # evaluated costs, by action
+    values: np.ndarray  # evaluated costs, by action; one cell more, for the least of them
     value_bits: np.ndarray  # the same memory as integers
     completed: np.ndarray  # [2]: cost of the action taken if teacher or learner completes it, where they are compared
     turn: np.ndarray  # [2]: the examples that this thread has taken: the next one, and the end

@@ -19,27 +19,23 @@ __all__ = ["free_actions", "teacher_action", "teacher_costs"]
 
 
 @needs("reference", "costs")
-def teacher_costs(search, here, s, legal):
-    """Write closed-form costs into `teacher.costs`; every legal action must have a finite one."""
-    out = search.scratch.teacher.costs
-    for a in range(legal.size):
+def teacher_costs(search, here, s, out):
+    """Write closed-form costs into `out`: NaN where the teacher gives none."""
+    for a in range(out.size):
         out[a] = np.nan
     reference_costs(search.reference, here.x, here.y, s, out)
-    wrong = False
-    for a in range(legal.size):
-        wrong |= legal[a] and not np.isfinite(out[a])
-    if wrong:
-        search.scratch.report[CODE] = NOT_FINITE
 
 
 @needs("reference", "costs")
 def mark_cheapest(search, here, s, legal):
     """Mark the actions of least cost in `teacher.free`."""
     teacher = search.scratch.teacher
-    teacher_costs(search, here, s, legal)
+    teacher_costs(search, here, s, teacher.costs)
     least = np.inf
     for a in range(legal.size):
         if legal[a]:
+            if not np.isfinite(teacher.costs[a]):
+                search.scratch.report[CODE] = NOT_FINITE
             least = min(least, teacher.costs[a])
     for a in range(legal.size):
         teacher.free[a] = legal[a] and teacher.costs[a] == least
