@@ -34,7 +34,10 @@ _HOME = {
     "Trainer": "training.trainer",
     "algorithm": "training.algorithms",
     "certify": "certificates.certify",
+    "above_least": "contract.features",
     "emit": "contract.features",
+    "emit_curve": "contract.features",
+    "emit_surface": "contract.features",
     "explain": "training.algorithms",
     "feature": "contract.features",
     "load": "front",
@@ -74,10 +77,13 @@ __all__ = [
     "Task",
     "Trainer",
     "__version__",
+    "above_least",
     "algorithm",
     "certify",
     "checks",
     "emit",
+    "emit_curve",
+    "emit_surface",
     "explain",
     "feature",
     "load",
@@ -99,7 +105,7 @@ if TYPE_CHECKING:
     from lols.certificates.certify import certify
     from lols.contract.columns import Columns
     from lols.contract.examples import Examples
-    from lols.contract.features import emit, feature, look, uniform
+    from lols.contract.features import above_least, emit, emit_curve, emit_surface, feature, look, uniform
     from lols.contract.frames import objects
     from lols.contract.hashing import mix
     from lols.contract.space import Example, Reference, SearchSpace, Sizes

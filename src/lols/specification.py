@@ -216,17 +216,24 @@ class SlowSearch:
     def loss(self, s: np.ndarray) -> float:
         return float(self.space.loss(self.x, self.y, s.copy()))
 
+    def surveyed(self, s: np.ndarray) -> np.ndarray:
+        s, legal = s.copy(), np.zeros(self.actions, bool)
+        if self.space.survey:
+            self.space.actions(self.x, s, legal)
+            self.space.survey(self.x, s, legal)
+        return s
+
     def features(self, s: np.ndarray) -> Features:
         of_items: Features = []
         if self.space.items:
             looked = item_buffer(self.space.sizes.items)
-            self.space.items(self.x, s.copy(), looked)
+            self.space.items(self.x, self.surveyed(s), looked)
             for k in range(looked.size[0]):
                 item, role = int(looked.items[k]), int(looked.roles[k])
                 for identity, value in zip(*self.items[item], strict=True):
                     of_items.append((mix(identity, role) if role else identity, float(np.float32(value))))
         out = feature_buffer(self.space.sizes.features)
-        self.space.features(self.x, s.copy(), out)
+        self.space.features(self.x, self.surveyed(s), out)
         return of_items + _emitted(out)
 
     def by_action(self, s: np.ndarray) -> dict[int, Features]:
@@ -234,7 +241,7 @@ class SlowSearch:
         if self.space.action_features:
             for a in self.legal(s):
                 out = feature_buffer(self.space.sizes.action_features)
-                self.space.action_features(self.x, s.copy(), a, out)
+                self.space.action_features(self.x, self.surveyed(s), a, out)
                 if out.size[0]:
                     features[a] = _emitted(out)
         return features

@@ -104,7 +104,7 @@ def follow(space, reference, data, target, scratch, followed, trail):
             followed.taken[slot] = a
             for k in range(legal.size):
                 followed.legal[slot, k] = legal[k]
-            gather(search, here, s)
+            gather(search, here, s, legal)
             if target.by_reference:
                 best = teacher_action(search, here, s, legal, mix(0, TEACHER))
                 if best >= 0:

@@ -101,7 +101,7 @@ def drawn(chances, u):
 @dual
 def look_ahead(search, here, s, legal):
     """Gather the features of a state, and predict the costs of its actions."""
-    gather(search, here, s)
+    gather(search, here, s, legal)
     score(search, here, s, legal, 0)
 
 

@@ -1,4 +1,4 @@
-"""The functions that a search space calls: `feature`, `emit`, `look` and `uniform`.
+"""The functions that a search space calls: `feature`, `emit` and its relatives, `look` and `uniform`.
 
 Each is an ordinary Python function that kernels replace by a compiled version (`lols.engine.compile`), so that a space
 runs both as plain Python and compiled.
@@ -6,6 +6,7 @@ runs both as plain Python and compiled.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import NamedTuple
 
@@ -13,7 +14,17 @@ import numpy as np
 
 from lols.contract.hashing import mix, unit
 
-__all__ = ["FeatureBuffer", "ItemBuffer", "emit", "feature", "look", "uniform"]
+__all__ = [
+    "FeatureBuffer",
+    "ItemBuffer",
+    "above_least",
+    "emit",
+    "emit_curve",
+    "emit_surface",
+    "feature",
+    "look",
+    "uniform",
+]
 
 
 class FeatureBuffer(NamedTuple):
@@ -72,6 +83,67 @@ def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
         out.ids[n] = identity
         out.values[n] = value
     out.size[0] = n + 1
+
+
+def emit_curve(out: FeatureBuffer, identity: int, value: float, width: float) -> None:
+    """Append two features, with which the policy learns a curve: any function of `value` with a knot every `width`.
+
+    The value lies between two knots. Each has a feature, and the nearer one has more weight, so what is learned is
+    continuous: linear between the knots.
+
+    >>> out = feature_buffer(2)
+    >>> emit_curve(out, feature(0), 7.5, 2.0)  # three quarters of the way from knot 3, at 6.0, to knot 4, at 8.0
+    >>> out.values.tolist(), out.ids.tolist() == [mix(feature(0), 3), mix(feature(0), 4)]
+    ([0.25, 0.75], True)
+    """
+    place = value / width
+    knot = math.floor(place)
+    share = place - knot
+    emit(out, mix(identity, knot), 1.0 - share)
+    emit(out, mix(identity, knot + 1), share)
+
+
+def emit_surface(
+    out: FeatureBuffer, identity: int, value: float, width: float, other: float, other_width: float
+) -> None:
+    """Append four features, with which the policy learns any function of two values with knots on a grid.
+
+    >>> out = feature_buffer(4)
+    >>> emit_surface(out, feature(0), 7.5, 2.0, 0.5, 1.0)
+    >>> out.values.tolist()
+    [0.125, 0.125, 0.375, 0.375]
+    """
+    place = value / width
+    knot = math.floor(place)
+    share = place - knot
+    near = mix(identity, knot)
+    far = mix(identity, knot + 1)
+    place = other / other_width
+    knot = math.floor(place)
+    rest = place - knot
+    emit(out, mix(near, knot), (1.0 - share) * (1.0 - rest))
+    emit(out, mix(near, knot + 1), (1.0 - share) * rest)
+    emit(out, mix(far, knot), share * (1.0 - rest))
+    emit(out, mix(far, knot + 1), share * rest)
+
+
+def above_least(values: np.ndarray, legal: np.ndarray) -> None:
+    """Turn the values of the legal actions into how much they are above the least of them; in place.
+
+    For `survey`, so that features compare an action with the best of the others.
+
+    >>> values = np.array([5.0, 3.0, 1.0])
+    >>> above_least(values, np.array([True, True, False]))
+    >>> values.tolist()
+    [2.0, 0.0, 1.0]
+    """
+    least = math.inf
+    for a in range(len(values)):
+        if legal[a]:
+            least = min(least, values[a])
+    for a in range(len(values)):
+        if legal[a]:
+            values[a] -= least
 
 
 def look(out: ItemBuffer, item: int, role: int = 0) -> None:

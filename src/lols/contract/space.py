@@ -119,6 +119,9 @@ class SearchSpace:
         An integer; states with equal keys have equal futures, and roll-outs that meet are merged.
     items(x, s, out)
         Which input items the state looks at, in which role: `look(out, item, role)`.
+    survey(x, s, legal)
+        Called once before the features of a state and its actions are: writes what they share, such as a comparison of
+        the legal actions, into parts of the state that nothing but features reads.
 
     Further
     -------
@@ -179,6 +182,7 @@ class SearchSpace:
     cost: Function | None = None
     key: Function | None = None
     items: Function | None = None
+    survey: Function | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     nonnegative: bool = False
     name: str = ""
@@ -186,7 +190,7 @@ class SearchSpace:
     parts: State | None = None
 
     NEEDED: ClassVar = {"start": 2, "actions": 3, "step": 3, "features": 3, "loss": 3, "output": 2, "encode": 1}
-    OPTIONAL: ClassVar = {"action_features": 4, "cost": 4, "key": 2, "items": 3}
+    OPTIONAL: ClassVar = {"action_features": 4, "cost": 4, "key": 2, "items": 3, "survey": 3}
 
     def __post_init__(self) -> None:
         for name, count in (self.NEEDED | self.OPTIONAL).items():

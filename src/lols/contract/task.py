@@ -32,6 +32,7 @@ OPTIONAL = {
     "cost": "x, y, s, a",
     "key": "x, s",
     "items": "x, s, out",
+    "survey": "x, s, legal",
     "action_features": "x, s, a, out",
     "reference": "x, y, s",
     "reference_free": "x, y, s, out",
@@ -145,8 +146,8 @@ class Task:
 
     - `start(x, s)` writes the start state into `s`; without it, the start state is all zeros;
     - `features`, if there are `action_features`;
-    - `cost(x, y, s, a)`, `key(x, s)`, `items(x, s, out)`, `action_features(x, s, a, out)`, `nonnegative`: as in
-      `SearchSpace`;
+    - `cost(x, y, s, a)`, `key(x, s)`, `items(x, s, out)`, `action_features(x, s, a, out)`, `survey(x, s, legal)`,
+      `nonnegative`: as in `SearchSpace`;
     - `reference(x, y, s)`, `reference_free(x, y, s, out)`, `reference_costs(x, y, s, out)`, `needs_truth`: the task's
       teacher, what `Reference` calls `action`, `free` and `costs`. Training uses it unless another one is given;
     - `settings`: numbers and arrays that all examples share, by name, with their default values: `Spelling(width=3)`

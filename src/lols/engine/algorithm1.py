@@ -67,8 +67,8 @@ def search_around(search, here, s, batch, f, m):
             wanted -= 1
             if not over and not deferred(search):
                 slots.weight[slot] = weight
-                gather(search, here, s)  # line 11: Φ(x_i, s_t)
                 find_legal(search, here, s, scratch.legal)
+                gather(search, here, s, scratch.legal)  # line 11: Φ(x_i, s_t)
                 f, m = write_features(search, here, s, scratch.legal, slots, slot, f, m)  # line 12: into Γ
         step(search.space, here.x, s, scratch.base.action[t])  # line 6: on to s_{t+1}
     return f, m

@@ -178,7 +178,7 @@ def look(search, here, size, t, count, beam, paths):
             paths.least[p], paths.head[p] = paths.scores[p], -1
             continue
         s = paths.states[t & 1, p, :size]
-        gather(search, here, s)
+        gather(search, here, s, paths.legal[p])
         if report[CODE] == 0:
             score(search, here, s, paths.legal[p], 0)
         if report[CODE] != 0:

@@ -65,6 +65,7 @@ def diagnose(
         "cost": "x y s a",
         "key": "x s",
         "items": "x s items",
+        "survey": "x s legal",
         "action_features": "x s a buffer",
         "action": "x y s rng",
         "free": "x y s free",

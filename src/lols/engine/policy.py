@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import action_features, dual, features_of, has, items, needs, not_inlined
+from lols.engine.compile.dual import action_features, dual, features_of, has, items, needs, not_inlined, survey
 from lols.engine.ordering import MOST_32, SIGN_32, ordered
 from lols.engine.structures import AT_ACTION, CODE, NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
@@ -33,11 +33,12 @@ __all__ = [
 
 
 @dual
-def gather(search, here, s):
-    """Call the space's `features` and `items` into the buffers."""
+def gather(search, here, s, legal):
+    """Survey a state, and call the space's `features` and `items` into the buffers."""
     view, report = search.scratch.seen, search.scratch.report
     own = view.features
     own.size[0] = 0
+    survey(search.space, here.x, s, legal)
     features_of(search.space, here.x, s, own)
     if own.size[0] > own.ids.size:
         report[CODE] = TOO_MANY_FEATURES

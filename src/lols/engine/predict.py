@@ -96,7 +96,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, ends):
             report[AT_STEP] = t
             if t >= here.limit:
                 report[CODE] = TOO_MANY_STEPS
-            gather(search, here, s)
+            gather(search, here, s, legal)
             if report[CODE] != 0:
                 return report[CODE]
             component, stream = 0, np.int64(0)

@@ -74,7 +74,7 @@ def roll_in(search, here, s, beta_in):
         if t >= here.limit:
             report[CODE] = TOO_MANY_STEPS
             break
-        gather(search, here, s)
+        gather(search, here, s, legal)
         stream = mix(mix(here.key, ROLL_IN), t)
         teaching = teacher_rolls_in(plan, stream, beta_in)
         if asks_policy(plan, teaching):

@@ -79,7 +79,7 @@ def roll_out(search, here, s, deviation):
             a = teacher_action(search, here, d, legal, mix(draw, TEACHER))
         else:
             component = who if who >= 0 else draw_component(search.policy.chances, mix(draw, TEACHER))
-            gather(search, here, d)
+            gather(search, here, d, legal)
             score(search, here, d, legal, component)
             a = cheapest(scratch.seen.bits, legal, plan.random_ties, mix(draw, TIE))
         if report[CODE] != 0:

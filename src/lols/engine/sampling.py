@@ -82,7 +82,7 @@ def follow_sample(search, data, draws, s, example, sample, write):
         report[AT_STEP] = t
         if t >= here.limit:
             report[CODE] = TOO_MANY_STEPS
-        gather(search, here, s)
+        gather(search, here, s, legal)
         if report[CODE] != 0:
             return 0.0
         stream = mix(key, t)

@@ -183,7 +183,7 @@ def look_at(space, data, scratch, example, vectors, legal, slots, ends):
         here = instance(data, example[i], i, 0)
         s = vectors[i, : data.states[example[i]]]
         scratch.report[AT_EXAMPLE], scratch.report[AT_STEP] = example[i], -1
-        gather(search, here, s)
+        gather(search, here, s, legal[i])
         f, m = write_features(search, here, s, legal[i], slots, i, f, m)
         if scratch.report[CODE] != 0:
             break

@@ -165,7 +165,7 @@ def score_states(space, data, policy, plan, scratch, asked):
             last = asked.example[i]
         here = instance(data, last, i, 0)
         s = asked.vectors[i, : data.states[last]]
-        gather(search, here, s)
+        gather(search, here, s, asked.legal[i])
         score(search, here, s, asked.legal[i], draw_component(policy.chances, asked.draws[i]))
         if scratch.report[CODE] != 0:
             break

@@ -75,7 +75,7 @@ def _walk(probe: Probe, rng: np.random.Generator, *, by_reference: bool) -> None
 def _call_all(probe: Probe, s: np.ndarray, legal: np.ndarray) -> None:
     """Call the functions that look at a state, and at some of its actions."""
     some = some_of(np.flatnonzero(legal)).tolist()
-    of_state = (("features", None), ("items", None), ("key", None))
+    of_state = (("survey", None), ("features", None), ("items", None), ("key", None))
     of_actions = ((name, a) for name in ("action_features", "cost") for a in some)
     for name, a in chain(of_state, of_actions):
         if name in probe.functions:

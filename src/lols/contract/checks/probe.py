@@ -30,8 +30,9 @@ from lols.contract.space import Reference, SearchSpace
 __all__ = ["WITHOUT_TRUTH", "Answers", "FailedError", "Probe", "some_of"]
 
 # Functions that are not given the truth, and those that may write the state.
-WITHOUT_TRUTH = ("start", "actions", "step", "features", "items", "action_features", "key")
-WRITERS = ("start", "step")
+WITHOUT_TRUTH = ("start", "actions", "step", "survey", "features", "items", "action_features", "key")
+WRITERS = ("start", "step", "survey")
+SURVEYED = ("features", "items", "action_features")  # what looks at a state after it was surveyed
 
 # At how many actions of a state `cost` and `action_features` are called, besides the one taken.
 MOST_ACTIONS = 5
@@ -94,12 +95,15 @@ class Probe:
         self.pace.budget.stop_if_spent()
         WORK[0] += self.work_of_a_call
         state = guard(s.copy(), "the state", self.state_kind)
+        if name in SURVEYED and "survey" in self.functions:
+            s = self.surveyed(s)
+            state = guard(s.copy(), "the state", self.state_kind)
         arguments = [self.x, state]
         if name not in WITHOUT_TRUTH:
             arguments.insert(1, self._truth(name) if y is None else y)
         if a is not None:
             arguments.append(a)
-        out = self._buffer(name)
+        out = self._buffer(name) if name != "survey" else self._legal(s)
         arguments += [] if out is None else [out]
         result = self.functions[name](*arguments)
         after = np.asarray(state)
@@ -125,6 +129,8 @@ class Probe:
         except Exception as error:
             self._report_error(name, error)
             raise FailedError from error
+        if twice and "survey" in self.functions and name not in (*WRITERS, *SURVEYED, "loss"):
+            self._compare_surveyed(name, s, a, answer)
         if answer.tobytes() != again.tobytes():
             fix = "draw from the `rng` argument only" if name == "Reference.action" else "use no random numbers"
             message = "gives another answer when asked again with the same arguments: "
@@ -150,7 +156,7 @@ class Probe:
         ask = self.answer if check else self.ask
         some = some_of(np.flatnonzero(legal)).tolist()
         answers: Answers = {"actions": legal}
-        own = ("actions", "features", "items", "key", "step", "action_features", "cost")
+        own = ("actions", "survey", "features", "items", "key", "step", "action_features", "cost")
         for name in (*own, *self.reference_functions):
             if name not in self.functions or (check and name == "actions"):
                 continue
@@ -159,6 +165,8 @@ class Probe:
                     answers[name] = np.concatenate([np.atleast_1d(ask(name, s, b)) for b in some])
                 elif name == "step":
                     answers[name] = ask(name, s, a)[: self.sizes.live]
+                elif name == "survey":
+                    ask(name, s)
                 else:
                     answers[name] = ask(name, s)
             except Exception:
@@ -174,6 +182,23 @@ class Probe:
         return answers
 
     # --- helpers ------------------------------------------------------------------------------------------------------
+
+    def _legal(self, s: np.ndarray) -> np.ndarray:
+        legal = np.zeros(self.actions, np.bool_)
+        self.functions["actions"](self.x, guard(s.copy(), "the state", self.state_kind), legal)
+        return guard(legal, "legal")
+
+    def surveyed(self, s: np.ndarray) -> np.ndarray:
+        """A state after `survey`, as the functions of features see it."""
+        state = guard(s.copy(), "the state", self.state_kind)
+        self.functions["survey"](self.x, state, self._legal(s))
+        return np.asarray(state)
+
+    def _compare_surveyed(self, name: str, s: np.ndarray, a: int | None, answer: np.ndarray) -> None:
+        """The teacher's roll-outs survey no state, so nothing but features may read what `survey` writes."""
+        with suppress(Exception):  # `survey` is asked by itself, too
+            if self.ask(name, self.surveyed(s), a).tobytes() != answer.tobytes():
+                self.report(name, "survey", "reads what `survey` writes: only features may read these parts of a state")
 
     def _truth(self, name: str) -> Any:
         return HiddenTruth() if name in self.reference_functions and not self.needs_truth else self.y

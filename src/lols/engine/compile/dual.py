@@ -36,7 +36,17 @@ __all__ = [
 ]
 
 # Functions that kernels call, and the function that is compiled in place of each: usually the same one.
-TWINS: dict[Any, Any] = {function: function for function in (features.emit, features.look, features.uniform)}
+TWINS: dict[Any, Any] = {
+    function: function
+    for function in (
+        features.above_least,
+        features.emit,
+        features.emit_curve,
+        features.emit_surface,
+        features.look,
+        features.uniform,
+    )
+}
 
 
 def dual(function: Any) -> Any:
@@ -152,6 +162,7 @@ action_features = _generic("action_features")
 cost = _generic("cost", 0.0)
 key = _generic("key", 0)
 items = _generic("items")
+survey = _generic("survey")
 free = _generic("free")
 reference_costs = _generic("costs")
 names_action = _generic("named", True)

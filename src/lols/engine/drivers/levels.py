@@ -326,7 +326,7 @@ def follow(space, data, plan, drawn, scratch, level, ends):
             break
         stream = np.int64(0)
         if drawn or plan.random_ties:
-            gather(search, here, s)
+            gather(search, here, s, legal)
             stream = state_stream(search, here, s, legal, t)
             if report[CODE] != 0:
                 break
