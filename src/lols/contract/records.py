@@ -24,8 +24,9 @@ def record_class(fields: tuple[str, ...]) -> type:
     [1, 2]
     """
     for field in fields:
-        if not field.isidentifier() or keyword.iskeyword(field) or "__" in field or field.startswith("_"):
-            raise SpaceError(f"'{field}' cannot name a column: use a plain identifier without a double underscore")
+        if not field.isidentifier() or keyword.iskeyword(field) or "__" in field or "_" in (field[0], field[-1]):
+            what = "use a plain identifier without a double underscore or one at its ends"
+            raise SpaceError(f"'{field}' cannot name a column: {what}")
     name = PREFIX + "__".join(fields)
     return globals().get(name) or __getattr__(name)
 

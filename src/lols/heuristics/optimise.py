@@ -209,9 +209,10 @@ class _Search:
         heuristic = self._heuristic(instances.choosing)
         self._measure(instances)
         trying, again, _ = (share * (seconds - (time.perf_counter() - began)) for share in SHARES)
-        tried = [self._attempt(s, instances, trying / len(STRATEGIES)) for s in STRATEGIES]
-        order = np.argsort([result.loss for result in tried], kind="stable")
-        finals = [self._attempt(STRATEGIES[i], instances, again / 2) for i in order[:2]]
+        share = trying / len(STRATEGIES)
+        tried = [self._attempt(s, instances, share) for s in STRATEGIES if self._affordable(s, share)]
+        tried.sort(key=lambda result: result.loss)
+        finals = [self._attempt(result.strategy, instances, again / 2) for result in tried[:2]]
         chosen = min(finals, key=lambda result: result.loss).strategy
         left = seconds - (time.perf_counter() - began)
         last = self._attempt(chosen, instances, max(left, 1.0))
@@ -236,6 +237,15 @@ class _Search:
             began = time.perf_counter()
             self._trained(strategy, few, 1)
             self.seconds_each[strategy.algorithm] = (time.perf_counter() - began) / len(few)
+
+    def _affordable(self, strategy: Strategy, seconds: float) -> bool:
+        """Whether a strategy gets through a few instances in its time; reference roll-outs are always tried."""
+        needed = FEW * self.seconds_each[strategy.algorithm]
+        if strategy.algorithm == STRATEGIES[0].algorithm or needed <= seconds:
+            return True
+        self.attempts.append(Attempt(strategy.name, 0, 0, 0.0, math.nan))
+        self.say(f"{strategy.name}: left out, {FEW} instances take {needed:.1f} s")
+        return False
 
     def _trained(
         self,

@@ -68,6 +68,8 @@ class OptimisationReport(NamedTuple):
         lines = ["tried (mean loss on the instances that choose):"]
         lines += [
             f"  {a.name:<44} {a.loss:10.4g}  {a.instances:6,} instances x {a.passes:<3} {a.seconds:6.1f} s"
+            if a.passes
+            else f"  {a.name:<44}   left out: too slow for this budget"
             for a in self.attempts
         ]
         lines += [f"chosen: {self.chosen}", "", f"{self.held_out:,} held-out instances:"]

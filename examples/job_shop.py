@@ -1,0 +1,320 @@
+"""Job shop: which job goes on next, learned from a dispatching rule, and compared on instances of the literature.
+
+    python examples/job_shop.py --data jsplib.tar.gz
+
+Every job visits the machines in its own order, and the schedule should end early. The rule goes on with the job that
+has the most work left; without `--data`, random instances are compared. The learned policy sees the candidates for one
+machine side by side: how long each one waits and takes, how late the others become, and where the rule would end if
+the candidate went first. `--foresight 0` leaves the last part out, for decisions in microseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tarfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import solving
+
+import lols
+from lols import emit_curve, emit_surface, feature
+
+__all__ = ["RULES", "JobShop", "best_known", "draw"]
+
+SPT, FIFO, MOR, MWKR = range(4)  # the rules
+
+
+def begin(x, s, j):
+    """When the next operation of a job can begin."""
+    return max(s.job[j], s.machine[x.machine[j * x.machines + s.done[j]]])
+
+
+def conflict(x, s):
+    """The machine of the operation that can end first, and when: what begins there later would leave it idle."""
+    at, end = -1, 0.0
+    for j in range(x.jobs):
+        if s.done[j] < x.machines:
+            k = j * x.machines + s.done[j]
+            if at < 0 or begin(x, s, j) + x.time[k] < end:
+                at, end = x.machine[k], begin(x, s, j) + x.time[k]
+    return at, end
+
+
+def urgency(x, rule, j, k, ready):
+    """How much a rule wants operation k of a job next: shortest time, first come, most operations or most work left."""
+    if rule == SPT:
+        return -x.time[j * x.machines + k]
+    if rule == FIFO:
+        return -ready
+    return float(x.machines - k) if rule == MOR else x.rest[j * x.machines + k]
+
+
+def rule_ends(x, s, a, rule):
+    """When the schedule ends if job `a` goes on next, and then always the most urgent of the jobs that can do so first.
+
+    The rest of the schedule is made in parts of the state that nothing else reads.
+    """
+    for j in range(x.jobs):
+        s.done_then[j], s.job_then[j] = s.done[j], s.job[j]
+    for i in range(x.machines):
+        s.machine_then[i] = s.machine[i]
+    end = 0.0
+    while a >= 0:
+        at = a * x.machines + s.done_then[a]
+        end = max(end, take(x, s.done_then, s.job_then, s.machine_then, a, at))
+        a, soon, most = -1, 0.0, 0.0
+        for j in range(x.jobs):
+            if s.done_then[j] < x.machines:
+                ready = max(s.job_then[j], s.machine_then[x.machine[j * x.machines + s.done_then[j]]])
+                wanted = urgency(x, rule, j, s.done_then[j], ready)
+                if a < 0 or ready < soon or (ready == soon and wanted > most):
+                    a, soon, most = j, ready, wanted
+    return end
+
+
+def take(x, done, job, machine, a, at):
+    """Let a job go on with operation `at`; when it ends."""
+    end = max(job[a], machine[x.machine[at]]) + x.time[at]
+    job[a] = machine[x.machine[at]] = end
+    done[a] += 1
+    return end
+
+
+class JobShop(lols.Task):
+    """The state: operations done of each job, when jobs and machines are free. Schedules are active (Giffler-Thompson).
+
+    The other parts are what `survey` finds out about the candidates, for the features.
+    """
+
+    needs_truth = False
+    settings: ClassVar = {"foresight": 1}
+    sizes = lols.Sizes(
+        state=lols.State(
+            done="jobs", job=lols.reals("jobs"), machine=lols.reals("machines"), done_then="jobs",
+            job_then=lols.reals("jobs"), machine_then=lols.reals("machines"), wait=lols.reals("jobs"),
+            slack=lols.reals("jobs"), late=lols.reals("jobs"), ends=lols.reals("jobs"), ends_too=lols.reals("jobs"),
+        ),
+        steps=lambda x: x.jobs * x.machines, actions=lambda x: x.jobs, features=0, action_features=70,
+    )  # fmt: skip
+
+    def encode(shop):
+        machine, length = shop
+        rest = np.cumsum(length[:, ::-1], axis=1)[:, ::-1].astype(float)
+        x = {"jobs": len(machine), "machines": machine.shape[1], "machine": machine.ravel(), "rest": rest.ravel()}
+        bound = max(rest[:, 0].max(), np.bincount(machine.ravel(), length.ravel()).max())
+        return lols.Example(x | {"time": length.ravel().astype(float), "bound": bound, "mean": length.mean()}, {})
+
+    def actions(x, s, legal):
+        at, end = conflict(x, s)
+        for j in range(x.jobs):
+            if s.done[j] < x.machines and x.machine[j * x.machines + s.done[j]] == at:
+                legal[j] = begin(x, s, j) < end
+
+    def step(x, s, a):
+        take(x, s.done, s.job, s.machine, a, a * x.machines + s.done[a])
+
+    def survey(x, s, legal):
+        last, choices = 0.0, 0  # the least possible end, and how many candidates there are
+        for j in range(x.jobs):
+            if s.done[j] < x.machines:
+                last = max(last, begin(x, s, j) + x.rest[j * x.machines + s.done[j]])
+            choices += legal[j]
+        for a in range(x.jobs):
+            if legal[a] and choices > 1:
+                k = a * x.machines + s.done[a]
+                s.wait[a], s.slack[a] = begin(x, s, a), last - begin(x, s, a) - x.rest[k]
+                s.late[a] = begin(x, s, a) + x.rest[k]
+                for j in range(x.jobs):  # the others that want this machine now wait until it is free again
+                    if legal[j] and j != a:
+                        free = max(begin(x, s, j), begin(x, s, a) + x.time[k])
+                        s.late[a] = max(s.late[a], free + x.rest[j * x.machines + s.done[j]])
+                if x.foresight == 1:
+                    s.ends[a], s.ends_too[a] = rule_ends(x, s, a, MWKR), rule_ends(x, s, a, MOR)
+        for part in (s.wait, s.late, s.ends, s.ends_too):
+            lols.above_least(part, legal)
+
+    def action_features(x, s, a, out):
+        k, mean = a * x.machines + s.done[a], x.mean
+        length, wait, slack, late = x.time[k] / mean, s.wait[a] / mean, s.slack[a] / mean, s.late[a] / mean
+        ends, ends_too, rest = s.ends[a] / mean, s.ends_too[a] / mean, x.rest[k] / mean
+        emit_curve(out, feature(0), length, 0.25)
+        emit_curve(out, feature(1), wait, 0.25)
+        emit_curve(out, feature(2), slack, 0.5)
+        emit_curve(out, feature(3), late, 0.25)
+        emit_curve(out, feature(4), rest, 1.0)
+        emit_curve(out, feature(5), float(x.machines - s.done[a]), 1.0)
+        emit_surface(out, feature(6), wait, 0.5, length, 0.5)
+        emit_surface(out, feature(7), slack, 1.0, wait, 0.5)
+        emit_surface(out, feature(8), slack, 1.0, length, 0.5)
+        emit_surface(out, feature(9), late, 0.5, wait, 0.5)
+        emit_surface(out, feature(10), late, 0.5, slack, 1.0)
+        emit_surface(out, feature(11), rest, 2.0, length, 0.5)
+        if x.foresight == 1:
+            emit_curve(out, feature(20), ends, 0.25)
+            emit_curve(out, feature(21), ends_too, 0.25)
+            emit_surface(out, feature(22), ends, 0.5, ends_too, 0.5)
+            emit_surface(out, feature(23), ends, 0.5, late, 0.5)
+            emit_surface(out, feature(24), ends, 0.5, wait, 0.5)
+            emit_surface(out, feature(25), ends, 0.5, slack, 1.0)
+
+    def loss(x, y, s):
+        end = 0.0
+        for j in range(x.jobs):
+            end = max(end, s.job[j])
+        return 100.0 * end / x.bound
+
+    def output(x, s):
+        return float(s.job.max())
+
+    def reference(x, y, s):
+        return dispatch(x, s, MWKR)
+
+
+def dispatch(x, s, rule):
+    """Of the jobs that can begin first on the machine in conflict, the most urgent one."""
+    at, _ = conflict(x, s)
+    chosen, soon, most = -1, 0.0, 0.0
+    for j in range(x.jobs):
+        if s.done[j] < x.machines and x.machine[j * x.machines + s.done[j]] == at:
+            ready, wanted = begin(x, s, j), urgency(x, rule, j, s.done[j], s.job[j])
+            if chosen < 0 or ready < soon or (ready == soon and wanted > most):
+                chosen, soon, most = j, ready, wanted
+    return chosen
+
+
+RULES = {
+    "SPT": lols.Reference(action=lambda x, y, s: dispatch(x, s, SPT), needs_truth=False),
+    "FIFO": lols.Reference(action=lambda x, y, s: dispatch(x, s, FIFO), needs_truth=False),
+    "MOR": lols.Reference(action=lambda x, y, s: dispatch(x, s, MOR), needs_truth=False),
+    "MWKR": JobShop.teacher,
+}
+
+
+# --- instances --------------------------------------------------------------------------------------------------------
+
+Shop = tuple[np.ndarray, np.ndarray]  # machines and times, [job, operation]
+SIZES = ((10, 10), (15, 15), (20, 15), (20, 20))  # to learn from: a mixture, so that other sizes are no surprise
+
+
+def draw(rng: np.random.Generator, size: tuple[int, int] | None = None) -> Shop:
+    """A random instance: operations in any order, times of 1 to 99, as in the instances of Taillard (1993)."""
+    jobs, machines = size or SIZES[rng.integers(len(SIZES))]
+    order = np.array([rng.permutation(machines) for _ in range(jobs)])
+    return order, rng.integers(1, 100, (jobs, machines))
+
+
+def best_known(path: Path) -> dict[str, tuple[Shop, float]]:
+    """The instances of JSPLIB by name, each with its best known end, from its archive or folder."""
+    read = _files(path)
+    found = {}
+    for entry in json.loads(read("instances.json")):
+        lines = [line.split() for line in read(f"instances/{entry['name']}").splitlines() if line[:1] not in ("#", "")]
+        rows = np.array([[int(cell) for cell in line] for line in lines[1 : 1 + int(lines[0][0])]])
+        best = entry["optimum"] or (entry["bounds"] or {}).get("upper")
+        if best is not None:
+            found[entry["name"]] = ((rows[:, 0::2], rows[:, 1::2]), float(best))
+    return found
+
+
+def _files(path: Path) -> Callable[[str], str]:
+    """A function that reads a file of an archive or a folder by its name."""
+    if path.is_dir():
+        return lambda name: (path / name).read_text()
+    with tarfile.open(path) as archive:
+        texts = {m.name.removeprefix("./"): archive.extractfile(m) for m in archive.getmembers() if m.isfile()}
+        kept = {name: file.read().decode() for name, file in texts.items() if file is not None}
+    return kept.__getitem__
+
+
+def cp_sat(shop: Shop, seconds: float) -> float | None:
+    """The end of the best schedule that OR-Tools finds in so many seconds; None if it finds none."""
+    from ortools.sat.python import cp_model
+
+    model, horizon = cp_model.CpModel(), int(shop[1].sum())
+    on_machine: dict[int, list[Any]] = {}
+    end = model.new_int_var(0, horizon, "end")
+    for machines, times in zip(*shop, strict=True):
+        before = 0
+        for machine, length in zip(machines.tolist(), times.tolist(), strict=True):
+            begins = model.new_int_var(0, horizon, "")
+            model.add(begins >= before)
+            on_machine.setdefault(machine, []).append(model.new_fixed_size_interval_var(begins, length, ""))
+            before = begins + length
+        model.add(end >= before)
+    for intervals in on_machine.values():
+        model.add_no_overlap(intervals)
+    model.minimize(end)
+    return solving.cp_sat(model, seconds)
+
+
+# --- the comparison ---------------------------------------------------------------------------------------------------
+
+
+def families(instances: dict[str, tuple[Shop, float]], which: str) -> dict[str, list[tuple[Shop, float]]]:
+    """The instances whose names begin with `which`, by their size."""
+    groups: dict[str, list[tuple[Shop, float]]] = {}
+    for name, (shop, best) in sorted(instances.items()):
+        if name.startswith(which):
+            groups.setdefault("{}x{}".format(*shop[0].shape), []).append((shop, best))
+    return groups
+
+
+def above(ends: Sequence[float | None], group: list[tuple[Shop, float]]) -> list[float]:
+    """By how many percent schedules end later than the best known ones."""
+    return [math.nan if end is None else 100.0 * (end / best - 1.0) for end, (_, best) in zip(ends, group, strict=True)]
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Learn, compare."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, help="JSPLIB, an archive or a folder; default: random instances")
+    parser.add_argument(
+        "--family", default="ta", help="instances of JSPLIB, by the beginning of their names (default ta)"
+    )
+    parser.add_argument("--rule", choices=RULES, default="MWKR", help="the teacher (default MWKR)")
+    parser.add_argument(
+        "--foresight", type=int, choices=(0, 1), default=1, help="0 leaves out where the rule would end"
+    )
+    parser.add_argument("--minutes", type=float, default=1.0, help="time to learn in (default 1)")
+    parser.add_argument("--seed", type=int, default=0, help="what is drawn to learn from (default 0)")
+    parser.add_argument("--largest", type=int, default=600, help="the most operations of an instance (default 600)")
+    parser.add_argument("--solver", type=float, default=0.0, help="seconds of OR-Tools for each instance (default 0)")
+    chosen = parser.parse_args(argv)
+    task = JobShop(foresight=chosen.foresight)
+    found = lols.optimise(task, draw, RULES[chosen.rule], minutes=chosen.minutes, seed=chosen.seed, best_of=1)
+    print(found.report, end="\n\n")
+    if chosen.data is None:
+        rng = np.random.default_rng([chosen.seed, 1])
+        groups = {"{}x{}".format(*size): [(draw(rng, size), 0.0) for _ in range(10)] for size in SIZES}
+        groups = {name: [(shop, task.encode(shop).x["bound"]) for shop, _ in group] for name, group in groups.items()}
+    else:
+        groups = families(best_known(chosen.data), chosen.family)
+        groups = {name: group for name, group in groups.items() if group[0][0][0].size <= chosen.largest}
+    rows: dict[str, Callable[[list[Shop]], Sequence[float | None]]] = {
+        name: lambda shops, rule=rule: found.model.reference_outputs(shops, rule) for name, rule in RULES.items()
+    }
+    rows["learned"] = found.model.predict
+    rows["best of 64"] = lambda shops: found.model.predict(shops, best_of=64)
+    if chosen.solver > 0:
+        rows[f"CP-SAT, {chosen.solver:g} s"] = lambda shops: [cp_sat(shop, chosen.solver) for shop in shops]
+    print(f"percent above the {'least possible' if chosen.data is None else 'best known'} end")
+    print(f"{'':<16}" + "".join(f"{name:>9}" for name in groups) + f"{'all':>9}{'ms each':>10}")
+    for name, decide in rows.items():
+        decide([group[0][0] for group in groups.values()])  # compiles
+        began = time.perf_counter()
+        each = [above(decide([shop for shop, _ in group]), group) for group in groups.values()]
+        took = 1000.0 * (time.perf_counter() - began) / sum(len(group) for group in groups.values())
+        mean = np.nanmean(np.concatenate(each))
+        print(
+            f"{name:<16}" + "".join(f"{np.nanmean(e):>9.1f}" for e in each) + f"{mean:>9.1f}{took:>10.2f}", flush=True
+        )
+
+
+if __name__ == "__main__":
+    main()
