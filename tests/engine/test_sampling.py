@@ -67,3 +67,28 @@ def test_mistakes(model: Any) -> None:
         model.predict(lols.Examples(Shop, data), improve=lambda a, b: b)
     with pytest.raises(SpaceError, match="no truth"):
         best_samples(model, lols.Examples(Shop, data, truth=False), 2)
+
+
+def test_several_starts_begin_with_the_most_promising_actions(model: Any) -> None:
+    from lols.engine.sampling import start_action
+
+    costs, legal = np.array([3.0, 1.0, 2.0, 1.0], np.float32), np.array([True, True, False, True])
+    assert [int(start_action(costs, legal, rank)) for rank in range(4)] == [1, 3, 0, 1]
+    data = lols.Examples(Shop, shops(8, seed=5))
+    samples = best_samples(model, data, 6, starts=4)
+    assert np.array_equal(samples.all_losses[:, :4], best_samples(model, data, 4, starts=4, seed=9).all_losses)
+    assert not np.array_equal(samples.all_losses, best_samples(model, data, 6).all_losses)
+    plain = lols.Model(model.space, model.policy, model.plan, compiled=False)
+    np.testing.assert_allclose(best_samples(plain, data, 6, starts=4).all_losses, samples.all_losses)
+    with pytest.raises(ConfigurationError, match="starts is 3; it must be a whole number from 1 to best_of=2"):
+        model.predict(shops(2), best_of=2, starts=3)
+
+
+def test_of_a_beam_the_loss_keeps_the_best(model: Any) -> None:
+    data = shops(8, seed=5)
+    wide, greedy = model.losses(data, beam=8), model.losses(data)
+    assert (wide <= greedy).all() and wide.mean() < greedy.mean()
+    scales = [Shop.encode(shop).x["scale"] / 100 for shop in data]
+    np.testing.assert_allclose(model.predict(data, beam=8), wide * scales)
+    with pytest.raises(ConfigurationError, match="choose one of them"):
+        model.predict(data, beam=2, best_of=2)

@@ -12,16 +12,17 @@ from lols.engine.compile.dual import dual, has, key, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.predictions import Predictions
 from lols.engine.memory import state_type
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to
 from lols.engine.structures import AT_STEP, CODE, TOO_MANY_STEPS, FrozenPolicy, Plan
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, SpaceError
 
 if TYPE_CHECKING:
     from lols.training.model import Model
 
-__all__ = ["Beams", "beam_search"]
+__all__ = ["Beams", "beam_search", "best_paths"]
 
 REGRET, COST, SURPRISE = range(3)
 MOST_WIDE = 100_000
@@ -373,3 +374,19 @@ def beam_search(
     driver = BeamDriver(model.space, examples, threads=model.threads, compiled=model.compiled)
     with driver:
         return driver.search(model.policy, model.plan, width, best, SCORES[score], float(temperature), recombine)
+
+
+def best_paths(model: Model, examples: Examples, width: int) -> Predictions:
+    """Of all paths that a beam ends with, the one of least loss for each example; of equal ones the first."""
+    if not examples.has_truth:
+        raise SpaceError("the loss chooses among paths, and these examples have no truth `y`, so it is unknown")
+    found = beam_search(model, examples, width=width, best=width)
+    predictions = Predictions(examples, model.compiled)
+    for index in range(len(examples)):
+        x, y = examples.example(index)
+        losses = [float(model.space.loss(x, y, state)) for state in found.states(index)]
+        best = int(np.argmin(losses))
+        predictions.state(index)[:] = found.states(index)[best]
+        taken = found.actions(index)[best]
+        predictions.taken[predictions.first_step[index] : predictions.first_step[index] + taken.size] = taken
+    return predictions

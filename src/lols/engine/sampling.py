@@ -1,7 +1,8 @@
 """Search at prediction time: several samples of the learned policy, of which the loss keeps the best.
 
-Sample 0 of an example is the greedy prediction. Every other one draws its actions from a softmax of the predicted
-costs. A draw is a hash of seed, example, sample and step, so the result does not depend on the number of threads.
+Sample 0 of an example is the greedy prediction. The next ones, if several starts are wanted, begin with another action
+and are greedy from there on. All others draw their actions from a softmax of the predicted costs. A draw is a hash of
+seed, example, sample and step, so the result does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Draws(Struct):
 
     plan: Plan
     seed: int
+    starts: int  # so many of the first samples are greedy but for their first action
     temperatures: np.ndarray  # [example, sample]: 0 for the greedy one
     losses: np.ndarray  # [example, sample]
     chosen: np.ndarray  # [example]: the sample to be written; -1 while the losses are computed
@@ -69,6 +71,24 @@ def draw_action(costs, legal, temperature, stream):
 
 
 @dual
+def start_action(costs, legal, rank):
+    """The legal action with `rank` others before it in predicted cost, counted round if there are fewer."""
+    count = 0
+    for a in range(legal.size):
+        count += legal[a]
+    rank %= count
+    for a in range(legal.size):
+        if legal[a]:
+            before = 0
+            for b in range(legal.size):
+                if legal[b] and (costs[b] < costs[a] or (costs[b] == costs[a] and b < a)):
+                    before += 1
+            if before == rank:
+                return np.int64(a)
+    return np.int64(-1)  # costs are not numbers, which the loss reports
+
+
+@dual
 def follow_sample(search, data, draws, s, example, sample, write):
     """Follow one sample of an example to its end state; its loss."""
     policy, scratch, plan = search.policy, search.scratch, search.plan
@@ -89,7 +109,9 @@ def follow_sample(search, data, draws, s, example, sample, write):
         score(search, here, s, legal, draw_component(policy.chances, mix(stream, COMPONENT)))
         if report[CODE] != 0:
             return 0.0
-        if temperature > 0.0:
+        if t == 0 and 0 < sample < draws.starts:
+            a = start_action(view.costs, legal, sample)
+        elif temperature > 0.0:
             a = draw_action(view.costs, legal, temperature, stream)
         else:
             a = cheapest(view.bits, legal, plan.random_ties, mix(stream, TIE))
@@ -150,16 +172,19 @@ class Samples:
 class SamplingDriver(FusedDriver):
     """The fused driver with sampling."""
 
-    def search(self, policy: FrozenPolicy, plan: Plan, best_of: int, temperature: float, seed: int) -> Samples:
+    def search(
+        self, policy: FrozenPolicy, plan: Plan, best_of: int, starts: int, temperature: float, seed: int
+    ) -> Samples:
         """Draw samples of all examples, and follow the best one of each again."""
         predictions = Predictions(self.examples, self.compiled)
-        count, ends = len(self.examples), predictions.ends
-        levels = np.geomspace(COOLEST, HOTTEST, max(best_of - 1, 1)) if best_of > 2 else np.ones(1)
-        levels = np.concatenate([[0.0], levels])[:best_of]
-        stake = self.stakes(policy, plan) if best_of > 1 else np.zeros(count)
+        count, ends, drawn = len(self.examples), predictions.ends, best_of - starts
+        levels = np.geomspace(COOLEST, HOTTEST, drawn) if drawn > 1 else np.ones(drawn)
+        levels = np.concatenate([np.zeros(starts), levels])
+        stake = self.stakes(policy, plan) if drawn > 0 else np.zeros(count)
         draws = Draws(
             plan=plan,
             seed=seed,
+            starts=starts,
             temperatures=temperature * stake[:, np.newaxis] * levels,
             losses=np.zeros((count, best_of)),
             chosen=np.full(count, -1, np.int64),
@@ -199,11 +224,14 @@ class SamplingDriver(FusedDriver):
         self._run(sample_kernel, [(*head, scratch, counter) for scratch in scratches], again)
 
 
-def best_samples(model: Model, examples: Examples, best_of: int, *, temperature: float = 1.0, seed: int = 0) -> Samples:
+def best_samples(
+    model: Model, examples: Examples, best_of: int, *, starts: int = 1, temperature: float = 1.0, seed: int = 0
+) -> Samples:
     """Draw `best_of` samples of each example from a model's policy, and keep the one of least loss.
 
-    The first sample is the greedy prediction, so the result is never worse. The others are drawn at different
-    temperatures, from nearly greedy to one that often takes the second-best action; `temperature` scales all of them.
+    The first sample is the greedy prediction, so the result is never worse. The next ones, up to `starts`, are greedy
+    after another first action. The others are drawn at different temperatures, from nearly greedy to one that often
+    takes the second-best action; `temperature` scales all of them.
 
     Examples
     --------
@@ -218,6 +246,8 @@ def best_samples(model: Model, examples: Examples, best_of: int, *, temperature:
     """
     if not isinstance(best_of, int) or best_of < 1:
         raise ConfigurationError(f"best_of is {best_of!r}; it must be a whole number from 1 on")
+    if not isinstance(starts, int) or not 1 <= starts <= best_of:
+        raise ConfigurationError(f"starts is {starts!r}; it must be a whole number from 1 to best_of={best_of}")
     if not 0.0 < temperature < np.inf:
         raise ConfigurationError(f"temperature is {temperature}; it must be positive")
     if not isinstance(model.policy, FrozenPolicy):
@@ -226,4 +256,4 @@ def best_samples(model: Model, examples: Examples, best_of: int, *, temperature:
         raise SpaceError("the loss chooses among samples, and these examples have no truth `y`, so it is unknown")
     driver = SamplingDriver(model.space, examples, threads=model.threads, compiled=model.compiled)
     with driver:
-        return driver.search(model.policy, model.plan, best_of, float(temperature), int(seed))
+        return driver.search(model.policy, model.plan, best_of, starts, float(temperature), int(seed))

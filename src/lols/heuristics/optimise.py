@@ -76,16 +76,15 @@ class Optimised:
         self,
         objects: Iterable[Any],
         *,
-        best_of: int = 1,
-        seed: int = 0,
         improve: Callable[[Any, Any], Any] | None = None,
+        **search: Any,
     ) -> list[Any]:
         """The output for each object: the learned policy's, or the heuristic's if the policy is not better.
 
-        The options are those of `Model.predict`.
+        The options are those of `Model.predict`: `best_of`, `starts`, `beam`, `temperature`, `seed`.
         """
-        if not self.report.kept_heuristic or best_of > 1:
-            return self.model.predict(objects, best_of=best_of, seed=seed, improve=improve)
+        if not self.report.kept_heuristic or search.get("best_of", 1) > 1 or search.get("beam", 1) > 1:
+            return self.model.predict(objects, improve=improve, **search)
         given = list(objects)
         outputs = self.model.reference_outputs(given, self.reference)
         return outputs if improve is None else [improve(*pair) for pair in zip(given, outputs, strict=True)]

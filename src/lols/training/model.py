@@ -15,6 +15,7 @@ from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
+from lols.engine.beam import best_paths
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.drivers.predictions import Predictions
@@ -73,6 +74,8 @@ class Model:
         objects: Iterable[Any] | Examples,
         *,
         best_of: int = 1,
+        starts: int = 1,
+        beam: int = 1,
         temperature: float = 1.0,
         seed: int = 0,
         improve: Callable[[Any, Any], Any] | None = None,
@@ -87,6 +90,12 @@ class Model:
             More than 1 draws as many samples from the policy for each object, and keeps the one of least loss. That
             takes a loss that can be computed without labels, as a schedule's length can. The first sample is the greedy
             prediction, so the result is never worse.
+        starts
+            How many of these samples are greedy, each after another first action, the most promising ones first. The
+            rest is drawn.
+        beam
+            More than 1 follows as many paths at once, those that the policy likes best, and keeps the one of least
+            loss, instead of samples.
         temperature
             Scales how far samples stray from the greedy prediction.
         seed
@@ -103,13 +112,21 @@ class Model:
             given = list(as_objects(objects))
             if not given:
                 return []
-            examples = Examples(self.space, given, truth=best_of > 1)
-        if best_of == 1:
-            predictions = self.run(examples)
-        else:
-            predictions = best_samples(self, examples, best_of, temperature=temperature, seed=seed).predictions
+            examples = Examples(self.space, given, truth=best_of > 1 or beam > 1)
+        options: Any = {"starts": starts, "temperature": temperature, "seed": seed}
+        predictions = self._searched(examples, best_of, beam, options)
         outputs = [predictions.output(i) for i in range(len(examples))]
         return outputs if improve is None else [improve(*pair) for pair in zip(given, outputs, strict=True)]
+
+    def _searched(self, examples: Examples, best_of: int, beam: int, options: dict[str, Any]) -> Predictions:
+        """The greedy predictions, or the best ones of a search."""
+        if best_of != 1 and beam != 1:
+            raise ConfigurationError("best_of draws samples and beam follows the best paths: choose one of them")
+        if beam != 1:
+            return best_paths(self, examples, beam)
+        if best_of != 1 or options["starts"] != 1:
+            return best_samples(self, examples, best_of, **options).predictions
+        return self.run(examples)
 
     def predict_one(self, obj: Any, **options: Any) -> Any:
         """The space's output for one object, with the options of `predict`."""
@@ -135,14 +152,21 @@ class Model:
         return Follower(self)
 
     def losses(
-        self, objects: Iterable[Any] | Examples, *, best_of: int = 1, temperature: float = 1.0, seed: int = 0
+        self,
+        objects: Iterable[Any] | Examples,
+        *,
+        best_of: int = 1,
+        starts: int = 1,
+        beam: int = 1,
+        temperature: float = 1.0,
+        seed: int = 0,
     ) -> np.ndarray:
         """The loss of the policy on each labelled object; the options are those of `predict`."""
         examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
-        if best_of != 1:
-            return best_samples(self, examples, best_of, temperature=temperature, seed=seed).losses
+        options: Any = {"starts": starts, "temperature": temperature, "seed": seed}
+        predictions = self._searched(examples, best_of, beam, options)
         with self.driver(examples) as driver:
-            return driver.losses(driver.predict(self.policy, self.plan), self.policy)
+            return driver.losses(predictions, self.policy)
 
     def evaluate(self, objects: Iterable[Any] | Examples) -> float:
         """The mean loss of the policy on labelled objects."""
