@@ -16,8 +16,8 @@ __all__ = ["Training", "training_of"]
 
 BETA = 0.5  # if β was adaptive and its last value is not recorded
 UNKNOWN = (
-    "What the model records of its training cannot be used ({}): regret in class, Theorem 3 and advice are as if it had "
-    "been trained by lols with the default learner."
+    "What the model records of its training cannot be used ({}): regret in class, Theorem 3 and advice are as if it "
+    "had been trained by lols with the default learner."
 )
 FEWEST_PASSES, MOST_PASSES = 5, 10  # of a fit
 

@@ -52,7 +52,7 @@ def test_files_that_cannot_be_learned_from(content: Any, options: list[str], say
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        ("A dog barks.\n", [], "line 1: 3 columns, and 'barks.' is the only label; if this is text, write one word and"),
+        ("A dog barks.\n", [], "line 1: 3 columns, and 'barks.' is the only label; if this is text, write one word"),
         ("A dog barks.\n", ["--format", "columns"], "there is only one label, ['barks.']"),
         ("dog\nbarks\n", [], "text.txt, line 1: one column, and so no labels; write one word and its label on each"),
     ],

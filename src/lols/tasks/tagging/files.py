@@ -71,8 +71,8 @@ class TaggedFile:
         first = self.files[0]
         if first.format == "columns" and self.columns.format is None and len(self.names) == 1:
             raise LolsError(
-                f"{self.place(0)}: {first.width} columns, and {shown(self.names[0])} is the only label; if this is text, "
-                f"{WITH_LABELS}; if these are columns, name that of the labels with --column"
+                f"{self.place(0)}: {first.width} columns, and {shown(self.names[0])} is the only label; if this is "
+                f"text, {WITH_LABELS}; if these are columns, name that of the labels with --column"
             )
 
     def check_known(self, task: Any, otherwise: str) -> None:
