@@ -226,7 +226,9 @@ def test_costs_of_up_to_five_words_whatever_the_weights(labelling: str, roots: s
 
 
 @pytest.mark.parametrize("roots", ROOTS)
-@pytest.mark.parametrize("labelling", LABELLINGS)
+@pytest.mark.parametrize(
+    "labelling", ["second", *(pytest.param(each, marks=pytest.mark.slow) for each in ("none", "joint"))]
+)
 def test_costs_of_six_words(labelling: str, roots: str) -> None:
     """Every tree, at every state that any actions lead to."""
     assert compare(task_of(labelling, roots), *truths(6, roots, 3)) > 3_000_000
