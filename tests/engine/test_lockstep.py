@@ -104,7 +104,7 @@ def test_cost_vectors_features_weights_and_losses_equal_the_twins(name: str, dat
         assert batch.losses[b].tolist() == (losses if plan.compare else [losses[0], 0.0, 0.0])
 
 
-@pytest.mark.parametrize("name", [pytest.param("closed", marks=pytest.mark.slow), "pictured"])
+@pytest.mark.parametrize("name", ["closed", "pictured"])
 def test_compiled_code_collects_what_the_fused_driver_does(name: str) -> None:
     variant = VARIANTS[name]
     fused, lock = drivers(variant, random_data(3, variant, count=5, depth=5, nodes=12, exact=False), compiled=True)

@@ -161,8 +161,7 @@ def test_a_row_of_shared_types_is_the_row_in_one_piece(shape: str, parts: int | 
     for seed, kind in enumerate(COSTS):
         world = world_of(TREES[shape], kind, seed, bare_rows(12), exact=True)
         shared, whole = in_types(world, parts, seed)
-        how: dict[str, Any] = {"learner": exact, "seed": seed, "compiled": False}
-        one, other = (trained(world.space, data, **how) for data in (shared, whole))
+        one, other = (trained(world.space, data, learner=exact, seed=seed) for data in (shared, whole))
         assert one.policy.stack.tobytes() == other.policy.stack.tobytes()
         assert one.report["progressive_loss"] == other.report["progressive_loss"]
         for model in (one, other):
