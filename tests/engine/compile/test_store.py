@@ -82,10 +82,8 @@ def harmed(whole: bytes) -> dict[str, bytes]:
 def test_what_cannot_be_read_is_compiled_again(tmp_path: Path) -> None:
     run(tmp_path)
     (file,) = (tmp_path / "lols").iterdir()
-    whole = file.read_bytes()
-    file.write_bytes(harmed(whole)["changed"])
+    file.write_bytes(harmed(file.read_bytes())["changed"])
     assert [run(tmp_path), run(tmp_path)] == [COLD, WARM]
-    assert file.read_bytes()[: len(store.MAGIC)] == whole[: len(store.MAGIC)]
 
 
 def warned(folder: Path, **environment: str) -> tuple[str, str]:
