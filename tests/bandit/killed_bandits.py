@@ -14,18 +14,14 @@ from typing import Any
 
 import numpy as np
 
-import lols
 from lols.bandit import MemoryLog, StructuredBandit
 from lols.bandit.log import Decision, Loss
-from lols.datasets.worlds import tagging_space
 from lols.engine.compile.layout import Struct
 from lols.errors import LolsError
 from tests.bandit.log_entries import same
+from tests.bandit.small_bandit import RULES, SPACE, loss, request
 
-LABELS = 3
 Entries = list[Decision | Loss]
-UNKNOWN, FAR = 99, 98  # words that the rules stumble over
-SPACE = tagging_space(labels=LABELS)
 KINDS: dict[str, dict[str, Any]] = {
     "default": {},
     "drawn": {"estimator": "ips", "exploit": "drawn", "keep": 4, "baseline": False},
@@ -35,23 +31,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "impatient": {"estimator": "dr", "patience": 25, "epsilon": "decay:1:0.2", "exploration": "plausible"},
     "power": {"durability": "power"},
 }
-
-
-def rule(x, y, s):
-    if x.words[s[0]] == UNKNOWN:
-        raise ValueError("no rule for this word")
-    return x.words[s[0] + 1000] if x.words[s[0]] == FAR else 0
-
-
-RULES = lols.Reference(action=rule, needs_truth=False)
-
-
-def request(k: int) -> dict[str, Any]:
-    return {"words": [(k + j * j) % 6 for j in range(1 + k % 4)]}
-
-
-def loss(k: int, tags: list[int]) -> float:
-    return sum(tag != word % LABELS for tag, word in zip(tags, request(k)["words"], strict=True)) / len(tags)
 
 
 def bandit(kind: str, **options: Any) -> StructuredBandit:

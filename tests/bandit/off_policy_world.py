@@ -13,14 +13,12 @@ from lols.bandit.decider import Decider
 from lols.bandit.log import Decision, Loss
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, REFERENCE, WalkPlan
 from lols.contract.hashing import mix, unit
-from lols.datasets.worlds import tagging_space
 from lols.engine.structures import FrozenPolicy
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
+from tests.bandit.small_bandit import LABELS
 
-LABELS, BETA, WIDTH = 3, 0.5, 0.3
-SPACE = tagging_space(labels=LABELS)
-RULES = lols.Reference(action=lambda x, y, s: x.words[s[0]] % 2, needs_truth=False)
+BETA, WIDTH = 0.5, 0.3
 OBJECTS = [{"words": words} for words in ([1, 2, 3], [4, 1], [5], [2, 5])]
 TRUE = {1: 1, 2: 0, 3: 2, 4: 0, 5: 1}
 

@@ -10,17 +10,16 @@ import lols
 from lols.bandit import StructuredBandit
 from lols.bandit.worlds.layout import layout_data, layout_reference, layout_space
 from lols.errors import ConfigurationError
-from tests.bandit.small_bandit import SPACE, bandit, request, run, same
+from tests.bandit.small_bandit import RULES, SPACE, bandit, request, run, same
 
 
 @pytest.mark.parametrize("options", [{}, {"exploit": "average"}, {"update": "nag"}, {"learner": "hinge"}], ids=str)
 def test_with_advice_it_starts_out_as_its_rules(options: dict[str, Any]) -> None:
-    rules = lols.Reference(action=lambda x, y, s: (x.words[s[0]] + s[0]) % 3, needs_truth=False)
-    made = StructuredBandit(SPACE, rules, advice=0.1, epsilon=0.5, seed=3, **options)
+    made = StructuredBandit(SPACE, RULES, advice=0.1, epsilon=0.5, seed=3, **options)
     for k in range(40):
         assert made.predict(request(k)) == made.show_reference(request(k))
     run(made, 30)
-    same(made, StructuredBandit(SPACE, rules, advice=0.1, epsilon=0.5, seed=3, log=made.log, **options))
+    same(made, StructuredBandit(SPACE, RULES, advice=0.1, epsilon=0.5, seed=3, log=made.log, **options))
 
 
 def test_advice_beside_features_of_actions() -> None:

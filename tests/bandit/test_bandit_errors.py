@@ -16,22 +16,9 @@ from lols.bandit import MemoryLog, SqliteLog, StructuredBandit
 from lols.bandit.guard import Guard
 from lols.bandit.log import Decision, Loss
 from lols.errors import LolsError
-from tests.bandit.killed_bandits import (
-    FAR,
-    KINDS,
-    RULES,
-    SPACE,
-    UNKNOWN,
-    Twin,
-    assert_alike,
-    assert_once,
-    bandit,
-    bits,
-    by_hand,
-    known,
-    request,
-)
+from tests.bandit.killed_bandits import KINDS, Twin, assert_alike, assert_once, bandit, bits, by_hand, known
 from tests.bandit.log_entries import assert_same
+from tests.bandit.small_bandit import FAR, RULES, SPACE, UNKNOWN, request
 
 
 class Unreliable(MemoryLog):

@@ -23,12 +23,9 @@ from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 from tests.bandit.off_policy_world import (
     GOOD,
-    LABELS,
     MIDDLING,
     OBJECTS,
     POOR,
-    RULES,
-    SPACE,
     TRUE,
     Entries,
     exact_deviation,
@@ -37,6 +34,7 @@ from tests.bandit.off_policy_world import (
     loss_of,
     policy_of,
 )
+from tests.bandit.small_bandit import LABELS, RULES, SPACE
 
 
 @pytest.fixture(scope="module")

@@ -13,12 +13,10 @@ from lols.bandit.estimates import estimate
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix
-from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
+from lols.datasets.worlds import tagging_data, tagging_references
 from lols.errors import ConfigurationError, SpaceError
+from tests.bandit.small_bandit import LABELS, RULES, SPACE
 
-LABELS = 3
-SPACE = tagging_space(labels=LABELS)
-RULES = lols.Reference(action=lambda x, y, s: x.words[s[0]] % 2, needs_truth=False)
 WORDS = [4, 7, 5]
 TRUTH = [1, 2, 0]
 

@@ -105,6 +105,14 @@ def test_a_tagger_loses_what_evaluate_says(folder):
     assert whose in " ".join(shown.split())
 
 
+def test_a_model_whose_training_is_not_known_is_certified_with_a_note(folder):
+    made = lols.load(folder / "tagger.lols")
+    made.model_.about["learner"]["rate"] = -1.0
+    (note,) = lols.certify(made, (WORDS, TAGS), limit=12).notes
+    assert note.startswith("What the model records of its training cannot be used (ConfigurationError: ")
+    assert note.endswith("are as if it had been trained by lols with the default learner.")
+
+
 def test_a_parser_loses_heads_and_relations(folder):
     made = certificate(folder, "parser", "--limit", 30)
     words, gold = trees(40, seed=1)

@@ -90,9 +90,9 @@ def assert_same_error(model: lols.Model, examples: lols.Examples, match: str, wi
     assert str(beam.value) == str(greedy.value)
 
 
-def refuse(word):
-    if word == 7:
-        raise ValueError("seven")
+def refuse(word, bad):
+    if word == bad:
+        raise ValueError("a bad word")
 
 
 BREAKS: dict[str, tuple[dict[str, Any], str]] = {
@@ -123,33 +123,36 @@ def test_an_item_that_is_not_there_is_reported_as_by_the_prediction(compiled: bo
     assert_same_error(model, lols.Examples(variant.space, data), r"example 2, step 0: `items` looks at item 7")
 
 
-@pytest.mark.parametrize("name", ["start", "actions", "step", "features"])
-@pytest.mark.parametrize("compiled", [False, True])
-def test_a_function_that_fails_is_named_as_by_the_prediction(name: str, compiled: bool) -> None:
-    space = tagging_space(labels=3)
-    data = [{"words": [1, 2, 3], "tags": [0, 1, 2]}, {"words": [4, 7, 5], "tags": [0, 1, 2]}]
-    model = lols.train(space, data, tagging_references()["optimal"], passes=1, compiled=compiled)
+def failing_space() -> lols.SearchSpace:
+    """A space in which each function fails at a word of its own."""
 
     def start(x, s):
-        refuse(x.words[1])
+        refuse(x.words[1], 6)
         s[1] = s[2] = -1
 
     def actions(x, s, legal):
         if s[0] < len(x.words):
-            refuse(x.words[s[0]])
+            refuse(x.words[s[0]], 7)
             legal[:] = True
 
     def step(x, s, a):
-        refuse(x.words[s[0]])
+        refuse(x.words[s[0]], 8)
         s[3 + s[0]] = a
         s[0] += 1
 
     def features(x, s, out):
-        refuse(x.words[s[0]])
+        refuse(x.words[s[0]], 9)
 
-    failing = {"start": start, "actions": actions, "step": step, "features": features}[name]
-    model.space = replace(space, **{name: failing})
-    where = f"example 1, step {0 if name == 'start' else 1}: `{name}` failed with ValueError: seven"
+    return replace(tagging_space(labels=3), start=start, actions=actions, step=step, features=features)
+
+
+@pytest.mark.parametrize(("name", "word"), [("start", 6), ("actions", 7), ("step", 8), ("features", 9)])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_function_that_fails_is_named_as_by_the_prediction(name: str, word: int, compiled: bool) -> None:
+    data = [{"words": [1, 2, 3], "tags": [0, 1, 2]}, {"words": [4, word, 5], "tags": [0, 1, 2]}]
+    model = lols.train(tagging_space(labels=3), data, tagging_references()["optimal"], passes=1, compiled=compiled)
+    model.space = failing_space()
+    where = f"example 1, step {0 if name == 'start' else 1}: `{name}` failed with ValueError: a bad word"
     assert_same_error(model, lols.Examples(model.space, data), where)
 
 

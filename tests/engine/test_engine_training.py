@@ -92,7 +92,7 @@ def test_searn_trains_a_mixture_over_passes(name: str, prune: int | None) -> Non
 @pytest.mark.parametrize("slack", [0.0, 0.5])
 def test_states_are_passed_over_by_the_policy_of_the_batch(slack: float, batch_size: int) -> None:
     changed = 0
-    for variant, seed in itertools.product(VARIANTS.values(), range(4)):
+    for variant, seed in itertools.product(VARIANTS.values(), range(2)):
         data = random_data(seed, variant, count=7, depth=5, nodes=12)
         how = {"passes": 4, "batch_size": batch_size, "seed": seed}
         found, plain = (
@@ -104,7 +104,7 @@ def test_states_are_passed_over_by_the_policy_of_the_batch(slack: float, batch_s
         assert found.report["states"] < plain.report["states"]
         changed += not np.array_equal(found.policy.stack, plain.policy.stack)
     # Even the policy of a batch of one is another than the learner's after the first of the example's states.
-    assert changed >= 10
+    assert changed >= 5
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])

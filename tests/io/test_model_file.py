@@ -74,13 +74,11 @@ def test_a_loaded_model_predicts_as_the_saved_one(learner: Any, returned: str, t
 
 
 def test_weights_of_action_features_and_random_ties_survive_too(tmp_path: Path) -> None:
-    space = world_space()
+    space, how = world_space(), {"roll_in": "reference", "roll_out": "reference", "ties": "random"}
     for seed in range(5):
-        model = lols.train(
-            space, WORLDS, world_reference(), roll_in="reference", roll_out="reference", ties="random", seed=seed
-        )
+        model = lols.train(space, WORLDS, world_reference(), **how, seed=seed, compiled=False)
         model.save(tmp_path / "model.lols")
-        assert lols.load(tmp_path / "model.lols", space).predict(WORLDS) == model.predict(WORLDS)
+        assert lols.load(tmp_path / "model.lols", space, compiled=False).predict(WORLDS) == model.predict(WORLDS)
 
 
 def test_an_untrained_policy_can_be_saved(tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_a_fixed_table_without_collisions_learns_what_a_growing_one_does(reducti
 
 
 def test_a_growing_table_keeps_all_weights_as_it_grows() -> None:
-    rounds = random_rounds(17, count=1500, features=3000)
+    rounds = random_rounds(17, count=600, features=3000)
     small = taught(rounds, "csoaa", "nag")
     large = taught(rounds, "csoaa", "nag", bits=24)
     assert small.report()["features"] > 1024  # it has grown more than once
@@ -206,7 +206,7 @@ def held(learner: Learner) -> int:
 
 @named(PAIRS)
 def test_the_report_counts_what_is_held(reduction: str, update: str) -> None:
-    for count in (1, 200):
+    for count in (1, 60):
         rounds = random_rounds(19, count=count, features=16 if update == "ridge" else 600)
         learner, twin = make(reduction, update)
         for one in rounds:

@@ -8,8 +8,8 @@ import lols
 from lols.datasets.worlds import tagging_data
 
 LABELS = 4
-DATA = tagging_data(5, labels=LABELS, words=40)
-TEST = tagging_data(6, labels=LABELS, words=40, seed=9)
+DATA = tagging_data(3, labels=LABELS, words=40)
+TEST = tagging_data(4, labels=LABELS, words=40, seed=9)
 
 
 def random_program(seed: int, actions: int = 3, keyed: bool = True) -> lols.Program:

@@ -159,7 +159,8 @@ def test_any_learner_resumes_bit_for_bit(
 
 def test_weights_of_action_features_resume_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(**more: Any) -> lols.Model:
-        return lols.train(world_space(), WORLDS, world_reference(), passes=8, batch_size=1, learner="csoaa", **more)
+        how: dict[str, Any] = {"passes": 8, "batch_size": 1, "learner": "csoaa", "compiled": False}
+        return lols.train(world_space(), WORLDS, world_reference(), **how, **more)
 
     expected = weights_of(run(), tmp_path)
     files: dict[str, Any] = {"checkpoint": tmp_path / "run.checkpoint", "checkpoint_every": 0, "resume": True}
@@ -210,13 +211,15 @@ def test_resuming_with_other_data_is_refused(half_done: Path) -> None:
 
 def test_resuming_with_another_teacher_is_refused(half_done: Path) -> None:
     with pytest.raises(ModelFileError, match="made with another reference"):
-        lols.train(SPACE, DATA, tagging_references()["bad"], **OPTIONS, checkpoint=half_done, resume=True)
+        lols.train(
+            SPACE, DATA, tagging_references()["bad"], **OPTIONS, checkpoint=half_done, resume=True, compiled=False
+        )
 
 
 def test_resuming_with_another_space_is_refused(half_done: Path) -> None:
     other = dataclasses.replace(SPACE, features=lambda x, s, out: lols.emit(out, 1))
     with pytest.raises(ModelFileError, match="made with another space"):
-        lols.train(other, DATA, TEACHER, **OPTIONS, checkpoint=half_done, resume=True)
+        lols.train(other, DATA, TEACHER, **OPTIONS, checkpoint=half_done, resume=True, compiled=False)
 
 
 def test_what_is_not_part_of_the_result_may_change(half_done: Path, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class StructuredBandit:
     >>> from lols.bandit import StructuredBandit
     >>> from lols.datasets.worlds import tagging_space
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
-    >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=0.5, seed=1)
+    >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=0.5, seed=1, compiled=False)
     >>> shown = bandit.decide({"words": [4, 5]})
     >>> bandit.learn(shown.id, loss=0.5)
     >>> bandit.report()["losses"]

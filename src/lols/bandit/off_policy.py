@@ -65,11 +65,12 @@ def deviations(
     >>> from lols.bandit import StructuredBandit
     >>> from lols.datasets.worlds import tagging_space
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
-    >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=1.0, beta=1.0, exploration="uniform", seed=1)
+    >>> how = {"epsilon": 1.0, "beta": 1.0, "exploration": "uniform", "compiled": False}
+    >>> bandit = StructuredBandit(tagging_space(labels=3), rules, seed=1, **how)
     >>> for k in range(400):
     ...     shown = bandit.decide({"words": [4, 5]})
     ...     bandit.learn(shown.id, loss=shown.output.count(2) / 2)
-    >>> evaluated = deviations(bandit.log, lambda decision: 2)  # what if one word were tagged with 2?
+    >>> evaluated = deviations(bandit.log, lambda decision: 2, compiled=False)  # what if one word were tagged with 2?
     >>> evaluated.dr.low < 0.5 < evaluated.dr.high, evaluated.difference.low > 0, evaluated.rounds
     (True, True, 400)
 
@@ -153,12 +154,14 @@ def evaluate_policy(
     >>> from lols.bandit import StructuredBandit
     >>> from lols.datasets.worlds import tagging_space
     >>> rules = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
-    >>> bandit = StructuredBandit(tagging_space(labels=3), rules, epsilon=1.0, randomise="steps", seed=1)
+    >>> how = {"epsilon": 1.0, "randomise": "steps", "compiled": False}
+    >>> bandit = StructuredBandit(tagging_space(labels=3), rules, seed=1, **how)
     >>> objects = [{"words": [k % 4, 5]} for k in range(400)]
     >>> for obj in objects:
     ...     shown = bandit.decide(obj)
     ...     bandit.learn(shown.id, loss=1 - shown.output.count(0) / 2)
-    >>> evaluate_policy(bandit.log, rules, objects, bandit.space).snips.value  # the loss of the reference
+    >>> evaluated = evaluate_policy(bandit.log, rules, objects, bandit.space, compiled=False)
+    >>> evaluated.snips.value  # the loss of the reference
     0.0
 
     """

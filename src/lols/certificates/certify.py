@@ -204,7 +204,7 @@ def certify_case(
         by_decision=by_decision(own, taken, better, hindsight, in_class, case.naming, top, seed, resamples),
         advice=advise(means[0], means[1], regrets[0], means[7], training, len(examples) // 2),
         fitted=fit.fits,
-        notes=case.all_notes,
+        notes=(*case.all_notes, *training.notes),
     )
 
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lols.errors import LolsError
+from lols.contract.user_frames import one_line
+from lols.errors import LolsError, short
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import LOLS, Algorithm, schedules
 from lols.training.model import Model
@@ -14,6 +15,10 @@ from lols.training.model import Model
 __all__ = ["Training", "training_of"]
 
 BETA = 0.5  # if β was adaptive and its last value is not recorded
+UNKNOWN = (
+    "What the model records of its training cannot be used ({}): regret in class, Theorem 3 and advice are as if it "
+    "had been trained by lols with the default learner."
+)
 FEWEST_PASSES, MOST_PASSES = 5, 10  # of a fit
 
 
@@ -22,7 +27,7 @@ class Training:
     """How a policy was trained: its algorithm, the last values of β, and its learner.
 
     `beta` is the share of the reference in the roll-outs, None without roll-outs. `passes` is for fits: as many as in
-    training, but at least 5 and at most 10.
+    training, but at least 5 and at most 10. `notes` say what the model does not record.
     """
 
     algorithm: Algorithm
@@ -31,6 +36,7 @@ class Training:
     settings: LearnerSettings
     averaged: bool
     passes: int
+    notes: tuple[str, ...] = ()
 
     @property
     def taught(self) -> bool:
@@ -58,7 +64,7 @@ class Training:
 
 
 def training_of(model: Model) -> Training:
-    """How a model was trained, from what it records; LOLS with the default learner if it records nothing.
+    """How a model was trained, from what it records; LOLS with the default learner, and a note, if that cannot be used.
 
     >>> from lols import train
     >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
@@ -69,11 +75,13 @@ def training_of(model: Model) -> Training:
     ('lols', 0.2, 'hinge', 5, True)
     """
     about = model.about
+    notes: tuple[str, ...] = ()
     try:
         chosen = Algorithm(**about["algorithm"])
         learner = {k: v for k, v in about["learner"].items() if k not in ("actions", "by_action", "averaged")}
         settings, averaged = LearnerSettings(**learner), bool(about["learner"]["averaged"])
-    except (KeyError, TypeError, ValueError, AttributeError, LolsError):
+    except (KeyError, TypeError, ValueError, AttributeError, LolsError) as error:
+        notes = (UNKNOWN.format(short(one_line(error))),)
         chosen, settings, averaged = LOLS, LearnerSettings("hinge", "adagrad"), True
     rounds = max(int(about.get("passes") or 1) * int(about.get("examples") or 1), 1)
     adapted = about.get("beta")
@@ -82,4 +90,4 @@ def training_of(model: Model) -> Training:
     out = {"reference": 1.0, "learned": 0.0, "none": None}.get(chosen.roll_out, last[0])
     into = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_in, last[1])
     passes = min(max(int(about.get("passes") or 1), FEWEST_PASSES), MOST_PASSES)
-    return Training(chosen, out, into, settings, averaged and chosen.returned == "average", passes)
+    return Training(chosen, out, into, settings, averaged and chosen.returned == "average", passes, notes)

@@ -69,20 +69,20 @@ def test_processes_that_compile_the_same_kernel_at_once_do_not_disturb_each_othe
     assert run(tmp_path) == WARM
 
 
-@pytest.mark.parametrize("harm", ["cut", "changed", "other version", "empty"])
-def test_what_cannot_be_read_is_compiled_again(tmp_path: Path, harm: str) -> None:
+def harmed(whole: bytes) -> dict[str, bytes]:
+    """Files of a kernel that cannot be read."""
+    return {
+        "cut": whole[:-20],
+        "changed": whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:],
+        "other version": whole.replace(b"lols kernel 2", b"lols kernel 1"),
+        "empty": b"",
+    }
+
+
+def test_what_cannot_be_read_is_compiled_again(tmp_path: Path) -> None:
     run(tmp_path)
     (file,) = (tmp_path / "lols").iterdir()
-    whole = file.read_bytes()
-    changed = bytes([whole[-9] ^ 1])
-    file.write_bytes(
-        {
-            "cut": whole[:-20],
-            "changed": whole[:-9] + changed + whole[-8:],
-            "other version": whole.replace(b"lols kernel 2", b"lols kernel 1"),
-            "empty": b"",
-        }[harm]
-    )
+    file.write_bytes(harmed(file.read_bytes())["changed"])
     assert [run(tmp_path), run(tmp_path)] == [COLD, WARM]
 
 
@@ -210,6 +210,15 @@ def stored(shelf: Path, number: int, age: float = 0.0) -> str:
     used = time.time() - age
     os.utime(shelf / f"{name}.o", (used, used))
     return name
+
+
+@pytest.mark.parametrize("harm", ["cut", "changed", "other version", "empty"])
+def test_what_cannot_be_read_is_not_found(shelf: Path, harm: str) -> None:
+    name = stored(shelf, 1)
+    file = shelf / f"{name}.o"
+    whole = file.read_bytes()
+    file.write_bytes(harmed(whole)[harm])
+    assert file.read_bytes() != whole and store.find(name) is None
 
 
 def test_the_least_recently_used_kernels_are_deleted(shelf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,12 +13,13 @@ import pytest
 
 import lols
 from lols import CostSensitiveClassifier, Parser, Pipeline, Tagger
-from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
+from lols.datasets.worlds import tagging_data, tagging_space
 from lols.engine.compile import kernel as kernels
 from lols.engine.compile.kernel import DISABLED, Kernel
 from lols.engine.drivers.fused import FusedDriver
 from lols.policies import LinearPolicy
 from tests.bandit.small_bandit import bandit, request, run
+from tests.engine.random_space import VARIANTS, random_data
 from tests.tasks.fourth_task import Spacer
 
 pytestmark = pytest.mark.skipif(DISABLED, reason="nothing is compiled")
@@ -116,7 +117,8 @@ def test_a_task_of_ones_own(asked: Asked) -> None:
 
 @pytest.mark.parametrize("own", [False, True], ids=["linear", "policy"])
 def test_a_space_of_ones_own(asked: Asked, own: bool) -> None:
-    space, teacher, data = tagging_space(labels=3), tagging_references()["optimal"], tagging_data(90, labels=3)
+    variant = VARIANTS["pictured"]  # whose kernels the tests of both drivers need, too
+    space, teacher, data = variant.space, variant.reference, random_data(3, variant, count=90)
     policy = LinearPolicy(space) if own else None
     trainer = lols.Trainer(space, teacher, passes=1, policy=policy).warm_up(data[:2])
     asked.clear()

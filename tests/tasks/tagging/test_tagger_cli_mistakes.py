@@ -50,6 +50,20 @@ def test_files_that_cannot_be_learned_from(content: Any, options: list[str], say
 
 
 @pytest.mark.parametrize(
+    ("content", "options", "says"),
+    [
+        ("A dog barks.\n", [], "line 1: 3 columns, and 'barks.' is the only label; if this is text, write one word"),
+        ("A dog barks.\n", ["--format", "columns"], "there is only one label, ['barks.']"),
+        ("dog\nbarks\n", [], "text.txt, line 1: one column, and so no labels; write one word and its label on each"),
+    ],
+)
+def test_text_is_not_labelled(content: str, options: list[str], says: str, tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_text(content)
+    mistake("train", "tagger", path, "-o", tmp_path / "m.lols", *options, says=says)
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--dev", "nothing.conllu"], "nothing.conllu: there is no such file; correct the name"),

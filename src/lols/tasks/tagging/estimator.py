@@ -160,6 +160,7 @@ class Tagger(TaggerVerbs):
         reading = clock.working()
         data = tagged(files, places)
         data.check_labels()
+        data.check_text()
         held = tagged(dev_files, places) if dev_files else None
         say(data.summary())
         if held is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import LolsError, short
+from lols.errors import LolsError, short, shown
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
@@ -23,6 +23,7 @@ from lols.training.clock import Clock
 __all__ = ["FileColumns", "TaggedFile", "read_like_training", "read_tagged", "tag_pieces"]
 
 NO_LABEL = "_"
+WITH_LABELS = "write one word and its label on each line, and a blank line after each sentence"
 
 
 @dataclass
@@ -65,6 +66,15 @@ class TaggedFile:
             token = int(np.argmax(self.numbers == self.names.index("")))
             raise LolsError(f"{self.place(token)}: the label in column '{self.columns.label}' is empty; fill it in")
 
+    def check_text(self) -> None:
+        """A single line of text is not a word, further columns and its label, unless the user says that they are."""
+        first = self.files[0]
+        if first.format == "columns" and self.columns.format is None and len(self.names) == 1:
+            raise LolsError(
+                f"{self.place(0)}: {first.width} columns, and {shown(self.names[0])} is the only label; if this is "
+                f"text, {WITH_LABELS}; if these are columns, name that of the labels with --column"
+            )
+
     def check_known(self, task: Any, otherwise: str) -> None:
         """Labels must be ones that training showed."""
         unseen = task.number(self.names) < 0
@@ -96,6 +106,8 @@ def settle(path: str | os.PathLike[str], columns: FileColumns) -> FileColumns:
     label = columns.label or ("upos" if named else "last")
     use = columns.use
     if label == "last":  # a file without labels has another last column
+        if first.width == 1:
+            raise LolsError(f"{path}, line {first.lines[0]}: one column, and so no labels; {WITH_LABELS}")
         label = str(first.width)
     if use is None and first.format == "columns":
         last = int(label) if label.isdigit() else first.width
