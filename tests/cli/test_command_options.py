@@ -21,13 +21,17 @@ from lols.bandit.worlds.world import World
 from lols.cli import app, warmup
 from lols.cli.base import COMMANDS
 from lols.errors import LolsError
+from lols.heuristics.optimise import Optimised
+from lols.heuristics.report import OptimisationReport
 from lols.reproduction import data
 from lols.reproduction import run as running
+from lols.training.trainer import Trainer
 from tests.cli.command_line import run
 from tests.cli.test_verb_options import VERBS
+from tests.heuristics.small_shop import Shop as Known
 from tests.reproduction.report_result import made_result
 
-BANDIT, REPRODUCE, NEW_TASK, WARMUP = "bandit simulate", "reproduce", "new-task", "warmup"
+BANDIT, OPTIMISE, REPRODUCE, NEW_TASK, WARMUP = "bandit simulate", "optimise", "reproduce", "new-task", "warmup"
 # What is typed for each option, and what must come with it.
 CASES: dict[str, dict[str, tuple[str, ...]]] = {
     BANDIT: {
@@ -59,6 +63,16 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--clicks": (),
         "--delay": ("5",),
         "--lost": ("0.5",),
+        "--json": (),
+    },
+    OPTIMISE: {
+        "--task": ("Same",),
+        "--instances": ("listed",),
+        "--minutes": ("0.02",),
+        "--best-of": ("2",),
+        "--seed": ("3",),
+        "--output": ("FOLDER/found.lols",),
+        "--threads": ("1",),
         "--json": (),
     },
     REPRODUCE: {
@@ -183,6 +197,59 @@ def test_options_of_bandit_simulate(
     before, after = simulated[usual], outcome(folder, BANDIT, *common, *USUAL, *given)
     assert not isinstance(before, str), before
     assert stripped(before) != stripped(after), f"lols {BANDIT} {' '.join(given)} changes nothing"
+
+
+SHOP = """
+from tests.heuristics.small_shop import Shop as Known, draw, shops
+
+listed = shops(12)
+
+
+class Shop(Known):
+    pass
+"""
+
+
+@pytest.mark.parametrize("flag", [flag for name, flag in OPTIONS if name == OPTIMISE])
+def test_options_of_optimise(folder: Path, monkeypatch: pytest.MonkeyPatch, flag: str) -> None:
+    asked: list[Any] = []
+    made = Trainer(Known, Known.teacher, passes=1).untrained()
+
+    def learn(task: Any, source: Any, **options: Any) -> Optimised:
+        asked.append((task.__name__, callable(source), {k: v for k, v in options.items() if k != "progress"}))
+        report = OptimisationReport((), "nothing", 1, (), 0.0, kept_heuristic=False)
+        return Optimised(made, Known.teacher, report)
+
+    monkeypatch.setattr("lols.heuristics.optimise.optimise", learn)
+    (folder / "shop.py").write_text(SHOP + ("\n\nclass Same(Known):\n    pass\n" if flag == "--task" else ""), "utf-8")
+    without, given = typed_case(OPTIMISE, flag)
+    without = ["--task", "Shop"] if flag == "--task" else without
+    found = []
+    for more in (without, given):
+        (folder / "left").mkdir(exist_ok=True)
+        printed = run(OPTIMISE, "shop.py", *[each.replace("FOLDER", str(folder / "left")) for each in more])
+        assert printed.exit_code == 0, printed.output
+        found.append((printed.stdout, asked.pop(), sorted((folder / "left").iterdir())))
+    assert found[0] != found[1], f"lols optimise {' '.join(given)} changes nothing"
+
+
+@pytest.mark.parametrize(
+    ("text", "typed", "says"),
+    [
+        ("x = 1\n", "", "shop.py: has no lols.Task"),
+        ("raise ValueError('no')\n", "", "shop.py: running it fails with ValueError: no"),
+        (SHOP, "--task Shed", "shop.py: has no task 'Shed': it has Shop"),
+        (SHOP + "\n\nclass Two(Known):\n    pass\n", "", "shop.py: has 2 tasks, Shop, Two: choose one by --task"),
+        (SHOP.replace("draw, ", ""), "", "shop.py: has neither `draw` nor `instances`"),
+        (SHOP, "--instances none", "shop.py: has no `none`"),
+        (SHOP, "--minutes 0", "minutes is 0.0; it must be positive"),
+    ],
+)
+def test_files_that_cannot_be_optimised(folder: Path, text: str, typed: str, says: str) -> None:
+    (folder / "shop.py").write_text(text, "utf-8")
+    failed = run(OPTIMISE, "shop.py", *typed.split())
+    assert failed.exit_code != 0 and isinstance(failed.exception, LolsError)
+    assert says in str(failed.exception)
 
 
 def stripped(outcome: Any) -> Any:

@@ -12,7 +12,7 @@ from lols.contract.features import feature_buffer
 
 
 class Boxes(lols.Task):
-    """Take all boxes; a box costs its size times its place, so large ones go first. The rule takes them as they come."""
+    """Take all boxes; each costs its size times its place, so large ones go first. The rule takes them as they come."""
 
     needs_truth = False
     sizes = lols.Sizes(

@@ -33,6 +33,25 @@ def test_instances_in_a_list_are_divided(tmp_path) -> None:
     assert lols.load(tmp_path / "m.lols", Shop).predict(shops(3)) == found.model.predict(shops(3))
 
 
+def test_a_picture_of_one_instance_before_and_after(tmp_path) -> None:
+    found = lols.optimise(Shop, shops(40), minutes=0.01, best_of=1, threads=1)
+    seen: list[tuple[float, float]] = []
+
+    def draw_length(axes: Any, instance: Any, output: float) -> None:
+        seen.append((float(instance[1].sum()), output))
+        axes.barh([0], [output])
+
+    shop = shops(1, seed=3)[0]
+    found.picture(shop, draw_length, tmp_path / "plans.svg", best_of=4)
+    assert seen == [
+        (shop[1].sum(), found.model.reference_outputs([shop])[0]),
+        (shop[1].sum(), found.predict([shop], best_of=4)[0]),
+    ]
+    assert (tmp_path / "plans.svg").read_text("utf-8").startswith("<?xml")
+    with pytest.raises(ConfigurationError, match="a drawing is"):
+        found.picture(shop, draw_length, tmp_path / "plans.txt")
+
+
 def on_one_machine(count: int, seed: int = 0) -> list[Any]:
     """Instances in which any order takes the same time, so that nothing is better than the heuristic."""
     return [(np.zeros_like(machine), time) for machine, time in shops(count, seed)]

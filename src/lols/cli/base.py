@@ -30,6 +30,7 @@ COMMANDS = (
     "inspect",
     "explain",
     "certify",
+    "optimise",
     "bandit",
     "new-task",
     "reproduce",

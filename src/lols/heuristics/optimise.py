@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from lols.contract.task import Task, as_space, as_teacher
 from lols.errors import ConfigurationError, SpaceError
 from lols.heuristics.report import Attempt, Comparison, OptimisationReport
 from lols.learners.settings import LearnerSettings
+from lols.plots.plans import side_by_side
 from lols.training.model import Model
 from lols.training.trainer import Trainer
 
@@ -92,6 +94,24 @@ class Optimised:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the learned policy to a model file: `lols.load(path, task)` reads it."""
         self.model.save(path)
+
+    def picture(
+        self, instance: Any, draw: Callable[[Any, Any, Any], None], path: str | os.PathLike[str], **search: Any
+    ) -> None:
+        """Draw one instance before and after, as PNG, SVG or PDF by the ending of the path.
+
+        `draw(axes, instance, output)` draws a plan with matplotlib, once for the heuristic and once for `predict` with
+        the options of `search`.
+        """
+        outputs = [self.model.reference_outputs([instance], self.reference)[0], self.predict([instance], **search)[0]]
+        losses = [self.model.reference_losses([instance], self.reference)[0], self._loss(instance, search)]
+        titles = [f"{name}: {loss:.4g}" for name, loss in zip(("heuristic", "learned"), losses, strict=True)]
+        side_by_side([partial(draw, instance=instance, output=output) for output in outputs], titles, path)
+
+    def _loss(self, instance: Any, search: dict[str, Any]) -> float:
+        if self.report.kept_heuristic and not search:
+            return float(self.model.reference_losses([instance], self.reference)[0])
+        return float(self.model.losses([instance], **search)[0])
 
     def __str__(self) -> str:
         return str(self.report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -62,6 +62,11 @@ class OptimisationReport(NamedTuple):
     rows: Sequence[Comparison]  # the heuristic first
     seconds: float
     kept_heuristic: bool
+
+    def as_dict(self) -> dict[str, Any]:
+        """All figures, for JSON; the loss of a strategy that was left out is None."""
+        attempts = [a._asdict() | {"loss": None if math.isnan(a.loss) else a.loss} for a in self.attempts]
+        return self._asdict() | {"attempts": attempts, "rows": [row._asdict() for row in self.rows]}
 
     def __str__(self) -> str:
         """A table for the terminal."""

@@ -1,0 +1,106 @@
+"""`lols optimise`: learn to decide better than the heuristic in a Python file of the user's."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from lols.cli.base import Json, app, print_json
+from lols.cli.verb import Threads
+from lols.errors import ConfigurationError
+
+
+@app.command()
+def optimise(
+    file: Annotated[Path, typer.Argument(help="A Python file with a task, and `draw` or `instances`.", exists=True)],
+    task: Annotated[str | None, typer.Option(help="The task, if the file has several.", show_default=False)] = None,
+    instances: Annotated[
+        str | None,
+        typer.Option(
+            help="A function of a random generator, or a list; default: draw, or instances.", show_default=False
+        ),
+    ] = None,
+    minutes: Annotated[float, typer.Option(help="The time budget, compiling included.")] = 2.0,
+    best_of: Annotated[int, typer.Option(help="Samples of the policy that the report compares, too.")] = 64,
+    seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write the model.", show_default=False)
+    ] = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Learn a policy that decides better than a heuristic, and say how it compares.
+
+    FILE is Python code of your own, and is run. It has a `lols.Task` whose `reference` is the heuristic, and either a
+    function `draw(rng)` that returns a random instance or a list `instances`. Strategies are compared on held-out
+    instances; if none is better than the heuristic, predictions remain the heuristic's.
+    """
+    from lols.heuristics.optimise import optimise as learn
+    from lols.io.whole_file import check_writable
+
+    if output is not None:
+        check_writable(output)
+    module = _run(file)
+    kind = _task(module, file, task)
+    source = _instances(module, file, instances)
+    found = learn(
+        kind, source, minutes=minutes, best_of=best_of, seed=seed, threads=threads, progress=False if as_json else None
+    )
+    if output is not None:
+        found.save(output)
+    if as_json:
+        print_json(
+            {"file": str(file), "task": kind.__name__, **found.report.as_dict(), "model": output and str(output)}
+        )
+        return
+    print(found.report)
+    if output is not None:
+        load = f'lols.load("{output}", {kind.__name__})'
+        kept = " It is the learned policy, which is not better here." if found.report.kept_heuristic else ""
+        print(f"\nWrote {output}: {load} reads it.{kept}")
+
+
+def _run(file: Path) -> ModuleType:
+    """The file as a module, imported under its own name, so that compiled kernels are found again."""
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise ConfigurationError(f"{file}: is not a Python file; its name ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(file.resolve().parent))  # for what it imports
+    sys.modules[file.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise ConfigurationError(f"{file}: running it fails with {type(error).__name__}: {error}") from error
+    return module
+
+
+def _task(module: ModuleType, file: Path, name: str | None) -> Any:
+    """The task of a file: the one of this name, or the only one."""
+    from lols.contract.task import Task
+
+    own = {
+        key: value
+        for key, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, Task) and value.__module__ == module.__name__
+    }
+    if name is not None and name not in own:
+        raise ConfigurationError(f"{file}: has no task '{name}': it has {', '.join(own) or 'none'}")
+    if name is None and len(own) != 1:
+        several = f"has {len(own)} tasks, {', '.join(own)}: choose one by --task" if own else "has no lols.Task"
+        raise ConfigurationError(f"{file}: {several}")
+    return own[name or next(iter(own))]
+
+
+def _instances(module: ModuleType, file: Path, name: str | None) -> Any:
+    """The function that draws instances, or the list of them."""
+    for wanted in (name,) if name is not None else ("draw", "instances"):
+        if hasattr(module, wanted):
+            return getattr(module, wanted)
+    missing = f"has no `{name}`" if name is not None else "has neither `draw` nor `instances`"
+    raise ConfigurationError(f"{file}: {missing}: give it a function draw(rng) or a list of instances")
