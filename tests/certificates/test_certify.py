@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import lols
 from lols.certificates import advice
-from lols.certificates.advice import Regrets, advise
+from lols.certificates.advice import ByMargin, Regrets, advise
 from lols.certificates.deviations import collect_deviations
 from lols.certificates.fitting import Fit, fit_policy
 from lols.certificates.intervals import Estimate, estimates
@@ -225,7 +225,14 @@ def test_each_rule_holds_where_it_says_so():
     assert verdict((much, Estimate(0.5, 0.0, 1.0)), much) == (5, advice.FEATURES)
     assert verdict((much, Estimate(0.049, 0.04, 0.06)), much) == (5, advice.FEATURES)
     assert verdict((much, Estimate(0.05, 0.04, 0.06)), much) == (3, advice.PASSES)
-    assert set(advice.VERDICTS) == {advice.LOCALLY_OPTIMAL, advice.PASSES, advice.TEACHER, advice.FEATURES}
+    with_margin = advise(loss, loss, Regrets(much, none), none, taught, 10, ByMargin("cost", much))
+    assert (with_margin.rule, with_margin.verdict) == (6, advice.MARGIN)
+    assert (
+        advise(loss, loss, Regrets(much, none), none, taught, 10, ByMargin("cost", Estimate(1.0, -0.1, 2.0))).rule == 5
+    )
+    assert {*advice.VERDICTS} == {
+        advice.LOCALLY_OPTIMAL, advice.PASSES, advice.TEACHER, advice.FEATURES, advice.MARGIN,
+    }  # fmt: skip
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 | 3 | the in-class regret is substantial, and policies fitted on the costs of training avoid half of it | more passes |
 | 4 | the in-class regret is substantial | the teacher |
 | 5 | otherwise | the features |
+| 6, after 1 | policies fitted on the costs of training avoid substantially more with another margin | the margin |
 
 An in-class regret is *substantial* if its whole interval is above 0 and it is at least 5 % of the hindsight regret.
 """
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from lols.certificates.intervals import Estimate
 from lols.certificates.training import Training
 
-__all__ = ["LOCALLY_OPTIMAL", "PASSES", "VERDICTS", "Advice", "Regrets", "advise"]
+__all__ = ["LOCALLY_OPTIMAL", "PASSES", "VERDICTS", "Advice", "ByMargin", "Regrets", "advise"]
 
 SMALL = 0.05
 HALF = 0.5
@@ -26,7 +27,8 @@ LOCALLY_OPTIMAL = "locally optimal"
 PASSES = "more passes would help"
 TEACHER = "the teacher is the bottleneck"
 FEATURES = "the features are the bottleneck"
-VERDICTS = (LOCALLY_OPTIMAL, PASSES, TEACHER, FEATURES)
+MARGIN = "the margin stands in the way"
+VERDICTS = (LOCALLY_OPTIMAL, PASSES, TEACHER, FEATURES, MARGIN)
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,14 @@ class Regrets:
 
 
 @dataclass(frozen=True)
+class ByMargin:
+    """Another margin, and what policies that are fitted with it avoid beyond those with the margin of training."""
+
+    margin: str
+    gain: Estimate
+
+
+@dataclass(frozen=True)
 class Advice:
     """What limits the policy, by which rule, and what to do about it."""
 
@@ -52,13 +62,20 @@ class Advice:
 
 
 def advise(
-    loss: Estimate, teacher: Estimate, own: Regrets, retrained: Estimate, training: Training, fitted: int
+    loss: Estimate,
+    teacher: Estimate,
+    own: Regrets,
+    retrained: Estimate,
+    training: Training,
+    fitted: int,
+    by_margin: ByMargin | None = None,
 ) -> Advice:
     """Apply the rules.
 
     `own` are the regrets under roll-outs by the policy itself; `retrained` is the part of them that policies avoid
     which are fitted on the costs of training; `teacher` is the teacher's loss; `fitted` is the number of examples that
-    policies of the same class were fitted on.
+    policies of the same class were fitted on; `by_margin` is what those with another margin avoid beyond `retrained`,
+    if that was tried.
 
     >>> from lols.training.algorithms import LOLS
     >>> from lols.learners.settings import LearnerSettings
@@ -67,13 +84,18 @@ def advise(
     >>> advise(Estimate(1.0, 0.9, 1.1), none, Regrets(much, none), none, how, 100).verdict
     'the features are the bottleneck'
     """
-    rule = _rule(loss, own, retrained, training)
+    rule = _rule(loss, own, retrained, training, by_margin)
     share = own.in_class.value / own.hindsight.value if own.hindsight.value > 0.0 else 0.0
     gain = f"{own.in_class.value:.3g} of a hindsight regret of {own.hindsight.value:.3g} ({100 * share:.0f} %)"
     if rule == 1:
         rest = "its loss is 0" if loss.value == 0.0 else "to lower it further, several decisions must change at once"
         words = f"changing any single decision with hindsight would hardly improve it; {rest}."
         return Advice(rule, LOCALLY_OPTIMAL, f"Locally optimal: {words}")
+    if rule == 6 and by_margin is not None:
+        words = f"fitted with margin={by_margin.margin!r} on the costs of training, a policy avoids"
+        words += f" {by_margin.gain.value:.3g} more of a hindsight regret of {own.hindsight.value:.3g}"
+        fix = f"train with margin={by_margin.margin!r} (now {training.settings.margin!r})"
+        return Advice(rule, MARGIN, f"The margin stands in the way: {words}; {fix}.")
     if rule in (2, 3):
         words = f"a policy of the same class, fitted on {fitted:,} other examples, avoids {gain}"
         return Advice(rule, PASSES, f"More passes would help: {words}; train longer, or on more data like this.")
@@ -87,9 +109,11 @@ def advise(
     return Advice(rule, FEATURES, f"The features are the bottleneck: {words}; add features.")
 
 
-def _rule(loss: Estimate, own: Regrets, retrained: Estimate, training: Training) -> int:
+def _rule(loss: Estimate, own: Regrets, retrained: Estimate, training: Training, by_margin: ByMargin | None) -> int:
     if own.hindsight.high <= SMALL * loss.value:
         return 1
+    if by_margin is not None and Regrets(own.hindsight, by_margin.gain).substantial:
+        return 6
     if not own.substantial:
         return 5
     if not training.taught:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from lols.certificates.advice import Regrets, advise
+from lols.certificates.advice import ByMargin, Regrets, advise
 from lols.certificates.certificate import Certificate, Theorem
 from lols.certificates.deviations import Deviations, collect_deviations
-from lols.certificates.fitting import crossed
+from lols.certificates.fitting import Crossed, crossed
 from lols.certificates.intervals import RESAMPLES, estimates
 from lols.certificates.places import by_decision, by_step
 from lols.certificates.training import Training, training_of
@@ -21,6 +22,7 @@ from lols.contract.task import as_teacher
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
+from lols.learners.settings import LearnerSettings
 from lols.tasks.case import Case, Naming
 from lols.tasks.choosing import drawn, some
 from lols.tasks.verbs import FileVerbs
@@ -170,10 +172,18 @@ def certify_case(
         fit = crossed(own, taken, model.policy, training, seed)
         in_class = hindsight - own.regrets(fit.actions(own, taken))
         trained, trained_taken = _trained(own, taught, shown, taken, model, training)
-        trained_fit = crossed(trained, trained_taken, model.policy, training, seed)
+
+        def fit_of(training: Training) -> Crossed:
+            return crossed(trained, trained_taken, model.policy, training, seed)
+
+        trained_fit = fit_of(training)
         trained_hindsight = trained.regrets(trained_taken)
         trained_gain = trained_hindsight - trained.regrets(trained_fit.actions(trained, trained_taken))
         retrained = hindsight - own.regrets(trained_fit.actions(own, taken))
+        others = [
+            (other.settings.margin, hindsight - own.regrets(fit_of(other).actions(own, taken)) - retrained)
+            for other in _other_margins(trained, training, int(examples.steps.max()))
+        ]
     sums = [own.by_example(values) for values in (hindsight, in_class, by_teacher)]
     columns = [loss, teacher_loss, loss - teacher_loss, *sums[:2]]
     columns += [trained.by_example(values) for values in (trained_hindsight, trained_gain)]
@@ -182,6 +192,8 @@ def certify_case(
     if beta is not None:
         columns.append(beta * (loss - teacher_loss) + (1.0 - beta) * sums[1])
         columns.append(beta * sums[2] + (1.0 - beta) * sums[0])
+    margin, gain = max(others, key=lambda other: float(other[1].sum()), default=("", np.zeros_like(hindsight)))
+    columns.append(own.by_example(gain))
     means = estimates(columns, seed, resamples)
     regrets = Regrets(means[3], means[4]), Regrets(means[5], means[6])
     return Certificate(
@@ -202,7 +214,15 @@ def certify_case(
         theorem=None if beta is None else Theorem(beta, means[8], means[9]),
         by_step=by_step(own, hindsight, in_class, seed, resamples),
         by_decision=by_decision(own, taken, better, hindsight, in_class, case.naming, top, seed, resamples),
-        advice=advise(means[0], means[1], regrets[0], means[7], training, len(examples) // 2),
+        advice=advise(
+            means[0],
+            means[1],
+            regrets[0],
+            means[7],
+            training,
+            len(examples) // 2,
+            ByMargin(margin, means[-1]) if others else None,
+        ),
         fitted=fit.fits,
         notes=(*case.all_notes, *training.notes),
     )
@@ -221,6 +241,20 @@ def _check(case: Case, resamples: int) -> None:
         raise LolsError(f"there are {len(case.examples)} examples: a certificate needs at least {FEWEST}")
     if resamples < 1:
         raise ConfigurationError(f"resamples is {resamples}; it must be at least 1")
+
+
+def _other_margins(deviations: Deviations, training: Training, steps: int) -> list[Training]:
+    """The same training with margins that take account of costs, if such costs ask for that."""
+    settings, costs = training.settings, deviations.costs
+    above = costs[np.isfinite(costs) & (costs > 0.0)].astype(np.float64)
+    if settings.reduction != "hinge" or settings.update == "perceptron" or above.size == 0:
+        return []
+    asked = LearnerSettings("hinge", settings.update, margin="auto", scale=None).settled(above, steps)
+    if asked.margin == "unit":  # costs count mistakes
+        return []
+    others = {"cost", "weighted"} - {settings.margin}
+    given = {"scale": asked.scale, "slack": None}
+    return [replace(training, settings=replace(settings, margin=margin, **given)) for margin in sorted(others)]
 
 
 def _separate(training: Training) -> tuple[str, str] | None:

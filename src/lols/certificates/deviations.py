@@ -40,6 +40,7 @@ class Deviations:
     first: np.ndarray
     losses: np.ndarray
     compiled: bool = True
+    actions: int | None = None  # None if they differ from example to example
 
     def __len__(self) -> int:
         return self.first.size - 1
@@ -140,7 +141,9 @@ def collect_deviations(
     all_costs = np.concatenate(costs)
     weight = np.ones(all_costs.shape[0], np.float32)
     slots = slots_of(FeatureRuns.joined(features), all_costs, weight, FeatureRuns.joined(own))
-    return Deviations(slots, offsets_within(np.concatenate(filled)), np.concatenate(losses), model.compiled)
+    return Deviations(
+        slots, offsets_within(np.concatenate(filled)), np.concatenate(losses), model.compiled, model.space.fixed_actions
+    )
 
 
 def exact_plan(plan: Plan) -> Plan:

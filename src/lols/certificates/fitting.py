@@ -100,9 +100,7 @@ def fit_policy(
     """Learn from the deviations of some examples, from zero or from the policy's weights."""
     by_action = deviations.slots.action_start.size > 0
     averaged, compiled = training.averaged, deviations.compiled
-    learner = Learner(
-        way.settings, deviations.costs.shape[1], by_action=by_action, averaged=averaged, compiled=compiled
-    )
+    learner = Learner(way.settings, deviations.actions, by_action=by_action, averaged=averaged, compiled=compiled)
     if way.onward:
         learner.load(_state(learner, policy, deviations.features))
     for number in range(training.passes):
