@@ -1,0 +1,143 @@
+"""Graph colouring: which vertex next, learned from the rule DSATUR.
+
+    python examples/colouring.py --vertices 50
+
+No two neighbours may have the same colour, and what counts is the number of colours. A vertex gets the first colour
+that none of its neighbours has, so only the order decides. DSATUR (Brélaz 1979) takes a vertex whose neighbours have
+the most colours. The learned policy also sees what the colour that a vertex would get means for those that are left.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import solving
+
+import lols
+from lols import emit, feature
+
+__all__ = ["RULES", "Colouring", "draw", "solve"]
+
+
+NEAR = 2  # vertices whose neighbours have at most so many colours less than the most are candidates
+
+
+def first_colour(x, s, v):
+    """The first colour that no neighbour of a vertex has."""
+    c = 0
+    while s.seen[v * x.most + c] > 0:
+        c += 1
+    return c
+
+
+def effects(x, s, v, c):
+    """Vertices without a colour: neighbours that may still have colour `c`, those that may not, and others that may."""
+    lose, lost, keep = 0, 0, 0
+    for u in range(x.n):
+        if s.colour[u] == 0 and u != v:
+            free = s.seen[u * x.most + c] == 0
+            if x.joined[v * x.n + u]:
+                lose, lost = lose + free, lost + (not free)
+            else:
+                keep += free
+    return lose, lost, keep
+
+
+def preferred(s, u, v):
+    """Whether DSATUR prefers a vertex to another: more colours beside it, then more neighbours without one."""
+    return s.colours[u] > s.colours[v] or (s.colours[u] == s.colours[v] and s.open[u] > s.open[v])
+
+
+class Colouring(lols.Task):
+    """The state: the colour of each vertex, from 1 on; by how many neighbours of a vertex each colour is seen, and how
+    many colours that makes; how many neighbours have none."""
+
+    needs_truth, nonnegative = False, True
+    sizes = lols.Sizes(
+        state=lols.State(used=1, count=1, colour="n", colours="n", open="n", seen=lambda x: x.n * x.most),
+        steps=lambda x: x.n,
+        actions=lambda x: x.n,
+        features=0,
+        action_features=20,
+    )
+
+    def encode(joined):
+        degrees = joined.sum(axis=0)
+        x = {"n": len(joined), "joined": joined.ravel(), "degree": degrees, "most": int(degrees.max()) + 2}
+        return lols.Example(x, {})
+
+    def start(x, s):
+        for v in range(x.n):
+            s.open[v] = x.degree[v]
+
+    def actions(x, s, legal):
+        most = 0
+        for v in range(x.n):
+            if s.colour[v] == 0:
+                most = max(most, s.colours[v])
+        for v in range(x.n):
+            legal[v] = s.colour[v] == 0 and s.colours[v] >= most - NEAR
+
+    def step(x, s, a):
+        c = first_colour(x, s, a)
+        s.colour[a] = c + 1
+        s.used[0] = max(s.used[0], c + 1)
+        s.count[0] += 1
+        for u in range(x.n):
+            if x.joined[a * x.n + u]:
+                s.colours[u] += s.seen[u * x.most + c] == 0
+                s.seen[u * x.most + c] += 1
+                s.open[u] -= 1
+
+    def action_features(x, s, a, out):
+        c, most, rank = first_colour(x, s, a), 0, 0
+        for u in range(x.n):
+            if s.colour[u] == 0:
+                most = max(most, s.colours[u])
+                rank += preferred(s, u, a)
+        lose, lost, keep = effects(x, s, a, c)
+        left, back, behind = x.n - s.count[0], min(s.used[0] - c, 6), most - s.colours[a]
+        emit(out, feature(0, min(rank, 4)))
+        emit(out, feature(1), rank / 8.0)
+        emit(out, feature(2), behind)
+        emit(out, feature(3), 4.0 * s.open[a] / left)
+        emit(out, feature(4), 4.0 * lose / left)
+        emit(out, feature(5), 4.0 * lost / left)
+        emit(out, feature(6), 4.0 * keep / left)
+        emit(out, feature(7, back, behind))
+        emit(out, feature(8, behind, 10 * lose // left))
+        emit(out, feature(9, behind, 10 * lost // left))
+        emit(out, feature(10, behind, 10 * keep // left))
+        emit(out, feature(11, back, 10 * keep // left))
+
+    def cost(x, y, s, a):
+        return 1.0 if first_colour(x, s, a) == s.used[0] else 0.0
+
+    def key(x, s):
+        found = 0
+        for v in range(x.n):
+            found = lols.mix(found, s.colour[v])
+        return found
+
+    def loss(x, y, s):
+        return float(s.used[0])
+
+    def output(x, s):
+        return (s.colour - 1).tolist()
+
+    def reference(x, y, s):
+        chosen = -1
+        for v in range(x.n):
+            if s.colour[v] == 0 and (chosen < 0 or preferred(s, v, chosen)):
+                chosen = v
+        return chosen
+
+
+RULES = {"DSATUR": Colouring.teacher}
+
+
+def draw(rng: np.random.Generator, vertices: int = 50, density: float = 0.5) -> np.ndarray:
+    """A random graph: each two vertices are joined with the same probability."""
+    upper = np.triu(rng.random((vertices, vertices)) < density, 1)
+    return (upper | upper.T).astype(np.int8)

@@ -1,0 +1,188 @@
+"""Weighted tardiness on one machine: which job next, learned from the rule "apparent tardiness cost".
+
+    python examples/tardiness.py --jobs 20
+
+Each job has a length, a weight and a due date; what it costs is its weight times the time by which it ends too late. The
+rule (Vepsalainen and Morton 1987) divides weight by length, and discounts jobs that still have time. The learned policy
+also sees what taking a job now does to the others: what they would cost in the order of due dates, and in that of
+weight divided by length, if this job goes first.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import exp
+
+
+import numpy as np
+import solving
+
+import lols
+from lols import emit, feature
+
+__all__ = ["RULES", "Tardiness", "draw", "solve"]
+
+
+def late(x, j, end):
+    """What a job costs that ends at a certain time, in units of the mean job."""
+    return x.weight[j] * max(0.0, end - x.due[j]) / x.scale
+
+
+def apparent_cost(x, s, j):
+    """The priority of the rule: weight by length, less for jobs that still have time."""
+    return x.weight[j] / x.time[j] * exp(-max(0.0, x.due[j] - x.time[j] - s.now[0]) / (2.0 * x.mean))
+
+
+def rest_in_order(x, s, order, a):
+    """What the jobs that are left cost if this one goes first, and the others follow in a fixed order."""
+    now = s.now[0] + x.time[a]
+    total = late(x, a, now)
+    for j in order:
+        if s.done[j] == 0 and j != a:
+            now += x.time[j]
+            total += late(x, j, now)
+    return total
+
+
+def swaps(x, s, a):
+    """What goes wrong if this job goes before others that are left, each alone and each instead of it: mean and most."""
+    total = most = 0.0
+    for j in range(x.jobs):
+        if s.done[j] == 0 and j != a:
+            after, before = s.now[0] + x.time[a], s.now[0] + x.time[j]
+            both = s.now[0] + x.time[a] + x.time[j]
+            worse = late(x, a, after) + late(x, j, both) - late(x, j, before) - late(x, a, both)
+            total, most = total + worse, max(most, worse)
+    return total, most
+
+
+class Tardiness(lols.Task):
+    """The state: which jobs are done, their order, and the time."""
+
+    needs_truth, nonnegative = False, True
+    sizes = lols.Sizes(
+        state=lols.State(count=1, done="jobs", order="jobs", now=lols.reals(1)),
+        steps=lambda x: x.jobs,
+        actions=lambda x: x.jobs,
+        features=0,
+        action_features=20,
+    )
+
+    def encode(jobs):
+        time, weight, due = jobs
+        x = {"jobs": len(time), "time": time, "weight": weight, "due": due, "mean": float(time.mean())}
+        orders = {"by_due": np.argsort(due), "by_ratio": np.argsort(time / weight)}
+        return lols.Example(x | orders | {"scale": float(weight.mean() * time.mean())}, {})
+
+    def actions(x, s, legal):
+        for j in range(x.jobs):
+            legal[j] = s.done[j] == 0
+
+    def step(x, s, a):
+        s.now[0] += x.time[a]
+        s.done[a] = 1
+        s.order[s.count[0]] = a
+        s.count[0] += 1
+
+    def action_features(x, s, a, out):
+        left = x.jobs - s.count[0]
+        mine, best = apparent_cost(x, s, a), 0.0
+        for j in range(x.jobs):
+            if s.done[j] == 0:
+                best = max(best, apparent_cost(x, s, j))
+        slack = (x.due[a] - x.time[a] - s.now[0]) / x.mean
+        length, ratio = x.time[a] / x.mean, x.weight[a] / x.time[a] * x.mean
+        dues, ratios = rest_in_order(x, s, x.by_due, a), rest_in_order(x, s, x.by_ratio, a)
+        total, most = swaps(x, s, a)
+        emit(out, feature(0), mine / best)
+        emit(out, feature(1), dues / left)
+        emit(out, feature(2), ratios / left)
+        emit(out, feature(3), min(dues, ratios) / left)
+        emit(out, feature(4), total / left)
+        emit(out, feature(5), most)
+        emit(out, feature(6), length)
+        emit(out, feature(7), ratio)
+        emit(out, feature(8), max(slack, -3.0))
+        emit(out, feature(9, int(10.0 * mine / best)))
+        emit(out, feature(10, int(2.0 * min(max(slack, -3.0), 8.0)), int(2.0 * length)))
+        emit(out, feature(11, int(2.0 * min(max(slack, -3.0), 8.0)), int(ratio)))
+        emit(out, feature(12, int(4.0 * most), int(5.0 * mine / best)))
+
+    def cost(x, y, s, a):
+        return late(x, a, s.now[0] + x.time[a])
+
+    def loss(x, y, s):
+        now = total = 0.0
+        for k in range(s.count[0]):
+            now += x.time[s.order[k]]
+            total += late(x, s.order[k], now)
+        return total
+
+    def output(x, s):
+        return s.order.tolist()
+
+    def reference(x, y, s):
+        chosen, most = -1, 0.0
+        for j in range(x.jobs):
+            if s.done[j] == 0 and (chosen < 0 or apparent_cost(x, s, j) > most):
+                chosen, most = j, apparent_cost(x, s, j)
+        return chosen
+
+
+def earliest_due(x, y, s):
+    """The rule EDD: the job that is due first."""
+    for j in x.by_due:
+        if s.done[j] == 0:
+            return j
+    return -1
+
+
+def shortest_weighted(x, y, s):
+    """The rule WSPT: the job of most weight by length."""
+    for j in x.by_ratio:
+        if s.done[j] == 0:
+            return j
+    return -1
+
+
+RULES = {
+    "earliest due date": lols.Reference(action=earliest_due, needs_truth=False, name="EDD"),
+    "weighted shortest time": lols.Reference(action=shortest_weighted, needs_truth=False, name="WSPT"),
+    "apparent tardiness cost": Tardiness.teacher,
+}
+
+
+def draw(rng: np.random.Generator, jobs: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Lengths, weights and due dates as in the OR-Library (Potts and Van Wassenhove 1991)."""
+    time, weight = rng.integers(1, 101, jobs).astype(float), rng.integers(1, 11, jobs).astype(float)
+    tight, spread = rng.choice([0.2, 0.4, 0.6, 0.8, 1.0], 2)
+    due = rng.uniform(1.0 - tight - spread / 2.0, 1.0 - tight + spread / 2.0, jobs)
+    return time, weight, np.floor(due * time.sum())
+
+
+def solve(jobs: tuple[np.ndarray, np.ndarray, np.ndarray], seconds: float) -> float | None:
+    """The loss that OR-Tools' CP-SAT reaches; None if it finds no order in time."""
+    from ortools.sat.python import cp_model
+
+    model, horizon = cp_model.CpModel(), int(jobs[0].sum())
+    intervals, costs = [], []
+    for time, weight, due in zip(*(column.astype(int).tolist() for column in jobs)):
+        end = model.new_int_var(time, horizon, "")
+        tardy = model.new_int_var(0, max(0, horizon - due), "")
+        model.add(tardy >= end - due)
+        intervals.append(model.new_fixed_size_interval_var(end - time, time, ""))
+        costs.append(weight * tardy)
+    model.add_no_overlap(intervals)
+    model.minimize(sum(costs))
+    found = solving.cp_sat(model, seconds)
+    return None if found is None else found / float(jobs[1].mean() * jobs[0].mean())
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Learn, and print the table."""
+    chosen = solving.options(__doc__ or "", argv, jobs=20)
+    solving.compare(Tardiness, partial(draw, jobs=chosen.jobs), RULES, {"CP-SAT": solve}, chosen)
+
+
+if __name__ == "__main__":
+    main()

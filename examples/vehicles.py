@@ -1,0 +1,140 @@
+"""Vehicle routing with capacities: which customer next, or back to the depot, learned from a sequential savings rule.
+
+    python examples/vehicles.py --customers 20
+
+Vehicles leave a depot, bring customers what they ordered, and return when they are empty. What counts is the length of
+all routes. The rule starts each route at the customer farthest away and goes on to the one that saves most over a
+route of its own. Customers, orders and capacities are those of Kool, van Hoof and Welling (2019).
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import sqrt
+
+import numpy as np
+import solving
+
+import lols
+from lols import emit, feature
+
+__all__ = ["RULES", "Vehicles", "draw", "solve"]
+
+CAPACITY = {10: 20, 20: 30, 50: 40, 100: 50}
+
+
+def far(x, a, b):
+    """The distance of two places."""
+    return x.apart[a * x.places + b]
+
+
+def fits(x, s, c):
+    """Whether a customer waits, and the vehicle has enough for the order."""
+    return s.served[c] == 0 and x.order[c] <= s.load[0]
+
+
+def saving(x, s, c):
+    """What going on to a customer saves over a route of its own."""
+    return far(x, s.here[0], 0) + far(x, c, 0) - far(x, s.here[0], c)
+
+
+def nearest(x, s, here, load, but, nor):
+    """The nearest customer that waits for no more than `load`, other than these two; 0 for none."""
+    found = 0
+    for c in range(1, x.places):
+        if s.served[c] == 0 and x.order[c] <= load and c != here and c != but and c != nor:
+            if found == 0 or far(x, here, c) < far(x, here, found):
+                found = c
+    return found
+
+
+class Vehicles(lols.Task):
+    """The state: where the vehicle is, what it carries, who is served, and all places visited, 0 for the depot."""
+
+    needs_truth, nonnegative = False, True
+    sizes = lols.Sizes(
+        state=lols.State(here=1, load=1, left=1, count=1, served="places", visits=lambda x: 2 * x.places),
+        steps=lambda x: 2 * x.places,
+        actions=lambda x: x.places,
+        features=0,
+        action_features=24,
+    )
+
+    def encode(delivery):
+        capacity, order, places = delivery
+        apart = np.sqrt(((places[:, np.newaxis] - places) ** 2).sum(axis=-1))
+        x = {"places": len(places), "capacity": capacity, "order": order, "apart": apart.ravel()}
+        return lols.Example(x | {"scale": sqrt(len(places))}, {})
+
+    def start(x, s):
+        s.load[0], s.left[0] = x.capacity, x.places - 1
+
+    def actions(x, s, legal):
+        for c in range(1, x.places):
+            legal[c] = fits(x, s, c)
+        legal[0] = s.here[0] != 0
+
+    def step(x, s, a):
+        s.visits[s.count[0]] = s.here[0] = a
+        s.count[0] += 1
+        s.load[0] = x.capacity if a == 0 else s.load[0] - x.order[a]
+        s.left[0] -= a != 0
+        s.served[a] = 1
+
+    def action_features(x, s, a, out):
+        here, load = s.here[0], x.capacity if a == 0 else s.load[0] - x.order[a]
+        closest = nearest(x, s, here, s.load[0], 0, 0)
+        after = nearest(x, s, a, load, 0, 0)
+        later = nearest(x, s, after, load - x.order[after], a, 0)
+        way, home = x.scale * far(x, here, a), x.scale * far(x, a, 0)
+        kind = 2 * (a == 0) + (here == 0)
+        detour = x.scale * (far(x, here, a) - far(x, here, closest))
+        on, further = x.scale * far(x, a, after), x.scale * far(x, after, later)
+        saved, full = x.scale * saving(x, s, a), load / x.capacity
+        for k, value in enumerate((way, home, detour, on, further, saved, full)):
+            emit(out, feature(k, kind), value)
+            emit(out, feature(7 + k, kind, int(4.0 * value)))
+        emit(out, feature(14, kind, int(3.0 * saved), int(3.0 * way)))
+        emit(out, feature(15, kind, int(3.0 * detour), int(3.0 * on)))
+        emit(out, feature(16, kind, int(5.0 * full), int(2.0 * home)))
+        emit(out, feature(17, kind, int(after == 0), int(2.0 * home)))
+        emit(out, feature(18, kind, min(s.left[0], 4)))
+
+    def cost(x, y, s, a):
+        return far(x, s.here[0], a)
+
+    def loss(x, y, s):
+        length, here = 0.0, 0
+        for k in range(s.count[0]):
+            length += far(x, here, s.visits[k])
+            here = s.visits[k]
+        return length
+
+    def output(x, s):
+        return s.visits[: s.count[0]].tolist()
+
+    def reference(x, y, s):
+        chosen = 0
+        for c in range(1, x.places):
+            if fits(x, s, c) and (chosen == 0 or saving(x, s, c) > saving(x, s, chosen)):
+                chosen = c
+            if s.here[0] == 0 and fits(x, s, c) and far(x, 0, c) > far(x, 0, chosen):
+                chosen = c
+        return chosen
+
+
+def nearest_neighbour(x, y, s):
+    """The nearest customer who can be served; the depot if there is none."""
+    return nearest(x, s, s.here[0], s.load[0], 0, 0)
+
+
+RULES = {
+    "nearest neighbour": lols.Reference(action=nearest_neighbour, needs_truth=False, name="nearest"),
+    "savings": Vehicles.teacher,
+}
+
+
+def draw(rng: np.random.Generator, customers: int = 20) -> tuple[int, np.ndarray, np.ndarray]:
+    """A depot and customers in the unit square, each with an order of 1 to 9."""
+    order = np.concatenate([[0], rng.integers(1, 10, customers)])
+    return CAPACITY[customers], order, rng.random((customers + 1, 2))
