@@ -18,9 +18,9 @@ import solving
 import lols
 from lols import emit, feature
 
-__all__ = ["RULES", "Packing", "draw", "solve"]
+__all__ = ["RULES", "Packing", "draw"]
 
-KINDS = {"weibull": (100, 250), "uniform": (150, 120)}  # the size of a bin, and how many items there are
+Items = tuple[int, np.ndarray]  # the size of a bin, and the items in their order
 
 
 class Packing(lols.Task):
@@ -92,12 +92,53 @@ class Packing(lols.Task):
         return x.size
 
 
-RULES = {"best fit": Packing.teacher}
+def worst_fit(x, y, s):
+    """The emptiest open bin in which the item fits."""
+    for gap in range(x.size - 1, x.items[s.next[0]] - 1, -1):
+        if s.open[gap] > 0:
+            return gap
+    return x.size
 
 
-def draw(rng: np.random.Generator, kind: str = "weibull", count: int = 0) -> tuple[int, np.ndarray]:
-    size, items = KINDS[kind]
-    count = count or items
+def first_fit(packing: Items) -> float:
+    """The loss of the rule that takes the first bin in which the item fits; all items in their order."""
+    size, items = packing
+    gaps = np.full(len(items), size)
+    for item in items:
+        gaps[np.argmax(gaps >= item)] -= item
+    return 100.0 * (gaps < size).sum() / (items.sum() / size)
+
+
+def all_known(packing: Items) -> float:
+    """What is possible if all items are known: best fit, the largest items first."""
+    size, items = packing
+    gaps = np.full(len(items), size)
+    for item in np.sort(items)[::-1]:
+        gaps[np.argmin(np.where(gaps >= item, gaps, 2 * size))] -= item
+    return 100.0 * (gaps < size).sum() / (items.sum() / size)
+
+
+RULES = {
+    "best fit decreasing (offline)": all_known,
+    "first fit": first_fit,
+    "worst fit": lols.Reference(action=worst_fit, needs_truth=False, name="worst fit"),
+    "best fit": Packing.teacher,
+}
+
+
+def draw(rng: np.random.Generator, kind: str = "weibull", items: int = 250) -> Items:
+    """The size of a bin, and items: as in FunSearch (Romera-Paredes et al. 2024), or as in the OR-Library."""
     if kind == "uniform":
-        return size, rng.integers(20, 101, count)
-    return size, np.clip(np.round(45.0 * rng.weibull(3.0, count)), 1, 100).astype(np.int64)
+        return 150, rng.integers(20, 101, items)
+    return 100, np.clip(np.round(45.0 * rng.weibull(3.0, items)), 1, 100).astype(np.int64)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Learn on 250 items, and print the table."""
+    chosen = solving.options(__doc__ or "", argv, kind=("weibull", "uniform"), items=1000)
+    whole = partial(draw, kind=chosen.kind, items=chosen.items)
+    solving.compare(Packing, partial(draw, kind=chosen.kind), RULES, {}, chosen, whole)
+
+
+if __name__ == "__main__":
+    main()

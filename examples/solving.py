@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import os
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -20,8 +19,9 @@ import lols
 __all__ = ["compare", "cp_sat", "options"]
 
 BEST_OF = 64
-WORKERS = os.cpu_count() or 1
+WORKERS = 8  # of CP-SAT: each has a strategy of its own, also on fewer cores
 Solver = Callable[[Any, float], float | None]
+Plain = Callable[[Any], float]
 
 
 def options(description: str, argv: list[str] | None, **more: Any) -> argparse.Namespace:
@@ -44,20 +44,28 @@ def options(description: str, argv: list[str] | None, **more: Any) -> argparse.N
 def compare(
     task: Any,
     draw: Callable[[np.random.Generator], Any],
-    rules: Mapping[str, lols.Reference],
+    rules: Mapping[str, lols.Reference | Plain],
     solvers: Mapping[str, Solver],
     chosen: argparse.Namespace,
-) -> lols.heuristics.optimise.Optimised:
+    draw_test: Callable[[np.random.Generator], Any] | None = None,
+) -> Any:
     """Learn from the last rule, and print a table with all of them, the learned policy and the solvers.
 
-    The last column says how much of the way from the last rule to the best solver, given long, each of them goes.
+    A rule is a reference, or a function that gives the loss of an instance. `draw_test` draws the instances of the
+    table, if they are others than those to learn from. "Gap closed" is how much of the way from the last rule to the
+    best that is known, instance by instance, each of them goes.
     """
     teacher, rule = list(rules.items())[-1]
     found = lols.optimise(task, draw, rule, minutes=chosen.minutes, best_of=1, seed=chosen.seed)
     rng = np.random.default_rng([chosen.seed, 1])  # others than those that were learned from
-    test = [draw(rng) for _ in range(chosen.tests)]
+    test = [(draw_test or draw)(rng) for _ in range(chosen.tests)]
     examples, model = lols.Examples(task, test), found.model
-    rows = {name: _timed(lambda rule=rule: model.reference_losses(examples, rule)) for name, rule in rules.items()}
+    rows = {
+        name: _timed(lambda rule=rule: np.array([rule(instance) for instance in test]))
+        if callable(rule)
+        else _timed(lambda rule=rule: model.reference_losses(examples, rule))
+        for name, rule in rules.items()
+    }
     rows["learned"] = _timed(lambda: model.losses(examples))
     rows[f"learned, best of {BEST_OF}"] = same = _timed(lambda: model.losses(examples, best_of=BEST_OF))
     installed = importlib.util.find_spec("ortools") is not None
@@ -65,9 +73,11 @@ def compare(
         for words, seconds in ((f"{name}, the same time", same[1]), (f"{name}, {chosen.long:g} s", chosen.long)):
             reached = [solver(instance, seconds) for instance in test]
             rows[words] = np.array([np.nan if loss is None else loss for loss in reached]), seconds
-    _print(rows, teacher, solved=installed)
-    print(f"\n{len(test)} instances; learned in {found.report.seconds:.0f} s by {found.report.chosen}, from: {teacher}.")
-    if not installed:
+    _print(rows, teacher)
+    print(
+        f"\n{len(test)} instances; learned in {found.report.seconds:.0f} s by {found.report.chosen}, from: {teacher}."
+    )
+    if solvers and not installed:
         print("The rows of the solver are left out: pip install 'lols[bench]' installs OR-Tools.")
     return found
 
@@ -80,8 +90,8 @@ def _timed(losses: Callable[[], np.ndarray]) -> tuple[np.ndarray, float]:
     return found, (time.perf_counter() - began) / found.size
 
 
-def _print(rows: Mapping[str, tuple[np.ndarray, float]], teacher: str, *, solved: bool) -> None:
-    base, best = rows[teacher][0], list(rows.values())[-1][0]
+def _print(rows: Mapping[str, tuple[np.ndarray, float]], teacher: str) -> None:
+    base, best = rows[teacher][0], np.nanmin([losses for losses, _ in rows.values()], axis=0)
     print(f"{'':<32}{'loss':>10}{'to teacher':>12}{'± s.e.':>8}{'gap closed':>12}{'ms each':>10}")
     for name, (losses, seconds) in rows.items():
         known = ~np.isnan(losses)
@@ -89,9 +99,9 @@ def _print(rows: Mapping[str, tuple[np.ndarray, float]], teacher: str, *, solved
             print(f"{name:<32}{'none':>10}{'':>32}{1000.0 * seconds:>10.2f}")
             continue
         change = 100.0 * (losses - base)[known] / base[known].mean()
-        error, gap = change.std() / np.sqrt(change.size), (base - best)[known].mean()
+        error = change.std() / np.sqrt(change.size)
         line = f"{name:<32}{losses[known].mean():>10.3f}{change.mean():>+11.2f}%{error:>8.2f}"
-        closed = f"{(base - losses)[known].mean() / gap:.0%}" if solved and gap > 0.0 else ""
+        closed = f"{(base - losses)[known].sum() / max((base - best)[known].sum(), 1e-9):.0%}"
         note = "" if known.all() else f"  on the {known.sum()} instances that it solved"
         print(f"{line}{closed:>12}{1000.0 * seconds:>10.2f}{note}")
 

@@ -2,17 +2,17 @@
 
     python examples/tardiness.py --jobs 20
 
-Each job has a length, a weight and a due date; what it costs is its weight times the time by which it ends too late. The
-rule (Vepsalainen and Morton 1987) divides weight by length, and discounts jobs that still have time. The learned policy
-also sees what taking a job now does to the others: what they would cost in the order of due dates, and in that of
-weight divided by length, if this job goes first.
+Each job has a length, a weight and a due date; what it costs is its weight times the time by which it ends too late.
+The rule (Vepsalainen and Morton 1987) divides weight by length, and discounts jobs that still have time. The learned
+policy also sees what taking a job now does to the others: what they would cost in the order of due dates, and in that
+of weight divided by length, if this job goes first.
 """
 
 from __future__ import annotations
 
+import time as clock
 from functools import partial
 from math import exp
-
 
 import numpy as np
 import solving
@@ -20,7 +20,7 @@ import solving
 import lols
 from lols import emit, feature
 
-__all__ = ["RULES", "Tardiness", "draw", "solve"]
+__all__ = ["RULES", "Tardiness", "descend", "draw", "solve"]
 
 
 def late(x, j, end):
@@ -45,7 +45,7 @@ def rest_in_order(x, s, order, a):
 
 
 def swaps(x, s, a):
-    """What goes wrong if this job goes before others that are left, each alone and each instead of it: mean and most."""
+    """What it costs that this job goes before another that is left, and not after it: the sum, and the most."""
     total = most = 0.0
     for j in range(x.jobs):
         if s.done[j] == 0 and j != a:
@@ -152,7 +152,10 @@ RULES = {
 }
 
 
-def draw(rng: np.random.Generator, jobs: int = 20) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+Jobs = tuple[np.ndarray, np.ndarray, np.ndarray]  # lengths, weights and due dates
+
+
+def draw(rng: np.random.Generator, jobs: int = 20) -> Jobs:
     """Lengths, weights and due dates as in the OR-Library (Potts and Van Wassenhove 1991)."""
     time, weight = rng.integers(1, 101, jobs).astype(float), rng.integers(1, 11, jobs).astype(float)
     tight, spread = rng.choice([0.2, 0.4, 0.6, 0.8, 1.0], 2)
@@ -160,28 +163,75 @@ def draw(rng: np.random.Generator, jobs: int = 20) -> tuple[np.ndarray, np.ndarr
     return time, weight, np.floor(due * time.sum())
 
 
-def solve(jobs: tuple[np.ndarray, np.ndarray, np.ndarray], seconds: float) -> float | None:
-    """The loss that OR-Tools' CP-SAT reaches; None if it finds no order in time."""
+def rule_order(jobs: Jobs) -> list[int]:
+    """The order of the rule, as plain Python."""
+    time, weight, due = jobs
+    left, now, order = list(range(len(time))), 0.0, list[int]()
+    while left:
+        slack = np.maximum(0.0, due[left] - time[left] - now) / (2.0 * time.mean())
+        order.append(left.pop(int(np.argmax(weight[left] / time[left] * np.exp(-slack)))))
+        now += time[order[-1]]
+    return order
+
+
+def losses(jobs: Jobs, orders: np.ndarray) -> np.ndarray:
+    """The losses of several orders, one in each row."""
+    time, weight, due = jobs
+    tardy = np.maximum(0.0, np.cumsum(time[orders], axis=1) - due[orders])
+    return (weight[orders] * tardy).sum(axis=1) / (weight.mean() * time.mean())
+
+
+def descend(jobs: Jobs, seconds: float, seed: int = 0) -> float:
+    """Local search: the best of all swaps and insertions as long as that helps, then again from a shaken order."""
+    count, rng, until = len(jobs[0]), np.random.default_rng(seed), clock.perf_counter() + seconds
+    moves = [np.insert(np.delete(range(count), i), j, i) for i in range(count) for j in range(count) if i != j]
+    pairs = [(i, j) for i in range(count) for j in range(i)]
+    swaps = [np.array([{i: j, j: i}.get(k, k) for k in range(count)]) for i, j in pairs]
+    moves = np.array(moves + swaps)
+    best = np.array(rule_order(jobs))
+    least, order = losses(jobs, best[np.newaxis])[0], best
+    while True:
+        here = np.inf
+        while True:
+            tried = losses(jobs, order[moves])
+            if tried.min() >= here - 1e-9 or clock.perf_counter() > until:
+                break
+            here, order = tried.min(), order[moves[tried.argmin()]]
+        if here < least:
+            least, best = here, order
+        if clock.perf_counter() > until:
+            return float(least)
+        order = best[moves[rng.integers(len(moves))]]
+        for _ in range(3):
+            order = order[moves[rng.integers(len(moves))]]
+
+
+def solve(jobs: Jobs, seconds: float) -> float | None:
+    """The loss that OR-Tools' CP-SAT reaches from the order of the rule; None if it does not even finish that."""
     from ortools.sat.python import cp_model
 
     model, horizon = cp_model.CpModel(), int(jobs[0].sum())
-    intervals, costs = [], []
+    intervals, costs, ends = [], [], []
     for time, weight, due in zip(*(column.astype(int).tolist() for column in jobs)):
-        end = model.new_int_var(time, horizon, "")
-        tardy = model.new_int_var(0, max(0, horizon - due), "")
+        end, tardy = model.new_int_var(time, horizon, ""), model.new_int_var(0, max(0, horizon - due), "")
         model.add(tardy >= end - due)
         intervals.append(model.new_fixed_size_interval_var(end - time, time, ""))
         costs.append(weight * tardy)
+        ends.append(end)
     model.add_no_overlap(intervals)
     model.minimize(sum(costs))
+    order = rule_order(jobs)
+    for j, end in zip(order, np.cumsum(jobs[0][order]).tolist()):
+        model.add_hint(ends[j], int(end))
     found = solving.cp_sat(model, seconds)
     return None if found is None else found / float(jobs[1].mean() * jobs[0].mean())
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Learn, and print the table."""
+    """Learn on 20 jobs, and print the table."""
     chosen = solving.options(__doc__ or "", argv, jobs=20)
-    solving.compare(Tardiness, partial(draw, jobs=chosen.jobs), RULES, {"CP-SAT": solve}, chosen)
+    solvers = {"CP-SAT": solve, "local search": descend}
+    solving.compare(Tardiness, draw, RULES, solvers, chosen, partial(draw, jobs=chosen.jobs))
 
 
 if __name__ == "__main__":

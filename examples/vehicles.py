@@ -38,14 +38,25 @@ def saving(x, s, c):
     return far(x, s.here[0], 0) + far(x, c, 0) - far(x, s.here[0], c)
 
 
-def nearest(x, s, here, load, but, nor):
-    """The nearest customer that waits for no more than `load`, other than these two; 0 for none."""
+def nearest(x, s, here, load, but):
+    """The nearest customer other than these two who waits for no more than `load`; 0 for none."""
     found = 0
     for c in range(1, x.places):
-        if s.served[c] == 0 and x.order[c] <= load and c != here and c != but and c != nor:
-            if found == 0 or far(x, here, c) < far(x, here, found):
-                found = c
+        waits = s.served[c] == 0 and x.order[c] <= load and c != here and c != but
+        if waits and (found == 0 or far(x, here, c) < far(x, here, found)):
+            found = c
     return found
+
+
+def savings(x, s):
+    """The rule: the farthest customer first, then the one that saves most; the depot if nobody can be served."""
+    chosen, most = 0, 0.0
+    for c in range(1, x.places):
+        if fits(x, s, c):
+            value = far(x, 0, c) if s.here[0] == 0 else saving(x, s, c)
+            if chosen == 0 or value > most:
+                chosen, most = c, value
+    return chosen
 
 
 class Vehicles(lols.Task):
@@ -53,11 +64,11 @@ class Vehicles(lols.Task):
 
     needs_truth, nonnegative = False, True
     sizes = lols.Sizes(
-        state=lols.State(here=1, load=1, left=1, count=1, served="places", visits=lambda x: 2 * x.places),
+        state=lols.State(here=1, load=1, waiting=1, count=1, served="places", visits=lambda x: 2 * x.places),
         steps=lambda x: 2 * x.places,
         actions=lambda x: x.places,
         features=0,
-        action_features=24,
+        action_features=28,
     )
 
     def encode(delivery):
@@ -67,7 +78,7 @@ class Vehicles(lols.Task):
         return lols.Example(x | {"scale": sqrt(len(places))}, {})
 
     def start(x, s):
-        s.load[0], s.left[0] = x.capacity, x.places - 1
+        s.load[0], s.waiting[0] = x.capacity, x.order.sum()
 
     def actions(x, s, legal):
         for c in range(1, x.places):
@@ -78,27 +89,29 @@ class Vehicles(lols.Task):
         s.visits[s.count[0]] = s.here[0] = a
         s.count[0] += 1
         s.load[0] = x.capacity if a == 0 else s.load[0] - x.order[a]
-        s.left[0] -= a != 0
+        s.waiting[0] -= x.order[a]
         s.served[a] = 1
 
     def action_features(x, s, a, out):
         here, load = s.here[0], x.capacity if a == 0 else s.load[0] - x.order[a]
-        closest = nearest(x, s, here, s.load[0], 0, 0)
-        after = nearest(x, s, a, load, 0, 0)
-        later = nearest(x, s, after, load - x.order[after], a, 0)
-        way, home = x.scale * far(x, here, a), x.scale * far(x, a, 0)
         kind = 2 * (a == 0) + (here == 0)
-        detour = x.scale * (far(x, here, a) - far(x, here, closest))
-        on, further = x.scale * far(x, a, after), x.scale * far(x, after, later)
-        saved, full = x.scale * saving(x, s, a), load / x.capacity
-        for k, value in enumerate((way, home, detour, on, further, saved, full)):
+        closest, after = nearest(x, s, here, s.load[0], 0), nearest(x, s, a, load, 0)
+        later, lonely = nearest(x, s, after, load - x.order[after], a), nearest(x, s, a, x.capacity, 0)
+        way, home, full = x.scale * far(x, here, a), x.scale * far(x, a, 0), load / x.capacity
+        detour, inward = way - x.scale * far(x, here, closest), x.scale * far(x, here, 0) - home
+        on, further, alone = x.scale * far(x, a, after), x.scale * far(x, after, later), x.scale * far(x, a, lonely)
+        saved, rest = x.scale * saving(x, s, a), s.waiting[0] / x.capacity
+        for k, value in enumerate((way, home, detour, on, further, saved, full, inward, alone)):
             emit(out, feature(k, kind), value)
-            emit(out, feature(7 + k, kind, int(4.0 * value)))
-        emit(out, feature(14, kind, int(3.0 * saved), int(3.0 * way)))
-        emit(out, feature(15, kind, int(3.0 * detour), int(3.0 * on)))
-        emit(out, feature(16, kind, int(5.0 * full), int(2.0 * home)))
-        emit(out, feature(17, kind, int(after == 0), int(2.0 * home)))
-        emit(out, feature(18, kind, min(s.left[0], 4)))
+            emit(out, feature(10 + k, kind, int(4.0 * value)))
+        emit(out, feature(20, kind, int(3.0 * saved), int(3.0 * way)))
+        emit(out, feature(21, kind, int(3.0 * detour), int(3.0 * on)))
+        emit(out, feature(22, kind, int(5.0 * full), int(2.0 * home)))
+        emit(out, feature(23, kind, int(after == 0), int(2.0 * home)))
+        emit(out, feature(24, kind, int(3.0 * alone), int(3.0 * way)))
+        emit(out, feature(25, kind, int(5.0 * full), int(2.0 * (rest % 1.0))))
+        emit(out, feature(26, kind, int(3.0 * inward), int(5.0 * full)))
+        emit(out, feature(27, int(a == savings(x, s)), kind))
 
     def cost(x, y, s, a):
         return far(x, s.here[0], a)
@@ -114,18 +127,12 @@ class Vehicles(lols.Task):
         return s.visits[: s.count[0]].tolist()
 
     def reference(x, y, s):
-        chosen = 0
-        for c in range(1, x.places):
-            if fits(x, s, c) and (chosen == 0 or saving(x, s, c) > saving(x, s, chosen)):
-                chosen = c
-            if s.here[0] == 0 and fits(x, s, c) and far(x, 0, c) > far(x, 0, chosen):
-                chosen = c
-        return chosen
+        return savings(x, s)
 
 
 def nearest_neighbour(x, y, s):
     """The nearest customer who can be served; the depot if there is none."""
-    return nearest(x, s, s.here[0], s.load[0], 0, 0)
+    return nearest(x, s, s.here[0], s.load[0], 0)
 
 
 RULES = {
@@ -138,3 +145,34 @@ def draw(rng: np.random.Generator, customers: int = 20) -> tuple[int, np.ndarray
     """A depot and customers in the unit square, each with an order of 1 to 9."""
     order = np.concatenate([[0], rng.integers(1, 10, customers)])
     return CAPACITY[customers], order, rng.random((customers + 1, 2))
+
+
+def solve(delivery: tuple[int, np.ndarray, np.ndarray], seconds: float) -> float | None:
+    """The length of the routes that OR-Tools' routing library finds: savings first, then guided local search."""
+    from ortools.constraint_solver import pywrapcp, routing_enums_pb2
+
+    capacity, order, places = delivery
+    apart = np.sqrt(((places[:, np.newaxis] - places) ** 2).sum(axis=-1))
+    units = np.round(1e6 * apart).astype(int).tolist()
+    nodes = pywrapcp.RoutingIndexManager(len(order), len(order) - 1, 0)
+    model = pywrapcp.RoutingModel(nodes)
+    way = model.RegisterTransitCallback(lambda a, b: units[nodes.IndexToNode(a)][nodes.IndexToNode(b)])
+    model.SetArcCostEvaluatorOfAllVehicles(way)
+    wanted = model.RegisterUnaryTransitCallback(lambda a: int(order[nodes.IndexToNode(a)]))
+    model.AddDimensionWithVehicleCapacity(wanted, 0, [capacity] * (len(order) - 1), True, "load")
+    search = pywrapcp.DefaultRoutingSearchParameters()
+    search.first_solution_strategy = routing_enums_pb2.FirstSolutionStrategy.SAVINGS
+    search.local_search_metaheuristic = routing_enums_pb2.LocalSearchMetaheuristic.GUIDED_LOCAL_SEARCH
+    search.time_limit.FromMilliseconds(max(1, round(1000.0 * seconds)))
+    found = model.SolveWithParameters(search)
+    return None if found is None else found.ObjectiveValue() / 1e6
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Learn, and print the table."""
+    chosen = solving.options(__doc__ or "", argv, customers=(20, 50, 100, 10))
+    solving.compare(Vehicles, partial(draw, customers=chosen.customers), RULES, {"OR-Tools routing": solve}, chosen)
+
+
+if __name__ == "__main__":
+    main()
