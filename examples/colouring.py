@@ -31,6 +31,15 @@ def first_colour(x, s, v):
     return c
 
 
+def most_colours(x, s):
+    """How many colours the vertex without a colour has beside it that has the most."""
+    most = 0
+    for v in range(x.n):
+        if s.colour[v] == 0:
+            most = max(most, s.colours[v])
+    return most
+
+
 def effects(x, s, v, c):
     """Vertices without a colour: neighbours that may still have colour `c`, those that may not, and others that may."""
     lose, lost, keep = 0, 0, 0
@@ -49,6 +58,15 @@ def preferred(s, u, v):
     return s.colours[u] > s.colours[v] or (s.colours[u] == s.colours[v] and s.open[u] > s.open[v])
 
 
+def saturated(x, s):
+    """The rule DSATUR."""
+    chosen = -1
+    for v in range(x.n):
+        if s.colour[v] == 0 and (chosen < 0 or preferred(s, v, chosen)):
+            chosen = v
+    return chosen
+
+
 class Colouring(lols.Task):
     """The state: the colour of each vertex, from 1 on; by how many neighbours of a vertex each colour is seen, and how
     many colours that makes; how many neighbours have none."""
@@ -59,7 +77,7 @@ class Colouring(lols.Task):
         steps=lambda x: x.n,
         actions=lambda x: x.n,
         features=0,
-        action_features=20,
+        action_features=13,
     )
 
     def encode(joined):
@@ -72,10 +90,7 @@ class Colouring(lols.Task):
             s.open[v] = x.degree[v]
 
     def actions(x, s, legal):
-        most = 0
-        for v in range(x.n):
-            if s.colour[v] == 0:
-                most = max(most, s.colours[v])
+        most = most_colours(x, s)
         for v in range(x.n):
             legal[v] = s.colour[v] == 0 and s.colours[v] >= most - NEAR
 
@@ -91,25 +106,18 @@ class Colouring(lols.Task):
                 s.open[u] -= 1
 
     def action_features(x, s, a, out):
-        c, most, rank = first_colour(x, s, a), 0, 0
+        c, most, rank = first_colour(x, s, a), most_colours(x, s), 0
         for u in range(x.n):
-            if s.colour[u] == 0:
-                most = max(most, s.colours[u])
-                rank += preferred(s, u, a)
+            rank += s.colour[u] == 0 and preferred(s, u, a)
         lose, lost, keep = effects(x, s, a, c)
         left, back, behind = x.n - s.count[0], min(s.used[0] - c, 6), most - s.colours[a]
-        emit(out, feature(0, min(rank, 4)))
-        emit(out, feature(1), rank / 8.0)
-        emit(out, feature(2), behind)
-        emit(out, feature(3), 4.0 * s.open[a] / left)
-        emit(out, feature(4), 4.0 * lose / left)
-        emit(out, feature(5), 4.0 * lost / left)
-        emit(out, feature(6), 4.0 * keep / left)
-        emit(out, feature(7, back, behind))
-        emit(out, feature(8, behind, 10 * lose // left))
-        emit(out, feature(9, behind, 10 * lost // left))
-        emit(out, feature(10, behind, 10 * keep // left))
-        emit(out, feature(11, back, 10 * keep // left))
+        shares = (rank / left, s.open[a] / left, lose / left, lost / left, keep / left)
+        for k, share in enumerate(shares):
+            emit(out, feature(k), 4.0 * share)
+            emit(out, feature(5 + k, behind, int(10.0 * share)))
+        emit(out, feature(10, min(rank, 4)))
+        emit(out, feature(11, back, behind))
+        emit(out, feature(12, back, 10 * keep // left))
 
     def cost(x, y, s, a):
         return 1.0 if first_colour(x, s, a) == s.used[0] else 0.0
@@ -127,15 +135,21 @@ class Colouring(lols.Task):
         return (s.colour - 1).tolist()
 
     def reference(x, y, s):
-        chosen = -1
-        for v in range(x.n):
-            if s.colour[v] == 0 and (chosen < 0 or preferred(s, v, chosen)):
-                chosen = v
-        return chosen
+        return saturated(x, s)
+
+
+def first_candidate(x, y, s):
+    """A weak rule: the first vertex that has nearly the most colours beside it."""
+    most = most_colours(x, s)
+    for v in range(x.n):
+        if s.colour[v] == 0 and s.colours[v] >= most - NEAR:
+            return v
+    return -1
 
 
 RULES = {
     "largest first": lambda joined: float(len(greedy_classes(joined))),
+    "first candidate": lols.Reference(action=first_candidate, needs_truth=False, name="first candidate"),
     "DSATUR": Colouring.teacher,
 }
 

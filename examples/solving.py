@@ -33,7 +33,7 @@ def options(description: str, argv: list[str] | None, **more: Any) -> argparse.N
         parser.add_argument(f"--{name}", type=type(default), default=default, choices=choices)
     parser.add_argument("--minutes", type=float, default=0.7, help="time to learn in (default 0.7)")
     parser.add_argument("--seed", type=int, default=0, help="what instances and policies are drawn from (default 0)")
-    parser.add_argument("--tests", type=int, default=40, help="instances to compare on (default 40)")
+    parser.add_argument("--tests", type=int, default=30, help="instances to compare on (default 30)")
     parser.add_argument("--long", type=float, default=1.0, help="seconds of the solver for an instance (default 1)")
     chosen = parser.parse_args(argv)
     if chosen.tests < 2:

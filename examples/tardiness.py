@@ -33,6 +33,17 @@ def apparent_cost(x, s, j):
     return x.weight[j] / x.time[j] * exp(-max(0.0, x.due[j] - x.time[j] - s.now[0]) / (2.0 * x.mean))
 
 
+def urgent(x, s):
+    """The rule: the job of highest priority."""
+    chosen, most = -1, 0.0
+    for j in range(x.jobs):
+        if s.done[j] == 0:
+            priority = apparent_cost(x, s, j)
+            if chosen < 0 or priority > most:
+                chosen, most = j, priority
+    return chosen
+
+
 def rest_in_order(x, s, order, a):
     """What the jobs that are left cost if this one goes first, and the others follow in a fixed order."""
     now = s.now[0] + x.time[a]
@@ -85,16 +96,12 @@ class Tardiness(lols.Task):
         s.count[0] += 1
 
     def action_features(x, s, a, out):
-        left = x.jobs - s.count[0]
-        mine, best = apparent_cost(x, s, a), 0.0
-        for j in range(x.jobs):
-            if s.done[j] == 0:
-                best = max(best, apparent_cost(x, s, j))
+        left, urgency = x.jobs - s.count[0], apparent_cost(x, s, a) / apparent_cost(x, s, urgent(x, s))
         slack = (x.due[a] - x.time[a] - s.now[0]) / x.mean
         length, ratio = x.time[a] / x.mean, x.weight[a] / x.time[a] * x.mean
         dues, ratios = rest_in_order(x, s, x.by_due, a), rest_in_order(x, s, x.by_ratio, a)
         total, most = swaps(x, s, a)
-        emit(out, feature(0), mine / best)
+        emit(out, feature(0), urgency)
         emit(out, feature(1), dues / left)
         emit(out, feature(2), ratios / left)
         emit(out, feature(3), min(dues, ratios) / left)
@@ -103,10 +110,10 @@ class Tardiness(lols.Task):
         emit(out, feature(6), length)
         emit(out, feature(7), ratio)
         emit(out, feature(8), max(slack, -3.0))
-        emit(out, feature(9, int(10.0 * mine / best)))
+        emit(out, feature(9, int(10.0 * urgency)))
         emit(out, feature(10, int(2.0 * min(max(slack, -3.0), 8.0)), int(2.0 * length)))
         emit(out, feature(11, int(2.0 * min(max(slack, -3.0), 8.0)), int(ratio)))
-        emit(out, feature(12, int(4.0 * most), int(5.0 * mine / best)))
+        emit(out, feature(12, int(4.0 * most), int(5.0 * urgency)))
 
     def cost(x, y, s, a):
         return late(x, a, s.now[0] + x.time[a])
@@ -122,11 +129,7 @@ class Tardiness(lols.Task):
         return s.order.tolist()
 
     def reference(x, y, s):
-        chosen, most = -1, 0.0
-        for j in range(x.jobs):
-            if s.done[j] == 0 and (chosen < 0 or apparent_cost(x, s, j) > most):
-                chosen, most = j, apparent_cost(x, s, j)
-        return chosen
+        return urgent(x, s)
 
 
 def earliest_due(x, y, s):
