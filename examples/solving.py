@@ -66,7 +66,8 @@ def compare(
         else _timed(lambda rule=rule: model.reference_losses(examples, rule))
         for name, rule in rules.items()
     }
-    rows["learned"] = _timed(lambda: model.losses(examples))
+    kept = found.report.kept_heuristic
+    rows["learned"] = rows[teacher] if kept else _timed(lambda: model.losses(examples))
     rows[f"learned, best of {BEST_OF}"] = same = _timed(lambda: model.losses(examples, best_of=BEST_OF))
     installed = importlib.util.find_spec("ortools") is not None
     for name, solver in solvers.items() if installed else ():
@@ -77,6 +78,8 @@ def compare(
     print(
         f"\n{len(test)} instances; learned in {found.report.seconds:.0f} s by {found.report.chosen}, from: {teacher}."
     )
+    if kept:
+        print("The learned policy was not better than the rule on held-out instances, so predictions are the rule's.")
     if solvers and not installed:
         print("The rows of the solver are left out: pip install 'lols[bench]' installs OR-Tools.")
     return found

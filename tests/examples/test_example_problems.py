@@ -115,7 +115,9 @@ def test_solvers_find_what_is_possible() -> None:
 def test_the_table(installed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def learned(task: Any, draw: Any, rule: Any, **_options: Any) -> Any:
         model = lols.train(task, small("tardiness", 4, seed=1), rule, passes=1, compiled=False)
-        return SimpleNamespace(model=model, report=SimpleNamespace(seconds=1.0, chosen="one way"))
+        return SimpleNamespace(
+            model=model, report=SimpleNamespace(seconds=1.0, chosen="one way", kept_heuristic=not installed)
+        )
 
     monkeypatch.setattr(solving.lols, "optimise", learned)
     monkeypatch.setattr(solving, "BEST_OF", 2)
@@ -126,6 +128,7 @@ def test_the_table(installed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "apparent tardiness cost" in printed and "learned, best of 2" in printed
     assert ("local search, 0.05 s" in printed) == ("CP-SAT, the same time" in printed) == installed
     assert ("rows of the solver are left out" in printed) != installed
+    assert ("predictions are the rule's" in printed) != installed
 
 
 def test_the_study_names_what_is_level(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
