@@ -166,11 +166,6 @@ def draw(rng: np.random.Generator, jobs: int = 20) -> Jobs:
     return time, weight, np.floor(due * time.sum())
 
 
-def up_to(rng: np.random.Generator, jobs: int) -> Jobs:
-    """An instance of so many jobs, or of down to half as many: those are quicker to learn from."""
-    return draw(rng, int(rng.integers(jobs // 2, jobs + 1)))
-
-
 def rule_order(jobs: Jobs) -> list[int]:
     """The order of the rule, as plain Python."""
     time, weight, due = jobs
@@ -236,7 +231,7 @@ def solve(jobs: Jobs, seconds: float) -> float | None:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Learn on so many jobs and fewer, and print the table."""
+    """Learn on 20 jobs, and print the table."""
     chosen = solving.options(__doc__ or "", argv, jobs=20)
     solvers = {"CP-SAT": solve, "local search": descend}
     solving.compare(

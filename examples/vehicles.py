@@ -135,19 +135,20 @@ def nearest_neighbour(x, y, s):
     return nearest(x, s, s.here[0], s.load[0], 0)
 
 
+Delivery = tuple[int, np.ndarray, np.ndarray]  # the capacity, the orders, and the places; the depot comes first
 RULES = {
     "nearest neighbour": lols.Reference(action=nearest_neighbour, needs_truth=False, name="nearest"),
     "savings": Vehicles.teacher,
 }
 
 
-def draw(rng: np.random.Generator, customers: int = 20) -> tuple[int, np.ndarray, np.ndarray]:
+def draw(rng: np.random.Generator, customers: int = 20, capacity: int = 0) -> Delivery:
     """A depot and customers in the unit square, each with an order of 1 to 9."""
     order = np.concatenate([[0], rng.integers(1, 10, customers)])
-    return CAPACITY[customers], order, rng.random((customers + 1, 2))
+    return capacity or CAPACITY[customers], order, rng.random((customers + 1, 2))
 
 
-def solve(delivery: tuple[int, np.ndarray, np.ndarray], seconds: float) -> float | None:
+def solve(delivery: Delivery, seconds: float) -> float | None:
     """The length of the routes that OR-Tools' routing library finds: savings first, then guided local search."""
     from ortools.constraint_solver import pywrapcp, routing_enums_pb2
 
@@ -169,9 +170,10 @@ def solve(delivery: tuple[int, np.ndarray, np.ndarray], seconds: float) -> float
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Learn, and print the table."""
+    """Learn on 20 customers, and print the table."""
     chosen = solving.options(__doc__ or "", argv, customers=(20, 50, 100, 10))
-    solving.compare(Vehicles, partial(draw, customers=chosen.customers), RULES, {"OR-Tools routing": solve}, chosen)
+    few, whole = partial(draw, capacity=CAPACITY[chosen.customers]), partial(draw, customers=chosen.customers)
+    solving.compare(Vehicles, few, RULES, {"OR-Tools routing": solve}, chosen, whole)
 
 
 if __name__ == "__main__":
