@@ -234,9 +234,7 @@ def main(argv: list[str] | None = None) -> None:
     """Learn on 20 jobs, and print the table."""
     chosen = solving.options(__doc__ or "", argv, jobs=20)
     solvers = {"CP-SAT": solve, "local search": descend}
-    solving.compare(
-        Tardiness, partial(up_to, jobs=chosen.jobs), RULES, solvers, chosen, partial(draw, jobs=chosen.jobs)
-    )
+    solving.compare(Tardiness, draw, RULES, solvers, chosen, partial(draw, jobs=chosen.jobs))
 
 
 if __name__ == "__main__":
