@@ -7,7 +7,7 @@ DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 
-.PHONY: help demo test test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-regret study docs docs-serve clean
+.PHONY: help demo test test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-regret bench-heuristics study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -105,6 +105,10 @@ bench-checks: $(DEV)  ## measure what bounds checks cost tasks of one's own
 bench-regret: $(DEV)  ## measure how fast the bandit's regret falls
 	@echo "==> benchmarks/regret.py"
 	@$(BIN)/python benchmarks/regret.py
+
+bench-heuristics: $(DEV)  ## LOLS or reference roll-outs, if the teacher is a heuristic
+	@echo "==> benchmarks/heuristics.py"
+	@$(BIN)/python benchmarks/heuristics.py
 
 study: $(DEV)  ## which roll-out, which coin, which learner (needs the data)
 	@echo "==> benchmarks/study.py"

@@ -51,8 +51,16 @@ def test_a_model_for_a_number_of_actions_is_not_one_for_any(tmp_path) -> None:
         lols.load(tmp_path / "m.lols", Shop)
 
 
+def last_job(x, y, s):
+    for j in range(x.jobs - 1, -1, -1):
+        if s.done[j] < x.machines:
+            return j
+    return -1
+
+
 def test_the_space_is_checked_as_any_other() -> None:
     assert lols.checks.check_space(Shop, shops(3)) == []
+    assert lols.checks.check_space(Shop, shops(3), lols.Reference(action=last_job, needs_truth=False)) == []
 
     class Beyond(Shop):
         def step(x, s, a):

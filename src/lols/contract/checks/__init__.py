@@ -19,7 +19,7 @@ from lols.contract.checks.walk import SampleWalk
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference, SearchSpace
-from lols.contract.task import Task, as_space
+from lols.contract.task import Task, as_space, as_teacher
 from lols.errors import ConfigurationError, SpaceError
 
 __all__ = ["Coverage", "Finding", "Report", "assert_space", "check_space"]
@@ -94,6 +94,7 @@ def check_space(
     own = space.teacher
     if reference is None and own is not None and (encoded.has_truth or not own.needs_truth):
         reference = own
+    reference = None if reference is None else as_teacher(reference, space)
     if reference is not None and reference.needs_truth and not encoded.has_truth:
         findings.add("encode", "truth", "gives no truth `y`, which this reference needs: give labelled examples")
         reference = None

@@ -1,0 +1,123 @@
+"""LOLS or reference roll-outs, if the teacher is a heuristic? Problems of operations research, good and bad rules.
+
+``python benchmarks/heuristics.py`` trains each strategy for each rule with three seeds and prints the table of
+docs/problems.md; ``--only packing`` one problem. Short runs: ten minutes on two cores, and some more for compiling the
+first time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+
+import colouring
+import packing
+import tardiness
+import vehicles
+
+import lols
+
+STRATEGIES: dict[str, dict[str, Any]] = {
+    "reference": {"algorithm": "aggrevate"},
+    "β = 0.5": {"algorithm": "lols", "beta": 0.5},
+    "auto": {"algorithm": "lols", "beta": "auto"},
+}
+LEARNER = lols.LearnerSettings("hinge", "adagrad", margin="cost", scale=None)
+PASSES, TESTS = 3, 200
+
+
+class Problem(NamedTuple):
+    """A problem: its task, what draws an instance, how many to learn from, and rules by name, good and bad."""
+
+    task: Any
+    draw: Callable[[np.random.Generator], Any]
+    count: int
+    good: str
+    bad: str
+    rules: dict[str, Any]
+
+
+PROBLEMS = {
+    "tardiness": Problem(
+        tardiness.Tardiness, tardiness.draw, 100, "apparent tardiness cost", "earliest due date", tardiness.RULES
+    ),
+    "packing": Problem(
+        packing.Packing, lambda rng: packing.draw(rng, items=120), 60, "best fit", "worst fit", packing.RULES
+    ),
+    "vehicles": Problem(vehicles.Vehicles, vehicles.draw, 150, "savings", "nearest neighbour", vehicles.RULES),
+    "colouring": Problem(
+        colouring.Colouring, lambda rng: colouring.draw(rng, 30), 60, "DSATUR", "first candidate", colouring.RULES
+    ),
+}
+
+
+class Result(NamedTuple):
+    """The losses of a rule and of the strategies that learn from it, on the same instances."""
+
+    rule: np.ndarray
+    learned: dict[str, np.ndarray]  # means over the seeds
+
+    def to_best(self, name: str) -> tuple[float, float]:
+        """How much a strategy loses to the best one, and the paired standard error of that."""
+        best = min(self.learned.values(), key=lambda losses: float(losses.mean()))
+        difference = self.learned[name] - best
+        return float(difference.mean()), float(difference.std(ddof=1) / np.sqrt(difference.size))
+
+    def level(self, name: str) -> bool:
+        """Whether a strategy is the best, or within two standard errors of it."""
+        worse, error = self.to_best(name)
+        return worse <= 2.0 * error
+
+
+def study(problem: Problem, rule: str, seeds: Sequence[int], **training: Any) -> Result:
+    """Train each strategy with each seed on the same instances."""
+    rng = np.random.default_rng(0)
+    drawn = [problem.draw(rng) for _ in range(problem.count + TESTS)]
+    train = lols.Examples(problem.task, drawn[: problem.count])
+    test = lols.Examples(problem.task, drawn[problem.count :])
+    reference, learned = problem.rules[rule], {}
+    options = {"learner": LEARNER, "passes": PASSES, "threads": 2, "progress": False} | training
+    for name, strategy in STRATEGIES.items():
+        models = [lols.train(problem.task, train, reference, seed=seed, **strategy, **options) for seed in seeds]
+        learned[name] = np.mean([model.losses(test) for model in models], axis=0)
+    return Result(models[0].reference_losses(test, reference), learned)
+
+
+def cell(result: Result, name: str) -> str:
+    """The mean loss, with what it loses to the best strategy; in bold if it is the best or level with it."""
+    worse, error = result.to_best(name)
+    text = f"{result.learned[name].mean():.3f}" + (f" (+{worse:.3f} ± {error:.3f})" if worse > 0.0 else "")
+    return f"**{text}**" if result.level(name) else text
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the study."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=PROBLEMS, default=list(PROBLEMS))
+    parser.add_argument("--seeds", type=int, default=3)
+    chosen = parser.parse_args(argv)
+    table = Table("problem", "rule", "the rule's loss", *STRATEGIES, "seconds")
+    for name in chosen.only:
+        problem = PROBLEMS[name]
+        for rule in (problem.good, problem.bad):
+            began = time.perf_counter()
+            result = study(problem, rule, range(chosen.seeds))
+            seconds = f"{time.perf_counter() - began:.0f}"
+            row = [name, rule, f"{result.rule.mean():.3f}", *(cell(result, each) for each in STRATEGIES), seconds]
+            table.add_row(*row)
+            print(" | ".join(row), file=sys.stderr, flush=True)
+    Console(width=140).print(table)
+
+
+if __name__ == "__main__":
+    main()

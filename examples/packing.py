@@ -1,0 +1,144 @@
+"""Online bin packing: which bin takes the item that comes next, learned from the rule "best fit".
+
+    python examples/packing.py
+    python examples/packing.py --kind uniform
+
+Items come one after the other, and the next ones are not known. What counts is the number of bins, in percent above
+the total size of the items. Best fit takes the fullest bin in which the item fits. The learned policy learns which
+gaps are good to have: those that the sizes of coming items often fill.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import solving
+
+import lols
+from lols import emit, feature
+
+__all__ = ["RULES", "Packing", "draw"]
+
+Items = tuple[int, np.ndarray]  # the size of a bin, and the items in their order
+
+
+class Packing(lols.Task):
+    """The state: how many open bins have each gap. An action is the gap of the bin that takes the item; the largest
+    is that of a new bin."""
+
+    needs_truth, nonnegative = False, True
+    sizes = lols.Sizes(
+        state=lols.State(next=1, bins=1, open=lambda x: x.size + 1, gap=lambda x: len(x.items)),
+        steps=lambda x: len(x.items),
+        actions=lambda x: x.size + 1,
+        features=0,
+        action_features=8,
+    )
+
+    def encode(packing):
+        size, items = packing
+        return lols.Example({"size": size, "items": items, "least": items.sum() / size}, {})
+
+    def actions(x, s, legal):
+        if s.next[0] < len(x.items):
+            for gap in range(x.items[s.next[0]], x.size):
+                legal[gap] = s.open[gap] > 0
+            legal[x.size] = True
+
+    def step(x, s, a):
+        if a == x.size:
+            s.bins[0] += 1
+        else:
+            s.open[a] -= 1
+        s.open[a - x.items[s.next[0]]] += 1
+        s.gap[s.next[0]] = a
+        s.next[0] += 1
+
+    def action_features(x, s, a, out):
+        item, tighter = x.items[s.next[0]], 0
+        left = a - item
+        for gap in range(item, a):
+            tighter += s.open[gap] > 0
+        emit(out, feature(0, a // 5))
+        emit(out, feature(1, left))
+        emit(out, feature(2, left // 5))
+        emit(out, feature(3, left // 4, min(s.open[left], 2)))
+        emit(out, feature(4), s.open[left] / 4.0)
+        emit(out, feature(5, min(tighter, 3), left // 8))
+        emit(out, feature(6, a // 10, left // 10))
+        emit(out, feature(7, int(a == x.size), min(tighter, 3)))
+
+    def cost(x, y, s, a):
+        return 100.0 / x.least if a == x.size else 0.0
+
+    def loss(x, y, s):
+        return 100.0 * s.bins[0] / x.least
+
+    def key(x, s):
+        found = s.next[0]
+        for gap in range(x.size):
+            if s.open[gap] > 0:
+                found = lols.mix(lols.mix(found, gap), s.open[gap])
+        return found
+
+    def output(x, s):
+        return s.gap.tolist()
+
+    def reference(x, y, s):
+        for gap in range(x.items[s.next[0]], x.size):
+            if s.open[gap] > 0:
+                return gap
+        return x.size
+
+
+def worst_fit(x, y, s):
+    """The emptiest open bin in which the item fits."""
+    for gap in range(x.size - 1, x.items[s.next[0]] - 1, -1):
+        if s.open[gap] > 0:
+            return gap
+    return x.size
+
+
+def first_fit(packing: Items) -> float:
+    """The loss of the rule that takes the first bin in which the item fits; all items in their order."""
+    size, items = packing
+    gaps = np.full(len(items), size)
+    for item in items:
+        gaps[np.argmax(gaps >= item)] -= item
+    return 100.0 * (gaps < size).sum() / (items.sum() / size)
+
+
+def all_known(packing: Items) -> float:
+    """What is possible if all items are known: best fit, the largest items first."""
+    size, items = packing
+    gaps = np.full(len(items), size)
+    for item in np.sort(items)[::-1]:
+        gaps[np.argmin(np.where(gaps >= item, gaps, 2 * size))] -= item
+    return 100.0 * (gaps < size).sum() / (items.sum() / size)
+
+
+RULES = {
+    "best fit decreasing (offline)": all_known,
+    "first fit": first_fit,
+    "worst fit": lols.Reference(action=worst_fit, needs_truth=False, name="worst fit"),
+    "best fit": Packing.teacher,
+}
+
+
+def draw(rng: np.random.Generator, kind: str = "weibull", items: int = 250) -> Items:
+    """The size of a bin, and items: as in FunSearch (Romera-Paredes et al. 2024), or as in the OR-Library."""
+    if kind == "uniform":
+        return 150, rng.integers(20, 101, items)
+    return 100, np.clip(np.round(45.0 * rng.weibull(3.0, items)), 1, 100).astype(np.int64)
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Learn on 250 items, and print the table."""
+    chosen = solving.options(__doc__ or "", argv, kind=("weibull", "uniform"), items=1000)
+    whole = partial(draw, kind=chosen.kind, items=chosen.items)
+    solving.compare(Packing, partial(draw, kind=chosen.kind), RULES, {}, chosen, whole)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""The examples of operations research: tasks are short, keep the contract and beat their rules; solvers are right."""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import colouring
+import numpy as np
+import packing
+import pytest
+import solving
+import tardiness
+import vehicles
+
+import lols
+from benchmarks import heuristics
+from lols.contract.checks import check_space
+from tests.examples.example_checks import lines_of_code, source_of
+
+MOST_LINES = 60
+SMALL: dict[str, Any] = {
+    "tardiness": (tardiness, tardiness.Tardiness, partial(tardiness.draw, jobs=7)),
+    "packing": (packing, packing.Packing, partial(packing.draw, items=25)),
+    "vehicles": (vehicles, vehicles.Vehicles, partial(vehicles.draw, customers=10)),
+    "colouring": (colouring, colouring.Colouring, partial(colouring.draw, vertices=10)),
+}
+
+
+def small(name: str, count: int, seed: int) -> list[Any]:
+    rng = np.random.default_rng(seed)
+    return [SMALL[name][2](rng) for _ in range(count)]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_task_is_short_and_keeps_the_contract(name: str) -> None:
+    module, task, _ = SMALL[name]
+    assert lines_of_code(source_of(name, task.__name__)) < MOST_LINES
+    for rule in module.RULES.values():
+        if isinstance(rule, lols.Reference):
+            assert check_space(task, small(name, 2, seed=1), rule, rollouts=8) == []
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_it_beats_a_rule(name: str) -> None:
+    problem, (_, task, _) = heuristics.PROBLEMS[name], SMALL[name]
+    rule = problem.rules[problem.bad]
+    learner = heuristics.LEARNER
+    train, test = small(name, 12, seed=1), small(name, 40, seed=2)
+    model = lols.train(task, train, rule, algorithm="aggrevate", learner=learner, passes=2, seed=1, compiled=False)
+    assert model.losses(test).mean() < model.reference_losses(test, rule).mean()
+
+
+def test_tardiness_counts_what_is_late() -> None:
+    for jobs in small("tardiness", 4, seed=3):
+        orders = np.array(list(itertools.permutations(range(5))))
+        few = tuple(column[:5] for column in jobs)
+        least = tardiness.losses(few, orders).min()
+        assert tardiness.descend(few, 0.05) == pytest.approx(least)
+        model = lols.train(tardiness.Tardiness, [jobs] * 2, passes=1, compiled=False)
+        [order] = model.reference_outputs([jobs])
+        assert order == tardiness.rule_order(jobs)
+        assert model.reference_losses([jobs])[0] == pytest.approx(tardiness.losses(jobs, np.array([order]))[0])
+
+
+def test_packing_fills_no_bin_too_full() -> None:
+    size, items = packing.draw(np.random.default_rng(4), items=40)
+    model = lols.train(packing.Packing, [(size, items)] * 2, passes=1, compiled=False)
+    [chosen] = model.predict([(size, items)])
+    gaps: list[int] = []
+    for item, gap in zip(items.tolist(), chosen):
+        if gap < size:
+            gaps.remove(gap)
+        gaps.append(gap - item)
+    assert min(gaps) >= 0
+    assert model.losses([(size, items)])[0] == pytest.approx(100.0 * len(gaps) * size / items.sum())
+    assert packing.all_known((size, items)) <= packing.first_fit((size, items))
+
+
+def test_routes_serve_everybody_once_within_the_capacity() -> None:
+    [delivery] = small("vehicles", 1, seed=5)
+    capacity, order, _ = delivery
+    model = lols.train(vehicles.Vehicles, [delivery] * 2, passes=1, compiled=False)
+    [visits] = model.predict([delivery])
+    assert sorted(c for c in visits if c > 0) == list(range(1, 11)) and visits[-1] == 0
+    routes = [list(route) for customers, route in itertools.groupby(visits, bool) if customers]
+    assert max(order[route].sum() for route in routes) <= capacity
+
+
+def test_neighbours_have_different_colours() -> None:
+    [joined] = small("colouring", 1, seed=6)
+    model = lols.train(colouring.Colouring, [joined] * 2, passes=1, compiled=False)
+    [colours] = model.predict([joined])
+    assert all(colours[v] != colours[u] for v, u in zip(*np.nonzero(joined)))
+    assert model.losses([joined])[0] == max(colours) + 1
+    classes = colouring.greedy_classes(joined)
+    assert sorted(itertools.chain(*classes)) == list(range(10))
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ortools") is None, reason="OR-Tools is not installed")
+def test_solvers_find_what_is_possible() -> None:
+    for jobs in small("tardiness", 2, seed=7):
+        assert tardiness.solve(jobs, 2.0) == pytest.approx(tardiness.descend(jobs, 0.1))
+    joined = 1 - np.eye(4, dtype=np.int8)
+    assert colouring.solve(joined, 2.0) == 4.0
+    [delivery] = small("vehicles", 1, seed=8)
+    model = lols.train(vehicles.Vehicles, [delivery] * 2, passes=1, compiled=False)
+    assert (vehicles.solve(delivery, 0.2) or 0.0) <= model.losses([delivery])[0] + 1e-5
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_table(installed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def learned(task: Any, draw: Any, rule: Any, **_options: Any) -> Any:
+        model = lols.train(task, small("tardiness", 4, seed=1), rule, passes=1, compiled=False)
+        return SimpleNamespace(
+            model=model, report=SimpleNamespace(seconds=1.0, chosen="one way", kept_heuristic=not installed)
+        )
+
+    monkeypatch.setattr(solving.lols, "optimise", learned)
+    monkeypatch.setattr(solving, "BEST_OF", 2)
+    monkeypatch.setattr(solving.importlib.util, "find_spec", lambda name: installed or None)
+    monkeypatch.setattr(tardiness, "solve", lambda jobs, seconds: None if seconds < 0.05 else 0.0)
+    tardiness.main(["--jobs=4", "--tests=3", "--long=0.05"])
+    printed = capsys.readouterr().out
+    assert "apparent tardiness cost" in printed and "learned, best of 2" in printed
+    assert ("local search, 0.05 s" in printed) == ("CP-SAT, the same time" in printed) == installed
+    assert ("rows of the solver are left out" in printed) != installed
+    assert ("predictions are the rule's" in printed) != installed
+
+
+def test_the_study_names_what_is_level(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    losses = rng.random(50)
+    learned = {"reference": losses + 1.0, "β = 0.5": losses + rng.normal(0.0, 0.1, 50), "auto": losses}
+    result = heuristics.Result(losses + 2.0, learned)
+    assert result.level("auto") and result.level("β = 0.5") and not result.level("reference")
+    assert heuristics.cell(result, "auto").startswith("**") and "(+1.0" in heuristics.cell(result, "reference")
+    assert "**" not in heuristics.cell(result, "reference")
+    monkeypatch.setattr(heuristics, "study", lambda *_arguments: result)
+    heuristics.main(["--only", "packing"])
+    assert "best fit" in capsys.readouterr().out
