@@ -99,6 +99,7 @@ class LockStepDriver(FusedDriver):
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
         self._slots = batch.lessons.slots
         plan = plan._replace(bound=False)
+        self._begin(policy, indices)
 
         def again(b: int) -> None:
             at, plain = slice(b, b + 1), self._plain()
@@ -155,8 +156,9 @@ class LockStepDriver(FusedDriver):
     def predict(self, policy: Any, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
         """Follow the learned policy on all examples."""
         predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0)
-        for low in range(0, len(self.examples), self._most):
-            self._follow(policy, plan, predictions, low, min(low + self._most, len(self.examples)))
+        most = min(self._most, getattr(policy, "most_examples", None) or self._most)
+        for low in range(0, len(self.examples), most):
+            self._follow(policy, plan, predictions, low, min(low + most, len(self.examples)))
         return predictions
 
     def _follow(self, policy: Any, plan: Plan, predictions: Predictions, low: int, high: int) -> None:
@@ -166,12 +168,18 @@ class LockStepDriver(FusedDriver):
             self._plain()._follow(policy, plan, Predictions(self.examples, False), at, at + 1)
 
         rows, walks = high - low, self._room(high - low)
+        self._begin(policy, np.arange(low, high))
         walks.number[:rows], walks.example[:rows] = np.arange(rows), np.arange(low, high)
         drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
         before = (self.bound, self.data, plan, drawn, scratch)
         self._advance(follow_kernel, before, (predictions.ends,), walks, rows, policy, again)
 
     # --- levels ---
+
+    def _begin(self, policy: Any, indices: np.ndarray) -> None:
+        """Tell the policy which examples are searched next, if it wants to know."""
+        if hasattr(policy, "begin"):
+            policy.begin(self.examples, indices)
 
     def _advance(
         self,
