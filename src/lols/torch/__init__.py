@@ -16,6 +16,7 @@ from lols.torch.batches import Bags, ExampleBatch, StateBatch, hashed_bags
 from lols.torch.losses import LOSSES
 from lols.torch.networks import FeatureNetwork, PointerNetwork
 from lols.torch.policy import TorchPolicy
+from lols.torch.schedules import warm_up_and_decay
 
 __all__ = [
     "LOSSES",
@@ -26,4 +27,5 @@ __all__ = [
     "StateBatch",
     "TorchPolicy",
     "hashed_bags",
+    "warm_up_and_decay",
 ]

@@ -100,10 +100,12 @@ class ExampleBatch:
         return self.examples.has_truth
 
     def column(self, name: str) -> Any:
-        """A column of x, or else of y, for the whole data set."""
-        for side in (self.examples.x, self.examples.y):
-            if name in side._fields:
-                return getattr(side, name)
+        """A column of x, or else of y, for the whole data set; `x.NAME` and `y.NAME` are of that side only."""
+        sides = {"x": self.examples.x, "y": self.examples.y}
+        side, dot, plain = name.rpartition(".")
+        for chosen in (sides.get(side),) if dot else sides.values():
+            if chosen is not None and plain in chosen._fields:
+                return getattr(chosen, plain)
         known = ", ".join((*self.examples.x._fields, *self.examples.y._fields))
         raise LolsError(f"the examples have no column '{name}': there are {known}")
 

@@ -72,8 +72,7 @@ class NetworkLearner:
         self.replay = ReplayBuffer(settings.replay, settings.replay_decay)
         self.average: AveragedModel | None = None
         if settings.average is not None:
-            averaging = get_ema_multi_avg_fn(settings.average)
-            self.average = AveragedModel(network, multi_avg_fn=averaging, use_buffers=True)
+            self.average = AveragedModel(network, multi_avg_fn=partial(moved_average, settings.average))
         self._begin()
 
     def _begin(self) -> None:
@@ -166,6 +165,13 @@ class NetworkLearner:
         if self.average is not None:
             loaded_into(self.average, {n.removeprefix("average."): a for n, a in state.items() if "average." in n[:8]})
         self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
+
+
+@torch.no_grad()
+def moved_average(decay: float, average: Any, current: Any, count: Any) -> None:
+    """An exponential average that forgets the first steps sooner: its decay is less than steps / (steps + 10)."""
+    steps = float(count)
+    get_ema_multi_avg_fn(min(decay, steps / (steps + 10.0)))(average, current, count)
 
 
 def array_of(value: Any) -> np.ndarray:

@@ -261,6 +261,11 @@ class TorchPolicy:
 
     # --- memory ---
 
+    @property
+    def memory(self) -> Any:
+        """What `encode` gave for the examples of the last search."""
+        return self._memory
+
     def _forget(self) -> None:
         """Drop the memory of examples."""
         self._memory: Any = None
@@ -270,7 +275,15 @@ class TorchPolicy:
     def _copy(self, network: nn.Module) -> TorchPolicy:
         made = copy.copy(self)
         made._forget()
-        made.network, made.learner = copy.deepcopy(network).eval(), None
+        made.network, made.learner, made.seconds = copy.deepcopy(network).eval(), None, None
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TorchPolicy:
+        """A copy that goes on learning by itself, if this one can."""
+        made = self._copy(self.network)
+        if self.learner is not None:
+            made.learner = NetworkLearner(made.network, self.settings)
+            made.learner.load(self.learner.state())
         return made
 
     def __getstate__(self) -> dict[str, Any]:
