@@ -161,8 +161,8 @@ def main() -> None:
             found = Run(parser, data, until).train()
             test = found["test"]
             print(
-                f"{teacher} teacher, seed {seed}: test UAS {100 * test['uas']:.2f} LAS {100 * test['las']:.2f}; training "
-                f"{found['tokens_per_second']:,.0f} tokens/s, parsing {test['tokens_per_second']:,.0f}",
+                f"{teacher} teacher, seed {seed}: test UAS {100 * test['uas']:.2f} LAS {100 * test['las']:.2f}; "
+                f"training {found['tokens_per_second']:,.0f} tokens/s, parsing {test['tokens_per_second']:,.0f}",
                 flush=True,
             )
             results.append({"teacher": teacher, "seed": seed, "options": options, **found})

@@ -122,6 +122,8 @@ class TorchPolicy:
         )
         self.learner: NetworkLearner | None = NetworkLearner(network, self.settings)
         self.seconds: dict[str, float] | None = None  # set it to {} to measure where the time goes
+        self._memory: Any = None
+        self._examples: Examples | None = None
         self._forget()
 
     # --- the protocol ---
@@ -131,9 +133,8 @@ class TorchPolicy:
         self._forget()
         with torch.inference_mode(), self._timed("encoder"):
             self._memory = self._encoded(ExampleBatch(examples, indices, self.device))
-        self._examples, self._indices = examples, np.array(indices, np.int64)
-        self._rows = np.full(len(examples), -1, np.int64)
-        self._rows[indices] = np.arange(self._indices.size)
+        self._examples, self._rows = examples, np.full(len(examples), -1, np.int64)
+        self._rows[indices] = np.arange(len(indices))
 
     def costs(self, states: States) -> np.ndarray:
         """Minus the scores of all actions."""
@@ -268,9 +269,8 @@ class TorchPolicy:
 
     def _forget(self) -> None:
         """Drop the memory of examples."""
-        self._memory: Any = None
-        self._examples: Examples | None = None
-        self._indices = self._rows = np.zeros(0, np.int64)
+        self._memory = self._examples = None
+        self._rows = np.zeros(0, np.int64)
 
     def _copy(self, network: nn.Module) -> TorchPolicy:
         made = copy.copy(self)

@@ -40,7 +40,7 @@ class KeptLessons(NamedTuple):
             return parts[0]
         inputs = [part.inputs for part in parts]
         bags = [part for part in inputs if isinstance(part, Bags)]
-        joined: Inputs = Bags.joined(bags) if bags else np.concatenate(inputs)  # type: ignore[arg-type]
+        joined: Inputs = Bags.joined(bags) if bags else np.concatenate(inputs)
         others = (np.concatenate([getattr(part, name) for part in parts]) for name in ("legal", "costs", "weights"))
         return KeptLessons(np.concatenate([part.example for part in parts]), joined, *others)
 

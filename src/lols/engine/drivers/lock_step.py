@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -94,8 +94,12 @@ class LockStepDriver(FusedDriver):
         plan: Plan,
         beta: np.ndarray,
         beta_in: np.ndarray,
+        observe: Callable[[PendingRollouts], None] | None = None,
     ) -> Batch:
-        """Search examples with a frozen policy; the lessons are in memory that the next call reuses."""
+        """Search examples with a frozen policy; the lessons are in memory that the next call reuses.
+
+        `observe` is given the roll-outs of some examples once they are completed, if there are any.
+        """
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
         self._slots = batch.lessons.slots
         plan = plan._replace(bound=False)
@@ -124,6 +128,8 @@ class LockStepDriver(FusedDriver):
                 pending.asking[0] = True
                 self._run(search_kernel, [arguments], again, indices)
                 self._complete((*head, plan, scratch, rollins), pending, cache, policy, again, indices)
+                if observe is not None:
+                    observe(pending)
             pending.asking[0], pending.filled[0] = False, 0
             self._run(search_kernel, [arguments], again, indices)
         self._ends = int(ends[0]), int(ends[1])
@@ -152,6 +158,12 @@ class LockStepDriver(FusedDriver):
         draws = np.zeros(example.size, np.int64)
         states = States(self.examples, example, draws, find_states=find_states, find_features=lambda _: features)
         return states, slots.costs[kept], slots.weight[kept]
+
+    def taken(self, batch: Batch) -> np.ndarray:
+        """The actions of the last batch's roll-ins, example after example."""
+        trails: Any = self._trails
+        first = trails.action.offsets[:-1]
+        return np.concatenate([trails.action.values[f : f + n] for f, n in zip(first, batch.lessons.filled)])
 
     def predict(self, policy: Any, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
         """Follow the learned policy on all examples."""

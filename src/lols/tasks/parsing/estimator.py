@@ -214,8 +214,8 @@ class Parser(ParserVerbs):
 
         if self.labelling not in ("auto", "none"):
             raise ConfigurationError(
-                f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose auto "
-                "or none"
+                f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "
+                "auto or none"
             )
         columns = tuple(corpus.columns)
         return NeuralParsingTask(

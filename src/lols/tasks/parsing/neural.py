@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class NeuralParsingTask(ParsingTask):
         )
 
     @classmethod
-    def with_vocabulary(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> NeuralParsingTask:
+    def with_vocabulary(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:
         """The task of a model file."""
         columns = [name for name in task["columns"] if name != WORD]
         return cls.from_description(task, vocabulary=NetworkVocabulary.from_tensors(tensors, columns))

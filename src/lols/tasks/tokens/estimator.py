@@ -91,6 +91,10 @@ class TokenEstimator(SearchEstimator):
             only_linear(self, "learning from a stream")
         return neural_trainer(self, task, int(examples or 0))
 
+    def threads_for(self, threads: int) -> int:
+        """How many threads may share the policy: a network is used by one, and has its own threads."""
+        return threads if self.policy == "linear" else 1
+
     def _empty_policy(self, task: Any) -> Any:
         return None if self.policy == "linear" else empty_policy(self, task)
 
