@@ -18,8 +18,9 @@ from lols.errors import ConfigurationError, LolsError
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, ReplayBuffer
 
-__all__ = ["LearningSettings", "NetworkLearner", "Optimizer", "Schedule", "loaded_into", "tensors_of"]
+__all__ = ["LearningSettings", "NetworkLearner", "Optimizer", "Schedule", "arrays_named", "loaded_into", "named_arrays"]
 
+SINGLE = ".single"
 Optimizer = Callable[[Any], torch.optim.Optimizer]
 Schedule = Callable[[torch.optim.Optimizer], Any]
 
@@ -124,7 +125,7 @@ class NetworkLearner:
                 loss = loss + of_examples * (part.size / rounds.size)
             if not bool(torch.isfinite(loss)):
                 raise LolsError(
-                    f"the loss of {type(self.network).__name__} is {float(loss)} after {self.steps:,} steps: lower the "
+                    f"the loss of {type(self.network).__name__} is {loss.item()} after {self.steps:,} steps: lower the "
                     "learning rate, or clip gradients more (clip=1.0)"
                 )
             loss.backward()
@@ -143,9 +144,9 @@ class NetworkLearner:
         """Everything beside the weights that learning goes on from, as named arrays."""
         arrays = {"counts": np.array([self.updates, self.steps], np.int64)}
         for k, held in self.optimizer.state_dict()["state"].items():
-            arrays |= {f"optimizer.{k}.{name}": array_of(value) for name, value in held.items()}
+            arrays |= named_arrays(f"optimizer.{k}.", held)
         if self.average is not None:
-            arrays |= {f"average.{name}": array_of(value) for name, value in self.average.state_dict().items()}
+            arrays |= named_arrays("average.", self.average.state_dict())
         return arrays | {f"replay.{name}": array for name, array in self.replay.arrays().items()}
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
@@ -157,13 +158,12 @@ class NetworkLearner:
             for _ in range(self.steps):
                 self.schedule.step()
         held: dict[int, dict[str, Any]] = {}
-        for name, array in state.items():
-            if name.startswith("optimizer."):
-                _, k, part = name.split(".", 2)
-                held.setdefault(int(k), {})[part] = torch.from_numpy(np.array(array))
+        for name, array in arrays_named("optimizer.", state).items():
+            k, _, part = name.partition(".")
+            held.setdefault(int(k), {})[part] = torch.from_numpy(array)
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
         if self.average is not None:
-            loaded_into(self.average, {n.removeprefix("average."): a for n, a in state.items() if "average." in n[:8]})
+            loaded_into(self.average, arrays_named("average.", state))
         self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
 
 
@@ -174,17 +174,26 @@ def moved_average(decay: float, average: Any, current: Any, count: Any) -> None:
     get_ema_multi_avg_fn(min(decay, steps / (steps + 10.0)))(average, current, count)
 
 
-def array_of(value: Any) -> np.ndarray:
-    """A tensor or a number as an array."""
-    if not isinstance(value, torch.Tensor):
-        return np.asarray(value)
-    value = value.detach().cpu()
-    return np.asarray((value.float() if value.dtype in (torch.bfloat16, torch.float16) else value).numpy()).copy()
+def named_arrays(prefix: str, tensors: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Tensors and numbers as arrays; files have no arrays without dimensions, so the names of these end in `SINGLE`."""
+    made = {}
+    for name, value in tensors.items():
+        tensor = torch.as_tensor(value).detach().cpu()
+        tensor = tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+        made[prefix + name + ("" if tensor.ndim else SINGLE)] = tensor.reshape(tensor.shape or (1,)).numpy().copy()
+    return made
 
 
-def tensors_of(network: nn.Module) -> dict[str, np.ndarray]:
-    """The weights and buffers of a network, as named arrays."""
-    return {name: array_of(value) for name, value in network.state_dict().items()}
+def arrays_named(prefix: str, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays that `named_arrays` made, among others."""
+    found = {}
+    for name, array in state.items():
+        if name.startswith(prefix):
+            single = name.endswith(SINGLE)
+            found[name.removeprefix(prefix).removesuffix(SINGLE)] = (
+                np.array(array).reshape(()) if single else np.array(array)
+            )
+    return found
 
 
 def loaded_into(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
@@ -199,4 +208,4 @@ def loaded_into(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
                 f"'{name}' has shape {tuple(array.shape)}, and this network has {tuple(own[name].shape)}: create it "
                 "with the settings of training"
             )
-    network.load_state_dict({name: torch.from_numpy(np.array(array)) for name, array in arrays.items()})
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})

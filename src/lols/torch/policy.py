@@ -17,7 +17,15 @@ from lols.contract.whole_numbers import check_whole
 from lols.engine.states import States
 from lols.errors import ConfigurationError, LolsError
 from lols.torch.batches import ExampleBatch, Inputs, StateBatch
-from lols.torch.learning import LearningSettings, NetworkLearner, Optimizer, Schedule, loaded_into, tensors_of
+from lols.torch.learning import (
+    LearningSettings,
+    NetworkLearner,
+    Optimizer,
+    Schedule,
+    arrays_named,
+    loaded_into,
+    named_arrays,
+)
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons
 
@@ -171,14 +179,13 @@ class TorchPolicy:
 
     def state(self) -> dict[str, np.ndarray]:
         """The weights, and if the policy learns what that goes on from, as named arrays."""
-        arrays = {f"network.{name}": array for name, array in tensors_of(self.network).items()}
+        arrays = named_arrays("network.", self.network.state_dict())
         return arrays | (self.learner.state() if self.learner is not None else {})
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore such a state; without that of learning, the policy is for prediction only."""
         self._forget()
-        own = {name.removeprefix("network."): array for name, array in state.items() if name.startswith("network.")}
-        loaded_into(self.network, own)
+        loaded_into(self.network, arrays_named("network.", state))
         if "counts" not in state:
             self.learner = None
         elif self.learner is not None:
@@ -240,7 +247,7 @@ class TorchPolicy:
             with torch.autocast(self.device.type, PRECISIONS[self.precision]) if lower else contextlib.nullcontext():
                 yield
         except RuntimeError as error:
-            if "same device" not in str(error):
+            if not any(words in str(error) for words in ("same device", "expected device")):
                 raise
             raise LolsError(
                 f"{type(self.network).__name__} mixes tensors of two devices: create them with device=states.device"
@@ -275,13 +282,15 @@ class TorchPolicy:
     def _copy(self, network: nn.Module) -> TorchPolicy:
         made = copy.copy(self)
         made._forget()
-        made.network, made.learner, made.seconds = copy.deepcopy(network).eval(), None, None
+        made.network, made.seconds = copy.deepcopy(network).eval(), None
+        made.learner, made.settings = None, LearningSettings()
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TorchPolicy:
         """A copy that goes on learning by itself, if this one can."""
         made = self._copy(self.network)
         if self.learner is not None:
+            made.settings = self.settings
             made.learner = NetworkLearner(made.network, self.settings)
             made.learner.load(self.learner.state())
         return made
