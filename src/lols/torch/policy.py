@@ -86,6 +86,8 @@ class TorchPolicy:
 
     """
 
+    room = 1 << 29  # for searches in progress: a call for many states takes hardly longer than one for few
+
     def __init__(
         self,
         network: nn.Module,
@@ -284,6 +286,9 @@ class TorchPolicy:
         made._forget()
         made.network, made.seconds = copy.deepcopy(network).eval(), None
         made.learner, made.settings = None, LearningSettings()
+        for part in made.network.modules():
+            if isinstance(part, nn.RNNBase):
+                part.flatten_parameters()  # a copy's weights do not lie side by side, as cuDNN wants them
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TorchPolicy:

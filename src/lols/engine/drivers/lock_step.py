@@ -33,7 +33,7 @@ from lols.engine.states import GatheredFeatures, Replayed, States, look_at_kerne
 from lols.engine.structures import EXPECTED, NONE, Batch, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
 
-__all__ = ["LockStepDriver"]
+__all__ = ["ROOM", "LockStepDriver"]
 
 ROOM = 1 << 26  # bytes of memory for walks
 MOST_WALKS = 1 << 15

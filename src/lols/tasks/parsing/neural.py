@@ -96,17 +96,16 @@ def parts_of(corpus: Corpus, size: int) -> Iterator[Corpus]:
 def positions(states: Any) -> np.ndarray:
     """The words at the places that the network looks at, [state, place]; -1 where there is none."""
     made = np.empty((len(states), PLACES), np.int64)
-    lengths = (states.examples.states - HEADER) // FIELDS - 1
-    _find_positions(np.ascontiguousarray(states.vectors), lengths[states.example], made)
+    _find_positions(np.ascontiguousarray(states.vectors), states.example, states.examples.x.length.values, made)
     return made
 
 
 @kernel
-def _find_positions(vectors, lengths, out):
+def _find_positions(vectors, example, lengths, out):
     """The top three words of the stack, the deepest first, and the front of the buffer."""
     for i in range(out.shape[0]):
         depth, front = vectors[i, DEPTH], vectors[i, NEXT]
         for k in range(3):
             at = depth - 3 + k
             out[i, k] = vectors[i, HEADER + at * FIELDS + STACK] if at >= 0 else -1
-        out[i, 3] = front if front < lengths[i] else -1
+        out[i, 3] = front if front < lengths[example[i]] else -1

@@ -70,6 +70,11 @@ class TokenEstimator(SearchEstimator):
         help="Where a neural policy computes: cpu, cuda, or auto for a GPU if there is one.",
         panel=NETWORK,
     )
+    precision: str = option(
+        default="float32",
+        help="bfloat16 lets a neural policy compute in mixed precision, which is faster on a GPU.",
+        panel=NETWORK,
+    )
     width: int = option(default=400, help="The width of a neural policy's BiLSTM, in each direction.", panel=NETWORK)
     layers: int = option(default=3, help="The layers of a neural policy's BiLSTM.", panel=NETWORK)
     steps: int = option(

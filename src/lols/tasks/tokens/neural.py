@@ -16,7 +16,7 @@ RATE = 2e-3
 AVERAGE = 0.99
 BATCH = 256  # examples that are searched together
 POLICIES = ("linear", "neural")
-NETWORK_OPTIONS = ("device", "width", "layers", "steps")
+NETWORK_OPTIONS = ("device", "precision", "width", "layers", "steps")
 LINEAR_OPTIONS = ("learner", "update", "slack", "margin", "prune", "templates", "more_templates", "clusters")
 
 
@@ -46,7 +46,8 @@ def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
     """A policy for a task that has learned nothing."""
     from lols.torch.policy import TorchPolicy
 
-    return TorchPolicy(task.network(**sizes_of(estimator)), device=estimator.device, seed=estimator.seed, **learning)
+    where = {"device": estimator.device, "precision": estimator.precision, "seed": estimator.seed}
+    return TorchPolicy(task.network(**sizes_of(estimator)), **where, **learning)
 
 
 def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
