@@ -106,6 +106,19 @@ def test_a_tagger_of_spans_predicts_legal_ones_only() -> None:
     assert tagger.score(WORDS, SPANS) > 0.8
 
 
+def test_a_pipeline_of_networks_from_file_to_file(tmp_path: Path) -> None:
+    train, model = tmp_path / "train.conllu", tmp_path / "p.lols"
+    write_conllu(train, TREEBANK)
+    options = ["--policy", "neural", "--device", "cpu", "--width", 8, "--layers", 1, "--passes", 3, "--rate", 0.01]
+    trained = run("train", "pipeline", train, "-o", model, "--folds", 2, *options)
+    assert trained.exit_code == 0, trained.output
+    loaded = lols.load(model)
+    assert loaded.taggers_["upos"].policy == loaded.parser_.policy == "neural"
+    assert [word["upos"] for word in loaded.predict(WORDS[:1])[0]] == TAGS[0]
+    predicted = run("predict", model, train, "-o", tmp_path / "out.conllu", "--threads", 2)
+    assert predicted.exit_code == 0, predicted.output
+
+
 def test_a_killed_training_resumes_to_the_same_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_conllu(tmp_path / "train.conllu", TREEBANK)
     write_conllu(tmp_path / "dev.conllu", TREEBANK[:8])
