@@ -13,7 +13,8 @@ import pytest
 import lols
 from lols.contract.examples import Examples
 from lols.datasets.grammar import Sentence, write_conllu
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, ModelFileError
+from lols.io.model_file import write_tensors
 from lols.tasks.parsing.neural import PLACES, positions
 from lols.tasks.parsing.space import DEPTH, NEXT, STACK, cell
 from lols.torch import TorchPolicy
@@ -63,6 +64,25 @@ def test_a_parser_is_saved_loaded_and_pickled(parser: lols.Parser, tmp_path: Pat
     loaded = lols.load(tmp_path / "p.lols")
     assert loaded.predict(TAGGED) == parser.predict(TAGGED) == pickle.loads(pickle.dumps(parser)).predict(TAGGED)
     assert loaded.device == "auto"  # wherever it was trained
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"width": 4000, "layers": 16}, "'encoder.lstm.bias_hh_l1' does not fit, the file has none"),
+        ({"width": 13}, "has shape .* and this network has"),
+        ({"width": 10**9}, "width is 1000000000; it must be at most 4,096"),
+        ({"layers": 10**9}, "layers is 1000000000; it must be at most 16"),
+    ],
+)
+def test_a_header_that_does_not_fit_its_arrays_allocates_nothing(
+    options: dict[str, Any], says: str, parser: lols.Parser, tmp_path: Path
+) -> None:
+    header, tensors = parser.contents()
+    header["task"]["options"] |= options
+    write_tensors(tmp_path / "p.lols", "model", header, tensors)
+    with pytest.raises(ModelFileError, match=says):
+        lols.load(tmp_path / "p.lols")
 
 
 def test_positions_are_those_of_stack_and_buffer(parser: lols.Parser) -> None:

@@ -18,7 +18,16 @@ from lols.errors import ConfigurationError, LolsError
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, ReplayBuffer
 
-__all__ = ["LearningSettings", "NetworkLearner", "Optimizer", "Schedule", "arrays_named", "loaded_into", "named_arrays"]
+__all__ = [
+    "LearningSettings",
+    "NetworkLearner",
+    "Optimizer",
+    "Schedule",
+    "arrays_named",
+    "check_fits",
+    "loaded_into",
+    "named_arrays",
+]
 
 SINGLE = ".single"
 Optimizer = Callable[[Any], torch.optim.Optimizer]
@@ -196,8 +205,8 @@ def arrays_named(prefix: str, state: Mapping[str, np.ndarray]) -> dict[str, np.n
     return found
 
 
-def loaded_into(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
-    """Copy arrays into a network of the same shape."""
+def check_shapes(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raise an error if arrays are not those of a network of this shape."""
     own = network.state_dict()
     for name in sorted({*own} ^ {*arrays}):
         where = "the file has none" if name in own else "this network has none"
@@ -208,4 +217,16 @@ def loaded_into(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
                 f"'{name}' has shape {tuple(array.shape)}, and this network has {tuple(own[name].shape)}: create it "
                 "with the settings of training"
             )
+
+
+def check_fits(make: Callable[[], nn.Module], state: Mapping[str, np.ndarray]) -> None:
+    """Raise an error if a network would have another shape than the arrays of a policy; nothing large is allocated."""
+    with torch.device("meta"):
+        network = make()
+    check_shapes(network, arrays_named("network.", state))
+
+
+def loaded_into(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
+    """Copy arrays into a network of the same shape."""
+    check_shapes(network, arrays)
     network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})

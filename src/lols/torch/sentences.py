@@ -11,12 +11,14 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from lols.contract.whole_numbers import check_whole
 from lols.engine.states import States
 from lols.torch.batches import ExampleBatch, StateBatch, on_device, spans
 from lols.torch.networks import mlp
 
 __all__ = ["ArcNetwork", "NetworkSizes", "TagNetwork", "WordEncoder"]
 
+MOST_WIDTH, MOST_LAYERS = 1 << 12, 16
 UNKNOWN = 1  # the number of what is not in a vocabulary; 0 is nothing
 DROPPED = 0.1  # the share of words that are unknown in learning, so that there is something to learn of such
 
@@ -32,6 +34,10 @@ class NetworkSizes:
     width: int = 400
     layers: int = 3
     dropout: float = 0.33
+
+    def __post_init__(self) -> None:
+        check_whole("width", self.width, most=MOST_WIDTH)
+        check_whole("layers", self.layers, most=MOST_LAYERS)
 
     @property
     def columns(self) -> int:

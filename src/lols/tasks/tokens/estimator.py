@@ -13,7 +13,7 @@ from lols.io.room import Room
 from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tokens.input import check_options, string_tensors, strings_of
-from lols.tasks.tokens.neural import check_policy, empty_policy, neural_trainer, only_linear
+from lols.tasks.tokens.neural import check_file, check_policy, empty_policy, neural_trainer, only_linear
 from lols.training.model import make_model
 from lols.training.trainer import Trainer
 
@@ -146,6 +146,11 @@ class TokenEstimator(SearchEstimator):
             loaded.restore(task, tensors)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
+        if loaded.policy == "neural":
+            try:
+                check_file(loaded, loaded.task_, tensors)
+            except LolsError as error:
+                raise ModelFileError(f"{path}: {error}") from error
         policy = loaded._empty_policy(loaded.task_)
         loaded.model_ = make_model(path, header, tensors, loaded.task_.space, policy=policy, threads=threads, room=room)
         return loaded

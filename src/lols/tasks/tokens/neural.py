@@ -6,11 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError
 from lols.training.algorithms import algorithm
 from lols.training.trainer import Trainer
 
-__all__ = ["NETWORK_OPTIONS", "check_policy", "empty_policy", "neural_trainer", "only_linear"]
+__all__ = ["NETWORK_OPTIONS", "check_file", "check_policy", "empty_policy", "neural_trainer", "only_linear"]
 
 RATE = 2e-3
 AVERAGE = 0.99
@@ -46,8 +47,17 @@ def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
     """A policy for a task that has learned nothing."""
     from lols.torch.policy import TorchPolicy
 
+    check_whole("steps", estimator.steps)
     where = {"device": estimator.device, "precision": estimator.precision, "seed": estimator.seed}
     return TorchPolicy(task.network(**sizes_of(estimator)), **where, **learning)
+
+
+def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:
+    """Raise an error if the arrays of a model file are not those of the network that its header describes."""
+    from lols.torch.learning import check_fits
+
+    own = {name.removeprefix("policy."): array for name, array in tensors.items() if name.startswith("policy.")}
+    check_fits(lambda: task.network(**sizes_of(estimator)), own)
 
 
 def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
