@@ -205,6 +205,17 @@ def test_options_without_effect_are_refused(options: dict[str, Any], message: st
         lols.Parser(**options).fit(TAGGED, TREES)
 
 
+def test_every_option_of_the_network_has_an_effect() -> None:
+    def weights(**options: Any) -> list[bytes]:
+        made = lols.Tagger(**SMALL | {"passes": 1} | options).fit(WORDS[:16], TAGS[:16])
+        return [array.tobytes() for array in made.model_.policy.state().values()]
+
+    plain = weights()
+    assert weights() == plain
+    for option in ({"precision": "bfloat16"}, {"width": 8}, {"layers": 2}, {"steps": 1}, {"rate": 0.5}, {"seed": 1}):
+        assert weights(**option) != plain, option
+
+
 def test_what_only_linear_policies_can_do_is_one_line(parser: lols.Parser) -> None:
     parser.beam = 4
     try:
