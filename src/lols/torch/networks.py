@@ -48,8 +48,8 @@ class FeatureNetwork(nn.Module):
     >>> space, teacher = tagging_space(labels=3), tagging_references()["bad"]
     >>> data, unseen = tagging_data(40, labels=3, words=20), tagging_data(20, labels=3, words=20, seed=1)
     >>> from lols.torch import TorchPolicy
-    >>> policy = TorchPolicy(FeatureNetwork(actions=3, columns=512), device="cpu", steps=4)
-    >>> model = lols.train(space, data, teacher, policy=policy, passes=4, batch_size=20, compiled=False)
+    >>> policy = TorchPolicy(FeatureNetwork(actions=3, columns=512), device="cpu", steps=10)
+    >>> model = lols.train(space, data, teacher, policy=policy, passes=8, batch_size=20, compiled=False)
     >>> bool(model.evaluate(unseen) < model.reference_losses(unseen, teacher).mean() / 4)
     True
 

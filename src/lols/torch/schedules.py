@@ -17,7 +17,7 @@ def share_of_rate(step: int, total: int, warm_up: int) -> float:
     """The share of the rate at a step: it rises to 1, and falls linearly to a small rest.
 
     >>> [round(share_of_rate(step, 1000, 200), 3) for step in (0, 99, 199, 600, 2000)]
-    [0.005, 0.45, 0.801, 0.4, 0.02]
+    [0.005, 0.451, 0.801, 0.4, 0.02]
     """
     return min(1.0, (step + 1) / max(warm_up, 1)) * max(LEAST, 1.0 - step / max(total, 1))
 

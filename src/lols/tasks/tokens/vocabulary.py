@@ -29,7 +29,7 @@ class NetworkVocabulary:
     >>> corpus = corpus_of([["The", "cat"], ["the", "dog"]])
     >>> known = NetworkVocabulary.of(corpus)
     >>> known.words, known.rows(corpus)[:, :4].tolist()
-    (['the'], [[0, 2, 2, 4], [1, 1, 6, 7], [2, 2, 3, 4], [3, 1, 9, 10]])
+    (['the'], [[0, 2, 2, 3], [1, 1, 5, 6], [2, 2, 7, 3], [3, 1, 8, 9]])
     """
 
     words: list[str]
