@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
+TORCH := $(VENV)/.torch-stamp
 
-.PHONY: help demo test test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-regret bench-heuristics study docs docs-serve clean
+.PHONY: help demo test test-neural test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-heuristics study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -23,7 +24,12 @@ PYTEST := LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q -n auto --maxprocesses
 
 test: lint  ## lint, then the tests and doctests that take no more than a few seconds each
 	@echo "==> tests and doctests; make test-slow has more"
-	@$(PYTEST) -m "not slow" --doctest-modules src/lols tests
+	@$(PYTEST) -m "not slow" --doctest-modules --ignore src/lols/torch --ignore tests/torch src/lols tests
+
+# PyTorch takes 5 GB with its libraries for GPUs, so only who works on neural policies installs it.
+test-neural: $(TORCH)  ## the tests and doctests of lols.torch, after installing PyTorch (5 GB)
+	@echo "==> tests and doctests of neural policies"
+	@LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q --doctest-modules src/lols/torch tests/torch
 
 test-slow: $(DEV)  ## the slow tests, those of kernels as plain Python, and again with bounds checks
 	@echo "==> the slow tests: kills, statistics of long runs, pages of the documentation"
@@ -86,6 +92,10 @@ bench-bandit: $(DEV)  ## measure the bandit's decisions a second
 	@echo "==> benchmarks/bandit.py"
 	@$(BIN)/python benchmarks/bandit.py
 
+bench-neural: $(TORCH)  ## train the neural parser under three teachers; speed, and where the time goes (needs the data)
+	@echo "==> benchmarks/neural.py"
+	@$(BIN)/python benchmarks/neural.py
+
 bench-compiling: $(DEV)  ## measure what a first run costs, with nothing compiled yet
 	@echo "==> benchmarks/compiling.py"
 	@$(BIN)/python benchmarks/compiling.py
@@ -146,6 +156,11 @@ $(LOWEST)/.stamp: pyproject.toml
 $(BENCH): $(DEV)
 	@echo "==> installing the systems compared with into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	@touch $@
+
+$(TORCH): $(DEV)
+	@echo "==> installing PyTorch into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[torch]'
 	@touch $@
 
 $(DOCS): $(DEV)

@@ -49,16 +49,25 @@ def test_no_function_of_the_engine_takes_more_than_eight_arguments(file: Path) -
         assert len(names) <= MOST_ARGUMENTS, f"{file.name}: {function.name}({', '.join(names)})"
 
 
-def test_only_what_compiles_knows_the_compiler() -> None:
-    knows = set()
+def importers(*packages: str) -> set[str]:
+    """The files that import one of some packages, at any place."""
+    found = set()
     for file in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            if any(name.partition(".")[0] in ("numba", "llvmlite") for name in names):
-                knows.add(str(file.relative_to(PACKAGE)))
+            if any(name.partition(".")[0] in packages for name in names):
+                found.add(file.relative_to(PACKAGE).as_posix())
+    return found
+
+
+def test_only_what_compiles_knows_the_compiler() -> None:
     allowed = {f"engine/compile/{name}.py" for name in ("backend", "bits", "pipeline", "store")}
-    assert knows == allowed | {"engine/diagnose.py"}
+    assert importers("numba", "llvmlite") == allowed | {"engine/diagnose.py"}
+
+
+def test_only_neural_policies_know_pytorch() -> None:
+    assert {name.partition("/")[0] for name in importers("torch")} == {"torch"}
 
 
 def test_a_class_name_has_one_meaning() -> None:

@@ -46,6 +46,7 @@ _HOME = {
     "objects": "contract.frames",
     "optimise": "heuristics.optimise",
     "reals": "contract.state",
+    "rollout_costs": "training.rollouts",
     "text": "contract.texts",
     "train": "front",
     "uniform": "contract.features",
@@ -93,6 +94,7 @@ __all__ = [
     "optimise",
     "policies",
     "reals",
+    "rollout_costs",
     "text",
     "train",
     "uniform",
@@ -123,6 +125,7 @@ if TYPE_CHECKING:
     from lols.tasks.tagging.estimator import Tagger
     from lols.training.algorithms import Algorithm, algorithm, explain
     from lols.training.model import Model
+    from lols.training.rollouts import rollout_costs
     from lols.training.trainer import Trainer
 
 

@@ -12,7 +12,7 @@ import pytest
 import lols
 from lols.engine.compile.store import folder
 
-HEAVY = ("numba", "sklearn", "scipy", "pandas", "pyarrow", "matplotlib")
+HEAVY = ("torch", "numba", "sklearn", "scipy", "pandas", "pyarrow", "matplotlib")
 SENTENCE = "1\tthe\t_\tDET\t_\t_\t0\t_\t_\t_\n2\tdog\t_\tNOUN\t_\t_\t0\t_\t_\t_\n\n"
 SOURCES = Path(lols.__file__).parent
 

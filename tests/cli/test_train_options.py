@@ -68,6 +68,12 @@ CHANGED: dict[str, Any] = {
     "margin": ("unit", "--cost-matrix", "COSTS"),
     "separator": ";",
     "memory": "1kB",
+    "policy": "other",  # networks are trained in tests/torch
+    "device": "cpu",
+    "precision": "bfloat16",
+    "width": "8",
+    "layers": "1",
+    "steps": "2",
 }
 
 

@@ -42,7 +42,7 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
         "model": output,
         **facts,
         "passes": passes,
-        "features": report["features"],
+        "features": report.get("features"),  # only the linear policy has them
         "progressive_loss": report["progressive_loss"],
         "dev": report["dev"],
         "seed": estimator.seed,
@@ -69,8 +69,9 @@ def _summary(result: dict[str, Any], unit: Unit) -> None:
     say.print(table)
     if result["dev"]:
         say.print(f"best on the dev file: pass {result['best_pass']}")
+    features = "" if result["features"] is None else f"{result['features']:,} features; "
     say.print(
-        f"{result['model']} written: {result['features']:,} features; {result['seconds_total']:.1f} s "
+        f"{result['model']} written: {features}{result['seconds_total']:.1f} s "
         f"({result['seconds_reading']:.1f} reading, {result['seconds_compiling']:.1f} compiling), "
         f"{result[unit.speed]:,.0f} {unit.name}/s"
     )

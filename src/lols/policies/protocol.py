@@ -20,6 +20,12 @@ class Policy(Protocol):
 
     `batch`
         The most states that one call of `costs` receives; without it there is no limit.
+    `begin(examples, indices)`
+        Called before the examples with these numbers are searched: a place to encode their inputs.
+    `most_examples`
+        The most examples that prediction searches at a time; without it there is no limit.
+    `room`
+        Bytes of memory for searches in progress in training. With more, more of them advance together, in fewer calls.
     `state()`, `load(state)`
         The whole state of the policy as named arrays: needed to save models and to resume runs.
     `frozen()`

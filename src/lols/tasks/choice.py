@@ -54,6 +54,7 @@ class Choice:
         self.kept = None if checkpoint is None else best_beside(checkpoint)
         self.best: Model | None = None
         self.history: list[dict[str, float]] = []
+        self.policy: Callable[[], Any] = lambda: None  # makes what the best model's policy is read into
 
     def __call__(self, number: int, model: Model) -> bool:
         """Score a pass; True if training shall stop."""
@@ -102,7 +103,7 @@ class Choice:
             ) from error
         if history[: len(seen)] != seen or any(about.get(name) != identity.get(name) for name in SETTINGS):
             raise ModelFileError(f"{self.kept}: not of the run of {checkpoint}; delete both, and start again")
-        self.best = make_model(self.kept, header, tensors, self.space)
+        self.best = make_model(self.kept, header, tensors, self.space, policy=self.policy())
         if {name: value for name, value in history[best].items() if name != "pass"} != self.score(self.best):
             raise _other_data(checkpoint)
         self.history = seen

@@ -14,10 +14,21 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
-__all__ = ["INPUT", "LEARNING", "SEARCH", "Option", "estimator", "option", "options_of", "shared", "values_of"]
+__all__ = [
+    "INPUT",
+    "LEARNING",
+    "NETWORK",
+    "SEARCH",
+    "Option",
+    "estimator",
+    "option",
+    "options_of",
+    "shared",
+    "values_of",
+]
 
 # The panels of `--help`.
-INPUT, SEARCH, LEARNING = "Input", "Search", "Learning"
+INPUT, SEARCH, LEARNING, NETWORK = "Input", "Search", "Learning", "Network"
 WIDTH = 116
 
 Kind = TypeVar("Kind")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 from lols.contract.examples import Examples
@@ -129,7 +130,12 @@ class SearchEstimator(Estimator):
         defaults = self._defaults()
         return name in defaults and repr(getattr(self, name)) != repr(defaults[name])
 
-    def _trainer(self, task: Any) -> Trainer:
+    def _empty_policy(self, task: Any) -> Any:
+        """A policy like the one that is trained, but for what it learned; None for the linear one."""
+        return None
+
+    def _trainer(self, task: Any, examples: int | None = None) -> Trainer:
+        """The trainer for a task; `examples` is their number if it is known."""
         options = {name: getattr(self, name) for name in ("roll_in", "roll_out", "beta", "mix")}
         chosen = algorithm(self._algorithm(), **options)
         margins = self.learner == "hinge"
@@ -177,9 +183,10 @@ class SearchEstimator(Estimator):
         """Train, keep the best model, and note how it went."""
         began, compiling = time.perf_counter(), compile_seconds()
         examples = make_examples()
-        trainer = self._trainer(task)
+        trainer = self._trainer(task, len(examples))
         bar = trainer.bar(examples, self.progress, "training", self.UNIT)
         choice = Choice(task.space, score, self.patience, bar, fitting.get("checkpoint"))
+        choice.policy = partial(self._empty_policy, task)
         choice.resume(fitting.get("checkpoint") if fitting.get("resume") else None)
         model = trainer.fit(examples, progress=bar, after_pass=choice if score is not None else None, **fitting)
         self.task_, self.model_ = task, choice.best or model

@@ -13,7 +13,7 @@ from lols.contract.examples import Examples
 from lols.engine.compile.ahead import compile_ahead
 from lols.engine.compile.kernel import DISABLED
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.drivers.lock_step import ROOM, LockStepDriver
 from lols.engine.structures import Batch, FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner, frozen
@@ -179,7 +179,8 @@ class PolicyStudent(Student):
 
     def driver(self, examples: Examples) -> FusedDriver:
         trainer = self.trainer
-        self._driver = LockStepDriver(trainer.space, examples, trainer.reference, compiled=trainer.compiled)
+        room = getattr(self.own, "room", ROOM)
+        self._driver = LockStepDriver(trainer.space, examples, trainer.reference, compiled=trainer.compiled, room=room)
         return self._driver
 
     def rolling_policy(self) -> Any:

@@ -37,12 +37,12 @@ __all__ = ["follow_kernel", "roll_in_kernel", "roll_out_kernel", "search_kernel"
 
 
 @dual
-def wait(walks, i, number, t, stream, draw):
-    """Move the walk of row i to the rows that wait."""
+def wait(walks, i, size, number, t, stream, draw):
+    """Move the walk of row i, whose state has `size` cells, to the rows that wait."""
     k = walks.waiting[0]
     example = walks.example[i]
     if k < i:
-        for j in range(walks.state.shape[1]):
+        for j in range(size):
             walks.state[k, j] = walks.state[i, j]
         for a in range(walks.legal.shape[1]):
             walks.legal[k, a] = walks.legal[i, a]
@@ -85,7 +85,7 @@ def roll_in(space, reference, data, plan, scratch, rollins, level):
             stream = mix(mix(here.key, ROLL_IN), t)
             teaching = teacher_rolls_in(plan, stream, batch.beta_in[b])
             if not scored and asks_policy(plan, teaching):
-                wait(walks, i, b, t, stream, mix(stream, COMPONENT))
+                wait(walks, i, s.size, b, t, stream, mix(stream, COMPONENT))
                 break
             if rollins.predicted.shape[0] > 0:
                 at = rollins.trails.action.offsets[b] + t
@@ -248,7 +248,7 @@ def continue_roll_out(search, here, d, i, w, rollouts, level):
         elif scored:
             a = cheapest(level.bits[i], legal, plan.random_ties, mix(draw, TIE))
         else:
-            wait(walks, i, w, n, draw, mix(draw, TEACHER))
+            wait(walks, i, d.size, w, n, draw, mix(draw, TEACHER))
             break
         if report[CODE] != 0:
             break
@@ -330,7 +330,7 @@ def follow(space, data, plan, drawn, scratch, level, ends):
             stream = state_stream(search, here, s, legal, t)
             if report[CODE] != 0:
                 break
-        wait(walks, i, w, t, stream, mix(stream, COMPONENT))
+        wait(walks, i, s.size, w, t, stream, mix(stream, COMPONENT))
 
 
 roll_in_kernel = Kernel(roll_in)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from lols.engine.states import GatheredFeatures, Replayed, States, look_at_kerne
 from lols.engine.structures import EXPECTED, NONE, Batch, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
 
-__all__ = ["LockStepDriver"]
+__all__ = ["ROOM", "LockStepDriver"]
 
 ROOM = 1 << 26  # bytes of memory for walks
 MOST_WALKS = 1 << 15
@@ -94,11 +94,16 @@ class LockStepDriver(FusedDriver):
         plan: Plan,
         beta: np.ndarray,
         beta_in: np.ndarray,
+        observe: Callable[[PendingRollouts], None] | None = None,
     ) -> Batch:
-        """Search examples with a frozen policy; the lessons are in memory that the next call reuses."""
+        """Search examples with a frozen policy; the lessons are in memory that the next call reuses.
+
+        `observe` is given the roll-outs of some examples once they are completed, if there are any.
+        """
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
         self._slots = batch.lessons.slots
         plan = plan._replace(bound=False)
+        self._begin(policy, indices)
 
         def again(b: int) -> None:
             at, plain = slice(b, b + 1), self._plain()
@@ -123,6 +128,8 @@ class LockStepDriver(FusedDriver):
                 pending.asking[0] = True
                 self._run(search_kernel, [arguments], again, indices)
                 self._complete((*head, plan, scratch, rollins), pending, cache, policy, again, indices)
+                if observe is not None:
+                    observe(pending)
             pending.asking[0], pending.filled[0] = False, 0
             self._run(search_kernel, [arguments], again, indices)
         self._ends = int(ends[0]), int(ends[1])
@@ -152,11 +159,18 @@ class LockStepDriver(FusedDriver):
         states = States(self.examples, example, draws, find_states=find_states, find_features=lambda _: features)
         return states, slots.costs[kept], slots.weight[kept]
 
+    def taken(self, batch: Batch) -> np.ndarray:
+        """The actions of the last batch's roll-ins, example after example."""
+        trails: Any = self._trails
+        first = trails.action.offsets[:-1]
+        return np.concatenate([trails.action.values[f : f + n] for f, n in zip(first, batch.lessons.filled)])
+
     def predict(self, policy: Any, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
         """Follow the learned policy on all examples."""
         predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0)
-        for low in range(0, len(self.examples), self._most):
-            self._follow(policy, plan, predictions, low, min(low + self._most, len(self.examples)))
+        most = min(self._most, getattr(policy, "most_examples", None) or self._most)
+        for low in range(0, len(self.examples), most):
+            self._follow(policy, plan, predictions, low, min(low + most, len(self.examples)))
         return predictions
 
     def _follow(self, policy: Any, plan: Plan, predictions: Predictions, low: int, high: int) -> None:
@@ -166,12 +180,18 @@ class LockStepDriver(FusedDriver):
             self._plain()._follow(policy, plan, Predictions(self.examples, False), at, at + 1)
 
         rows, walks = high - low, self._room(high - low)
+        self._begin(policy, np.arange(low, high))
         walks.number[:rows], walks.example[:rows] = np.arange(rows), np.arange(low, high)
         drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
         before = (self.bound, self.data, plan, drawn, scratch)
         self._advance(follow_kernel, before, (predictions.ends,), walks, rows, policy, again)
 
     # --- levels ---
+
+    def _begin(self, policy: Any, indices: np.ndarray) -> None:
+        """Tell the policy which examples are searched next, if it wants to know."""
+        if hasattr(policy, "begin"):
+            policy.begin(self.examples, indices)
 
     def _advance(
         self,

@@ -16,12 +16,14 @@ from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.options import MOST_BEAM
 from lols.tasks.parsing.scores import TreeScores, tree_scores
-from lols.tasks.parsing.task import LABELLINGS, ROOTS, ParsingTask
+from lols.tasks.parsing.task import LABELLINGS, NETWORK, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
 from lols.tasks.parsing.verbs import ParserVerbs
-from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
+from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths, checked_sentences
+from lols.tasks.tokens.neural import only_linear
+from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.model import Model
@@ -169,11 +171,10 @@ class Parser(ParserVerbs):
         if dev is not None:
             if dev[0].tokens == 0:
                 raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
-            held = task.examples(dev[0])
+            parsed = task.parsing(dev[0])
 
             def score(model: Model) -> dict[str, float]:
-                trees = task.parses(model.run(held).all_actions(), dev[0].offsets)
-                found = self._scores(task, trees, *dev)
+                found = self._scores(task, parsed(model), *dev)
                 return {"uas": found.uas} | ({"las": found.las} if task.labelling != "none" else {})
 
         trees = prepared.trees if task.labelling != "none" else self._bare(prepared)
@@ -197,13 +198,43 @@ class Parser(ParserVerbs):
             raise ConfigurationError(f"unknown labelling '{labelling}': choose auto, {', '.join(LABELLINGS)}")
         if labelling == "auto":
             labelling = "joint" if len({*prepared.right, *prepared.left}) > 1 else "none"
-        options: Any = {"columns": tuple(corpus.columns), **self.template_lines(), "roots": prepared.roots}
         names = prepared.names
+        if self.policy == "neural":
+            return self._neural(corpus, prepared, labelling)
+        options: Any = {"columns": tuple(corpus.columns), **self.template_lines(), "roots": prepared.roots}
         if labelling != "none":
             return ParsingTask(names, prepared.right, prepared.left, prepared.root, labelling=labelling, **options)
         arcs = {names[k].partition(ARROW)[0] for k in (*prepared.right, *prepared.left) if k != prepared.root}
         arc = arcs.pop() if len(arcs) == 1 else UNLABELLED
         return ParsingTask([arc, names[prepared.root]], [0], [0], 1, labelling=labelling, **options)
+
+    def _neural(self, corpus: Corpus, prepared: Prepared, labelling: str) -> ParsingTask:
+        """The task of a network, which gives relations to arcs by itself."""
+        from lols.tasks.parsing.neural import NeuralParsingTask
+
+        if self.labelling not in ("auto", "none"):
+            raise ConfigurationError(
+                f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "
+                "auto or none"
+            )
+        columns = tuple(corpus.columns)
+        return NeuralParsingTask(
+            prepared.names,
+            prepared.right,
+            prepared.left,
+            prepared.root,
+            columns=columns,
+            labelling=labelling if labelling == "none" else NETWORK,
+            roots=prepared.roots,
+            vocabulary=NetworkVocabulary.of(corpus, [name for name in columns if name != WORD]),
+        )
+
+    @classmethod
+    def neural_task(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Any:
+        """The task of a neural policy that a model file describes."""
+        from lols.tasks.parsing.neural import NeuralParsingTask
+
+        return NeuralParsingTask.with_vocabulary(task, tensors)
 
     @staticmethod
     def _bare(prepared: Prepared) -> Trees:
@@ -229,16 +260,14 @@ class Parser(ParserVerbs):
         self._check_beam()
         if corpus.tokens == 0:
             return Trees(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        examples = self.task_.examples(corpus)
         if self.beam == 1:
-            actions = self.model_.run(examples).all_actions()
-        else:
-            from lols.engine.beam import beam_search
+            trees: Trees = self.task_.parsing(corpus)(self.model_)
+            return trees
+        from lols.engine.beam import beam_search
 
-            found = beam_search(
-                self.model_, examples, width=self.beam, best=1, score="surprise", temperature=TEMPERATURE
-            )
-            actions = np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
+        examples = self.task_.examples(corpus)
+        found = beam_search(self.model_, examples, width=self.beam, best=1, score="surprise", temperature=TEMPERATURE)
+        actions = np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
         return self.task_.parses(actions, corpus.offsets)
 
     @property
@@ -311,6 +340,8 @@ class Parser(ParserVerbs):
 
     def _check_beam(self) -> None:
         check_whole("beam", self.beam, most=MOST_BEAM)
+        if self.beam > 1:
+            only_linear(self, "a beam search")
 
     def _corpus(self, X: Sequence[Sentence]) -> Corpus:
         return corpus_of(checked_sentences(X))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -21,11 +21,13 @@ from lols.tasks.parsing.treebank import Relations, Trees
 from lols.tasks.tokens.attributes import NOTHING, Attribute, attribute_values, hash_text
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.encoding import key
+from lols.training.model import Model
 
-__all__ = ["LABELLINGS", "ROOTS", "ParsingTask"]
+__all__ = ["LABELLINGS", "NETWORK", "ROOTS", "ParsingTask"]
 
 HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
 LABELLINGS = ("joint", "second", "none")
+NETWORK = "network"  # arcs are decided by the search, and their relations by the network afterwards
 ROOTS = ("one", "many")
 
 
@@ -50,6 +52,8 @@ class ParsingTask:
 
     """
 
+    FUNCTIONS: ClassVar[Mapping[str, Any]] = FUNCTIONS  # of the space
+
     def __init__(
         self,
         relations: Sequence[str],
@@ -63,7 +67,7 @@ class ParsingTask:
         labelling: str = "joint",
         roots: str = "one",
     ):
-        if labelling not in LABELLINGS:
+        if labelling not in (*LABELLINGS, NETWORK):
             raise ConfigurationError(f"unknown labelling '{labelling}': choose {', '.join(LABELLINGS)}")
         if roots not in ROOTS:
             raise ConfigurationError(f"unknown roots '{roots}': choose {', '.join(ROOTS)}")
@@ -77,9 +81,13 @@ class ParsingTask:
         if templates is None:
             templates = default_parsing_templates(self.columns, labelled=labelling != "none")
         self.templates = [*templates, *more_templates]
-        parsed = parse_parsing_templates(self.templates, self.columns)
+        parsed = self.parsed_templates()
         self.search = [t for t in parsed if t.place is None]
         self.viewed = _by_place([t for t in parsed if t.place is not None])
+
+    def parsed_templates(self) -> list[ParsingTemplate]:
+        """The templates, parsed."""
+        return parse_parsing_templates(self.templates, self.columns)
 
     # --- the space ---
 
@@ -128,7 +136,7 @@ class ParsingTask:
             "classes": len(self.classes),
             "width": len(self.sources),
             "labels_later": self.labelling == "second",
-            "labelled": self.labelling != "none",
+            "labelled": self.labelling in ("joint", "second"),
             "many_roots": self.roots == "many",
             "root_relation": self.root,
         }
@@ -142,7 +150,9 @@ class ParsingTask:
             roles=roles * (3 if self.labelling == "second" else 1),
             steps=self.steps,
         )
-        return SearchSpace(sizes=sizes, settings=settings, nonnegative=True, name="lols.tasks.parsing", **FUNCTIONS)
+        return SearchSpace(
+            sizes=sizes, settings=settings, nonnegative=True, name="lols.tasks.parsing", **self.FUNCTIONS
+        )
 
     def steps(self, x: Any) -> int:
         """The number of steps from start to end."""
@@ -175,6 +185,7 @@ class ParsingTask:
         x: dict[str, Ragged | Scalar] = {
             "length": Scalar(lengths),
             "values": Ragged(values[kinds.of].reshape(-1), offsets * values.shape[1]),
+            **self.more_columns(corpus),
         }
         y: dict[str, Ragged | Scalar] | None = None
         if trees is not None:
@@ -192,6 +203,10 @@ class ParsingTask:
         states, steps = HEADER + FIELDS * (lengths + 1), self._steps(lengths)
         items = self._items(values, kinds.of, offsets)
         return Examples.from_columns(self.space, lengths.size, x, y, items, states=states, steps=steps)
+
+    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
+        """Further columns of x."""
+        return {}
 
     def _values(self, corpus: Corpus, numbers: np.ndarray, kinds: _Kinds) -> np.ndarray:
         """What the attributes of each distinct word are, [kind of word, attribute]."""
@@ -239,6 +254,11 @@ class ParsingTask:
         """The same as the treebank has them: lifted words lowered, relations as numbered in `plain`."""
         return self._named.restore(self.trees(actions, offsets), offsets)
 
+    def parsing(self, corpus: Corpus) -> Callable[[Model], Trees]:
+        """What parses these sentences greedily with a model, again and again."""
+        examples = self.examples(corpus)
+        return lambda model: self.parses(model.run(examples).all_actions(), corpus.offsets)
+
     @property
     def plain(self) -> list[str]:
         """The names of the relations in results."""
@@ -256,8 +276,8 @@ class ParsingTask:
         return {name: getattr(self, name) for name in names} | {"columns": list(self.columns), "hashing": HASHING}
 
     @classmethod
-    def from_description(cls, task: Mapping[str, Any]) -> ParsingTask:
-        """What `describe` described; anything else is an error."""
+    def from_description(cls, task: Mapping[str, Any], **more: Any) -> Self:
+        """What `describe` described; anything else is an error. A subclass may need more."""
         if task["hashing"] != HASHING:
             raise ValueError(
                 f"its features are hashed in way {task['hashing']}, and this version of lols knows {HASHING}"
@@ -269,7 +289,7 @@ class ParsingTask:
         if not all(isinstance(s, str) for s in strings) or not all(type(n) is int for n in numbers):
             raise ValueError("its lists are not of strings and numbers")
         options = {name: task[name] for name in ("columns", "templates", "labelling", "roots")}
-        return cls(task["relations"], task["right"], task["left"], task["root"], **options)
+        return cls(task["relations"], task["right"], task["left"], task["root"], **options, **more)
 
 
 def placeless(template: ParsingTemplate) -> ParsingTemplate:

@@ -15,6 +15,7 @@ from lols.tasks.parsing.options import VERBS, ParserColumns, ParserInspectOption
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths
+from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 
@@ -47,7 +48,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
 
     def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
         """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return parse_pieces(self, path, columns, threads=threads)
+        return parse_pieces(self, path, columns, threads=self.threads_for(threads))
 
     def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
         """Compare predictions with a treebank."""
@@ -65,6 +66,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         from lols.tasks.parsing.explain import explain_parse, read_tree
         from lols.tasks.parsing.show import ParserReport
 
+        only_linear(self, "explain")
         columns, asked = self.asked("explain", options)
         parser = self.taught_by(asked.reference)
         found = read_tree(parser, path, number, columns)
@@ -73,6 +75,8 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
 
     def inspected(self, values: dict[str, Any], asked: ParserInspectOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each action."""
+        if self.policy == "neural":
+            return super().inspected(values, asked)
         from lols.tasks.parsing.inspect import inspect_parser
 
         return inspect_parser(self, values, asked)

@@ -28,6 +28,7 @@ from lols.tasks.pipeline.verbs import PipelineVerbs, part_of
 from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_lengths, checked_sentences
+from lols.tasks.tokens.neural import NETWORK_OPTIONS
 from lols.tasks.verbs import Say, silent
 from lols.training.model import Model
 
@@ -68,7 +69,7 @@ class Pipeline(PipelineVerbs):
 
     HELP = """Train taggers and a dependency parser that works on their tags, and write one model file.
 
-    Options of search and learning are the parser's; passes and patience are for all parts.
+    Options of search and learning are the parser's; passes, patience and those of networks are for all parts.
 
     `lols train pipeline en-train.conllu --dev en-dev.conllu -o en.lols`
     """
@@ -100,9 +101,10 @@ class Pipeline(PipelineVerbs):
 
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Pipeline:
-        """The pipeline with the options that were typed: taggers take passes and patience."""
+        """The pipeline with the options that were typed: taggers take passes, patience and those of networks."""
         values = values_of(Parser, typed)
-        tagger = Tagger(**{name: values[name] for name in ("passes", "patience") if name in values})
+        common = ("passes", "patience", "policy", *NETWORK_OPTIONS)
+        tagger = Tagger(**{name: values[name] for name in common if name in values})
         return cls(**values_of(cls, typed), tagger=tagger, parser=Parser(**values))
 
     @property

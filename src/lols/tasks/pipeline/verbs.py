@@ -70,7 +70,8 @@ class PipelineVerbs(SentenceVerbs, Estimator):
                 changes[column] = (self.taggers_[name].task_.labels, tagged.columns[name].numbers)
             return conll.replace_columns(piece, changes), piece.lines.size
 
-        yield from in_order(work, pieces, threads)
+        parts = (*self.taggers_.values(), self.parser_)
+        yield from in_order(work, pieces, min(part.threads_for(threads) for part in parts))
 
     def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
         """Compare tags and trees, predicted from words alone, with a treebank."""

@@ -20,7 +20,7 @@ from lols.tasks.tagging.session import Session
 from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging.task import SCHEMES, TaggingTask
 from lols.tasks.tagging.verbs import TaggerVerbs
-from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
+from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.input import (
     check_lengths,
     checked_labels,
@@ -31,6 +31,8 @@ from lols.tasks.tokens.input import (
     string_tensors,
     strings_of,
 )
+from lols.tasks.tokens.neural import only_linear
+from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.tasks.verbs import Say, silent
 from lols.training.clock import Clock
 from lols.training.model import Model
@@ -183,6 +185,7 @@ class Tagger(TaggerVerbs):
         The first call needs `classes`, all tags that there can be. Over the whole data, this is `fit` with one pass and
         `shuffle=False`, bit for bit, however the data is cut.
         """
+        only_linear(self, "partial_fit")
         corpus, strings = self._corpus(X), checked_labels(X, y)
         if len(X):
             check_lengths(corpus.offsets)
@@ -270,6 +273,7 @@ class Tagger(TaggerVerbs):
         """
         from lols.engine.beam import beam_search
 
+        only_linear(self, "predict_kbest")
         if k < 1:
             raise ConfigurationError(f"k is {k}; it must be at least 1")
         corpus = self._corpus(X)
@@ -361,7 +365,20 @@ class Tagger(TaggerVerbs):
         scheme = self.scheme
         if scheme == "auto":
             scheme = detect_scheme_columns(numbers, corpus.offsets, names)
-        return TaggingTask(sorted(names), **self._task_options(tuple(corpus.columns), scheme))
+        options = self._task_options(tuple(corpus.columns), scheme)
+        if self.policy == "neural":
+            from lols.tasks.tagging.neural import NeuralTaggingTask
+
+            vocabulary = NetworkVocabulary.of(corpus, [name for name in corpus.columns if name != WORD])
+            return NeuralTaggingTask(sorted(names), **options, vocabulary=vocabulary)
+        return TaggingTask(sorted(names), **options)
+
+    @classmethod
+    def neural_task(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Any:
+        """The task of a neural policy that a model file describes."""
+        from lols.tasks.tagging.neural import NeuralTaggingTask
+
+        return NeuralTaggingTask.with_vocabulary(task, tensors)
 
     def _task_options(self, columns: tuple[str, ...], scheme: str | None) -> dict[str, Any]:
         if scheme is not None and scheme not in SCHEMES:

@@ -201,14 +201,16 @@ def make_examples(
     tags: np.ndarray | None = None,
     cost_to_go: np.ndarray | None = None,
     spans: Mapping[str, np.ndarray] | None = None,
+    more: Mapping[str, Ragged | Scalar] | None = None,
 ) -> Examples:
-    """Examples from encoded sentences, with what is known of the truth.
+    """Examples from encoded sentences, with what is known of the truth, and `more` columns of x.
 
     That is the true tags, the costs of completions where labels may be illegal, and true spans for losses of spans.
     """
     lengths = np.diff(offsets)
     history = space.settings["masks"].size
     x: dict[str, Ragged | Scalar] = {"bases": Ragged(encoded.bases, offsets * history), "length": Scalar(lengths)}
+    x |= more or {}
     y: dict[str, Ragged | Scalar] | None = None
     if tags is not None:
         states = space.settings["following"].shape[0] + 1

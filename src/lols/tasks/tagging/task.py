@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from lols.contract.examples import Examples
+from lols.contract.examples import Examples, Ragged, Scalar
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError
@@ -145,8 +145,8 @@ class TaggingTask:
         return {"name": "tagger"} | {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
 
     @classmethod
-    def from_description(cls, task: Mapping[str, Any]) -> TaggingTask:
-        """The task that `describe` described."""
+    def from_description(cls, task: Mapping[str, Any], **more: Any) -> Self:
+        """The task that `describe` described. A subclass may need more."""
         names = ("labels", "columns", "templates")
         for name in names:
             if not isinstance(task[name], list) or not all(isinstance(v, str) for v in task[name]):
@@ -159,6 +159,7 @@ class TaggingTask:
             inner_scheme=task["inner_scheme"],
             direction=task["direction"],
             loss=task["loss"],
+            **more,
         )
 
     @cached_property
@@ -212,8 +213,9 @@ class TaggingTask:
         if self.direction == "backward":
             corpus = corpus.backward()
         encoded = (encoder or Encoder(self.layout)).encode(corpus.columns, corpus.offsets, corpus.extra)
+        more = self.more_columns(corpus)
         if numbers is None:
-            return make_examples(self.space, encoded, corpus.offsets)
+            return make_examples(self.space, encoded, corpus.offsets, more=more)
         actions = self.actions_of(numbers, corpus.offsets)
         cost_to_go, spans = None, None
         if self.scheme is not None:
@@ -225,7 +227,11 @@ class TaggingTask:
             lasts = np.full(begins.size, -1, np.int64)
             _find_lasts(begins, ends, corpus.offsets, lasts)
             spans = {"begins": begins, "ends": ends, "lasts": lasts}
-        return make_examples(self.space, encoded, corpus.offsets, actions, cost_to_go, spans)
+        return make_examples(self.space, encoded, corpus.offsets, actions, cost_to_go, spans, more)
+
+    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
+        """Further columns of x, for a corpus in the order of tagging."""
+        return {}
 
 
 def _turned(

@@ -13,6 +13,7 @@ from lols.tasks.tagging.files import read_like_training, tag_pieces
 from lols.tasks.tagging.options import VERBS, FileColumns, TaggerInspectOptions
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 
@@ -37,7 +38,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
     def predict_pieces(self, path: Any, columns: FileColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
         """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return tag_pieces(self, path, columns, threads=threads)
+        return tag_pieces(self, path, columns, threads=self.threads_for(threads))
 
     def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
@@ -53,6 +54,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         from lols.tasks.tagging.explain import explain_sentence, read_sentence
         from lols.tasks.tagging.show import TaggerReport
 
+        only_linear(self, "explain")
         columns, asked = self.asked("explain", options)
         tagger = self.taught_by(asked.reference)
         found = read_sentence(tagger, path, number, columns)
@@ -61,6 +63,8 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
     def inspected(self, values: dict[str, Any], asked: TaggerInspectOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each label."""
+        if self.policy == "neural":
+            return super().inspected(values, asked)
         from lols.tasks.tagging.inspect import inspect_tagger
 
         return inspect_tagger(self, values, asked)

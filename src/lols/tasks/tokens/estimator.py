@@ -10,10 +10,12 @@ import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
-from lols.tasks.options import INPUT, SEARCH, estimator, option
+from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tokens.input import check_options, string_tensors, strings_of
+from lols.tasks.tokens.neural import check_file, check_policy, empty_policy, neural_trainer, only_linear
 from lols.training.model import make_model
+from lols.training.trainer import Trainer
 
 __all__ = ["TokenEstimator"]
 
@@ -57,11 +59,49 @@ class TokenEstimator(SearchEstimator):
         initial=None,
         parse=lambda count: count or None,
     )
+    policy: str = option(
+        default="linear",
+        help="linear, on templates; or neural, on words, characters and given tags, which needs PyTorch: "
+        "pip install lols[torch].",
+        panel=NETWORK,
+    )
+    device: str = option(
+        default="auto",
+        help="Where a neural policy computes: cpu, cuda, or auto for a GPU if there is one.",
+        panel=NETWORK,
+    )
+    precision: str = option(
+        default="float32",
+        help="bfloat16 lets a neural policy compute in mixed precision, which is faster on a GPU.",
+        panel=NETWORK,
+    )
+    width: int = option(default=400, help="The width of a neural policy's BiLSTM, in each direction.", panel=NETWORK)
+    layers: int = option(default=3, help="The layers of a neural policy's BiLSTM.", panel=NETWORK)
+    steps: int = option(
+        default=4, help="How many steps a neural policy's optimiser takes for each batch of sentences.", panel=NETWORK
+    )
 
     def template_lines(self) -> dict[str, Any]:
         """The templates as a task takes them: lines or None for the default ones, and further lines."""
         lines = self.templates.splitlines() if isinstance(self.templates, str) else self.templates
         return {"templates": lines, "more_templates": self.more_templates or ()}
+
+    # --- neural policies ---
+
+    def _trainer(self, task: Any, examples: int | None = None) -> Trainer:
+        check_policy(self)
+        if self.policy == "linear":
+            return super()._trainer(task)
+        if examples is None:
+            only_linear(self, "learning from a stream")
+        return neural_trainer(self, task, int(examples or 0))
+
+    def threads_for(self, threads: int) -> int:
+        """How many threads may share the policy: a network is used by one, and has its own threads."""
+        return threads if self.policy == "linear" else 1
+
+    def _empty_policy(self, task: Any) -> Any:
+        return None if self.policy == "linear" else empty_policy(self, task)
 
     # --- files ---
 
@@ -72,7 +112,7 @@ class TokenEstimator(SearchEstimator):
         tensors = string_tensors("vocabulary", self.vocabulary_)
         for name, values in self.column_values_.items():
             tensors |= string_tensors(f"column.{name}", values)
-        return tensors
+        return tensors | (self.task_.vocabulary.tensors() if self.policy == "neural" else {})
 
     @classmethod
     def from_file(
@@ -91,8 +131,11 @@ class TokenEstimator(SearchEstimator):
             options = {name: value for name, value in dict(task["options"]).items() if name in known}
             check_options(options)
             loaded = cls(**options | {"threads": threads})
-            loaded.task_ = cls.Task.from_description(task)
-            loaded.templates = loaded.task_.templates
+            if loaded.policy == "neural":
+                loaded.task_, loaded.device = cls.neural_task(task, tensors), "auto"
+            else:
+                loaded.task_ = cls.Task.from_description(task)
+                loaded.templates = loaded.task_.templates
             loaded.fingerprint_ = str(task["fingerprint"])
             loaded.vocabulary_ = strings_of("vocabulary", tensors)
             names = [name for name in loaded.task_.columns if f"task.column.{name}" in tensors]
@@ -103,8 +146,19 @@ class TokenEstimator(SearchEstimator):
             loaded.restore(task, tensors)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        loaded.model_ = make_model(path, header, tensors, loaded.task_.space, threads=threads, room=room)
+        if loaded.policy == "neural":
+            try:
+                check_file(loaded, loaded.task_, tensors)
+            except LolsError as error:
+                raise ModelFileError(f"{path}: {error}") from error
+        policy = loaded._empty_policy(loaded.task_)
+        loaded.model_ = make_model(path, header, tensors, loaded.task_.space, policy=policy, threads=threads, room=room)
         return loaded
+
+    @classmethod
+    def neural_task(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Any:
+        """The task of a neural policy that a model file describes."""
+        raise ValueError(f"a {cls.VERBS.name} has no neural policy")
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has; damage is a `ValueError`."""

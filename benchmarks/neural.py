@@ -1,0 +1,174 @@
+"""The neural parser on English-EWT under three teachers: ``python benchmarks/neural.py [TEACHER ...]``.
+
+For each teacher and seed it trains with gold tags, prints every pass as it ends, and UAS and LAS on the test part for
+the pass that was best on the dev part. Tokens a second are those of whole passes, searching and learning, and of
+parsing from columns of strings to trees. The second pass is measured in parts, which slows it down on a GPU, and its
+speed is not counted: search (encoder, transfer, scoring, and the rest, which is stepping in kernels) and learning.
+
+``--quick`` takes the first sentences and a small network: it shows that all works, and no figure of it means anything.
+Results go to reports/neural.json as they come.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import torch
+
+from benchmarks.data import data_directory
+from lols import Parser
+from lols.tasks.parsing.files import ParserColumns, Treebank, read_treebanks
+from lols.tasks.tokens.corpus import Corpus
+
+TEACHERS = ("optimal", "suboptimal", "bad")
+PROFILED = 2  # the pass that is measured in parts
+QUICK: dict[str, Any] = {"width": 32, "layers": 1, "passes": 3}
+
+
+class Run:
+    """One training: a teacher and a seed."""
+
+    def __init__(self, parser: Parser, data: dict[str, Treebank], until: float):
+        self.parser, self.data, self.until = parser, data, until
+        self.passes: list[dict[str, Any]] = []
+        self.best: Any = None
+
+    def train(self) -> dict[str, Any]:
+        """Train, and evaluate the best pass on the test part."""
+        parser, held = self.parser, self.data["train"]
+        prepared = prepare_trees(parser, held)
+        self.task = parser._task(held.corpus, prepared)
+        trainer = parser._trainer(self.task, held.corpus.offsets.size - 1)
+        self.policy: Any = trainer.policy
+        examples = self.task.examples(held.corpus, prepared.trees)
+        trainer.warm_up(self.task.examples(first(held.corpus, 8), first_trees(prepared.trees, held.corpus, 8)))
+        self.began = time.perf_counter()
+        model = trainer.fit(examples, progress=False, after_pass=self)
+        return {
+            "passes": self.passes,
+            "test": self.scores(self.best or model, "test"),
+            "tokens_per_second": statistics.median(p["tokens_per_second"] for p in self.passes if not p["seconds"]),
+        }
+
+    def __call__(self, number: int, model: Any) -> bool:
+        """Print a pass; True if the time is up."""
+        spent = time.perf_counter() - self.began
+        tokens = self.data["train"].corpus.tokens
+        entry = {"pass": number + 1, "tokens_per_second": tokens / spent, "seconds": dict(self.policy.seconds or {})}
+        if entry["seconds"]:
+            entry["seconds"]["stepping"] = spent - sum(entry["seconds"].values())
+        entry |= {"dev": self.scores(model, "dev"), "progressive_loss": model.report["progressive_loss"][-1]}
+        if self.best is None or entry["dev"]["las"] > max(p["dev"]["las"] for p in self.passes):
+            self.best = model
+        self.passes.append(entry)
+        dev = entry["dev"]
+        print(
+            f"  pass {number + 1:2}: {spent:6.1f} s, {entry['tokens_per_second']:8,.0f} tokens/s; dev UAS "
+            f"{100 * dev['uas']:.2f} LAS {100 * dev['las']:.2f}, parsing {dev['tokens_per_second']:8,.0f} tokens/s",
+            flush=True,
+        )
+        for name, seconds in entry["seconds"].items():
+            print(f"           {name:<9} {seconds:6.1f} s, {100 * seconds / spent:4.1f} %", flush=True)
+        self.policy.seconds = {} if number + 2 == PROFILED else None
+        self.began = time.perf_counter()
+        return time.time() > self.until
+
+    def scores(self, model: Any, part: str) -> dict[str, float]:
+        """UAS, LAS and speed on a part of the treebank."""
+        held = self.data[part]
+        began = time.perf_counter()
+        trees = self.task.parsing(held.corpus)(model)
+        spent = time.perf_counter() - began
+        found = self.parser._scores(self.task, trees, held.corpus, *held.trees)
+        return {"uas": found.uas, "las": found.las, "tokens_per_second": held.corpus.tokens / spent}
+
+
+def prepare_trees(parser: Parser, held: Treebank) -> Any:
+    """The trees that the parser is trained on."""
+    from lols.tasks.parsing.treebank import prepare
+
+    return prepare(*held.trees, held.corpus.offsets, parser.roots)
+
+
+def first(corpus: Corpus, count: int) -> Corpus:
+    """The first sentences of a corpus."""
+    from lols.tasks.parsing.neural import parts_of
+
+    return next(parts_of(corpus, count))
+
+
+def first_trees(trees: Any, corpus: Corpus, count: int) -> Any:
+    """Their trees."""
+    end = int(corpus.offsets[min(count, corpus.offsets.size - 1)])
+    return type(trees)(*(column[:end] for column in trees))
+
+
+def cut(data: Treebank, count: int) -> Treebank:
+    """The first sentences of a treebank."""
+    corpus = first(data.corpus, count)
+    return replace(data, corpus=corpus, heads=data.heads[: corpus.tokens], numbers=data.numbers[: corpus.tokens])
+
+
+def read(folder: Path, sentences: int | None) -> dict[str, Treebank]:
+    """The three parts of EWT."""
+    train, dev, _ = read_treebanks(
+        [str(folder / "ewt-train.conllu.gz")], str(folder / "ewt-dev.conllu.gz"), ParserColumns()
+    )
+    test, _, _ = read_treebanks([str(folder / "ewt-test.conllu.gz")], None, train.columns)
+    assert dev is not None
+    parts = {"train": train, "dev": dev, "test": test}
+    return parts if sentences is None else {name: cut(part, sentences) for name, part in parts.items()}
+
+
+def main() -> None:
+    """Train and print."""
+    arguments = argparse.ArgumentParser(description="The neural parser on EWT under three teachers.")
+    arguments.add_argument("teachers", nargs="*", metavar="TEACHER", help=f"{', '.join(TEACHERS)}; all by default")
+    arguments.add_argument("--passes", type=int, default=20)
+    arguments.add_argument("--seeds", type=int, default=1, help="how many runs for each teacher")
+    arguments.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    arguments.add_argument("--minutes", type=float, default=600.0, help="no pass begins after so long, over all runs")
+    arguments.add_argument("--sentences", type=int, help="only the first sentences of each part")
+    arguments.add_argument("--option", action="append", default=[], help="of Parser, such as width=300 or steps=8")
+    arguments.add_argument("--quick", action="store_true", help="300 sentences and a small network")
+    chosen = arguments.parse_args()
+    folder, until = data_directory(), time.time() + 60 * chosen.minutes
+    if folder is None:
+        raise SystemExit("the data sets are not here: set LOLS_DATA to the folder that holds them")
+    options: dict[str, Any] = {"passes": chosen.passes} | (QUICK if chosen.quick else {})
+    for text in chosen.option:
+        name, _, value = text.partition("=")
+        options[name] = json.loads(value) if value[:1].isdigit() else value
+    data = read(folder, 300 if chosen.quick else chosen.sentences)
+    where = torch.cuda.get_device_name() if torch.cuda.is_available() else f"{torch.get_num_threads()} CPU threads"
+    print(f"PyTorch {torch.__version__}, {where}; {data['train'].summary()}", flush=True)
+    results: list[dict[str, Any]] = []
+    for seed in range(chosen.seeds):
+        for teacher in chosen.teachers or TEACHERS:
+            if time.time() > until:
+                break
+            print(f"{teacher} teacher, seed {seed}, {options}", flush=True)
+            parser = Parser(policy="neural", device=chosen.device, reference=teacher, seed=seed, **options)
+            found = Run(parser, data, until).train()
+            test = found["test"]
+            print(
+                f"{teacher} teacher, seed {seed}: test UAS {100 * test['uas']:.2f} LAS {100 * test['las']:.2f}; "
+                f"training {found['tokens_per_second']:,.0f} tokens/s, parsing {test['tokens_per_second']:,.0f}",
+                flush=True,
+            )
+            results.append({"teacher": teacher, "seed": seed, "options": options, **found})
+            Path("reports").mkdir(exist_ok=True)
+            Path("reports/neural.json").write_text(json.dumps(results, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The parser's task for a network: words instead of templates, and labels that the network gives to the arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from lols.contract.examples import Ragged, Scalar
+from lols.contract.hashing import mix
+from lols.engine.compile.kernel import kernel
+from lols.tasks.parsing.space import DEPTH, FIELDS, FUNCTIONS, HEADER, NEXT, STACK, cell
+from lols.tasks.parsing.task import NETWORK, ParsingTask
+from lols.tasks.parsing.templates import ParsingTemplate
+from lols.tasks.parsing.treebank import Trees
+from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.vocabulary import NetworkVocabulary
+from lols.training.model import Model
+
+__all__ = ["PLACES", "NeuralParsingTask", "positions"]
+
+PLACES = 4  # that the network looks at: three words of the stack, and the front of the buffer
+TOGETHER = 512  # sentences that are parsed at a time
+
+
+def stack_key(x, s):
+    """What a network sees of a state, and all that its future depends on: the stack and the front of the buffer."""
+    code: Any = np.int64(s[NEXT])
+    for depth in range(s[DEPTH]):
+        code = mix(code, s[cell(depth, STACK)])
+    return code
+
+
+class NeuralParsingTask(ParsingTask):
+    """A parsing task without templates, whose examples have numbers of words, characters and given tags."""
+
+    FUNCTIONS: ClassVar[Mapping[str, Any]] = FUNCTIONS | {"key": stack_key}
+
+    def __init__(self, *arguments: Any, vocabulary: NetworkVocabulary, **options: Any):
+        super().__init__(*arguments, **options | {"templates": []})
+        self.vocabulary = vocabulary
+
+    def parsed_templates(self) -> list[ParsingTemplate]:
+        """None: the network looks at words."""
+        return []
+
+    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
+        """What the network reads."""
+        return {"network": self.vocabulary.column(corpus)}
+
+    def parsing(self, corpus: Corpus) -> Callable[[Model], Trees]:
+        """What parses these sentences with a model; the network is asked for labels while it remembers the words."""
+        parts = [(part.offsets, self.examples(part)) for part in parts_of(corpus, TOGETHER)]
+
+        def parsed(model: Model) -> Trees:
+            policy: Any = model.policy
+            found = []
+            for offsets, examples in parts:
+                trees = self.trees(model.run(examples).all_actions(), offsets)
+                labels = policy.network.label(policy.memory, trees.heads)
+                relations = np.where(trees.heads >= 0, labels, self.root)
+                found.append(self._named.restore(Trees(trees.heads, relations), offsets))
+            return Trees(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+
+        return parsed
+
+    def network(self, **options: Any) -> Any:
+        """A network for the task that has learned nothing."""
+        from lols.torch.sentences import ArcNetwork, NetworkSizes
+
+        seed = options.pop("seed", 0)
+        labels = len(self.relations) if self.labelling == NETWORK else 0
+        sizes = NetworkSizes(**self.vocabulary.sizes(), **options)
+        return ArcNetwork(
+            sizes, actions=len(self.actions), labels=labels, places=PLACES, positions=positions, seed=seed
+        )
+
+    @classmethod
+    def with_vocabulary(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:
+        """The task of a model file."""
+        columns = [name for name in task["columns"] if name != WORD]
+        return cls.from_description(task, vocabulary=NetworkVocabulary.from_tensors(tensors, columns))
+
+
+def parts_of(corpus: Corpus, size: int) -> Iterator[Corpus]:
+    """The corpus in parts of this many sentences."""
+    count = corpus.offsets.size - 1
+    for low in range(0, count, size):
+        offsets = corpus.offsets[low : min(low + size, count) + 1]
+        tokens = slice(int(offsets[0]), int(offsets[-1]))
+        columns = {name: c._replace(numbers=c.numbers[tokens]) for name, c in corpus.columns.items()}
+        yield Corpus(columns, offsets - offsets[0])
+
+
+def positions(states: Any) -> np.ndarray:
+    """The words at the places that the network looks at, [state, place]; -1 where there is none."""
+    made = np.empty((len(states), PLACES), np.int64)
+    _find_positions(np.ascontiguousarray(states.vectors), states.example, states.examples.x.length.values, made)
+    return made
+
+
+@kernel
+def _find_positions(vectors, example, lengths, out):
+    """The top three words of the stack, the deepest first, and the front of the buffer."""
+    for i in range(out.shape[0]):
+        depth, front = vectors[i, DEPTH], vectors[i, NEXT]
+        for k in range(3):
+            at = depth - 3 + k
+            out[i, k] = vectors[i, HEADER + at * FIELDS + STACK] if at >= 0 else -1
+        out[i, 3] = front if front < lengths[example[i]] else -1

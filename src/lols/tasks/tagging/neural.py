@@ -1,0 +1,51 @@
+"""The tagger's task for a network: words instead of templates, and the last tags."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from lols.contract.examples import Ragged, Scalar
+from lols.tasks.tagging.space import LAST, POSITION
+from lols.tasks.tagging.task import TaggingTask
+from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.vocabulary import NetworkVocabulary
+
+__all__ = ["NeuralTaggingTask", "tag_positions"]
+
+BEFORE = 2  # tags that the network looks at
+TEMPLATES = ["tag[-2] & tag[-1]"]  # says that a state's future depends on these tags
+
+
+class NeuralTaggingTask(TaggingTask):
+    """A tagging task whose examples have numbers of words, characters and given tags."""
+
+    def __init__(self, labels: Sequence[str], *, vocabulary: NetworkVocabulary, **options: Any):
+        super().__init__(labels, **options | {"templates": TEMPLATES, "more_templates": ()})
+        self.vocabulary = vocabulary
+
+    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
+        """What the network reads."""
+        return {"network": self.vocabulary.column(corpus)}
+
+    def network(self, **options: Any) -> Any:
+        """A network for the task that has learned nothing."""
+        from lols.torch.sentences import NetworkSizes, TagNetwork
+
+        seed = options.pop("seed", 0)
+        sizes = NetworkSizes(**self.vocabulary.sizes(), **options)
+        return TagNetwork(sizes, actions=len(self.inner_labels), before=BEFORE, positions=tag_positions, seed=seed)
+
+    @classmethod
+    def with_vocabulary(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:
+        """The task of a model file."""
+        columns = [name for name in task["columns"] if name != WORD]
+        return cls.from_description(task, vocabulary=NetworkVocabulary.from_tensors(tensors, columns))
+
+
+def tag_positions(states: Any) -> np.ndarray:
+    """The word that is tagged next, and the tags before it, [state, 1 + BEFORE]."""
+    made: np.ndarray = states.vectors[:, [POSITION, *range(LAST, LAST + BEFORE)]]
+    return made

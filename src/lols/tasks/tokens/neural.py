@@ -1,0 +1,87 @@
+"""The neural policy of taggers and parsers: how their options make a network, and how it is trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from lols.contract.whole_numbers import check_whole
+from lols.errors import ConfigurationError
+from lols.training.algorithms import algorithm
+from lols.training.trainer import Trainer
+
+__all__ = ["NETWORK_OPTIONS", "check_file", "check_policy", "empty_policy", "neural_trainer", "only_linear"]
+
+RATE = 2e-3
+AVERAGE = 0.99
+BATCH = 256  # examples that are searched together
+POLICIES = ("linear", "neural")
+NETWORK_OPTIONS = ("device", "precision", "width", "layers", "steps")
+LINEAR_OPTIONS = ("learner", "update", "slack", "margin", "prune", "templates", "more_templates", "clusters")
+
+
+def check_policy(estimator: Any) -> None:
+    """Raise an error if options have no effect with the policy that is chosen."""
+    if estimator.policy not in POLICIES:
+        raise ConfigurationError(f"unknown policy '{estimator.policy}': choose {' or '.join(POLICIES)}")
+    neural = estimator.policy == "neural"
+    for name in LINEAR_OPTIONS if neural else NETWORK_OPTIONS:
+        if estimator._changed(name):
+            other = "linear" if neural else "neural"
+            raise ConfigurationError(f"{name} has no effect: it is for policy='{other}'; leave it out")
+
+
+def only_linear(estimator: Any, what: str) -> None:
+    """Raise an error if the policy is neural, for what only linear ones can do."""
+    if estimator.policy == "neural":
+        raise ConfigurationError(f"{what} needs the linear policy: this one is neural")
+
+
+def sizes_of(estimator: Any) -> Mapping[str, Any]:
+    """The sizes of the network that the options ask for."""
+    return {"width": estimator.width, "layers": estimator.layers, "seed": estimator.seed}
+
+
+def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
+    """A policy for a task that has learned nothing."""
+    from lols.torch.policy import TorchPolicy
+
+    check_whole("steps", estimator.steps)
+    where = {"device": estimator.device, "precision": estimator.precision, "seed": estimator.seed}
+    return TorchPolicy(task.network(**sizes_of(estimator)), **where, **learning)
+
+
+def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:
+    """Raise an error if the arrays of a model file are not those of the network that its header describes."""
+    from lols.torch.learning import check_fits
+
+    own = {name.removeprefix("policy."): array for name, array in tensors.items() if name.startswith("policy.")}
+    check_fits(lambda: task.network(**sizes_of(estimator)), own)
+
+
+def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
+    """The trainer of a neural policy on this many examples."""
+    from lols.torch.schedules import adam, warm_up_and_decay
+
+    together = estimator.batch_size if estimator._changed("batch_size") else min(BATCH, max(1, examples // 8))
+    total = estimator.passes * estimator.steps * math.ceil(examples / together)
+    policy = empty_policy(
+        estimator,
+        task,
+        steps=estimator.steps,
+        average=AVERAGE,
+        optimizer=adam(estimator.rate or RATE),
+        schedule=warm_up_and_decay(total),
+    )
+    options = {name: getattr(estimator, name) for name in ("roll_in", "roll_out", "beta", "mix")}
+    return Trainer(
+        task.space,
+        task.reference(estimator.reference),
+        algorithm=algorithm(estimator._algorithm(), **options),
+        policy=policy,
+        passes=estimator.passes,
+        batch_size=together,
+        seed=estimator.seed,
+        shuffle=estimator.shuffle,
+    )

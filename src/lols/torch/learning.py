@@ -1,0 +1,232 @@
+"""How a network learns from lessons: minibatches of whole examples, optimiser, schedule, average, replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+
+from lols.contract.hashing import mix
+from lols.contract.whole_numbers import check_seed, check_whole
+from lols.errors import ConfigurationError, LolsError
+from lols.torch.losses import LOSSES, Loss
+from lols.torch.replay import KeptLessons, ReplayBuffer
+
+__all__ = [
+    "LearningSettings",
+    "NetworkLearner",
+    "Optimizer",
+    "Schedule",
+    "arrays_named",
+    "check_fits",
+    "loaded_into",
+    "named_arrays",
+]
+
+SINGLE = ".single"
+Optimizer = Callable[[Any], torch.optim.Optimizer]
+Schedule = Callable[[torch.optim.Optimizer], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningSettings:
+    """The options of a `TorchPolicy` that concern learning."""
+
+    loss: str | Loss = "log"
+    optimizer: Optimizer | None = None
+    schedule: Schedule | None = None
+    steps: int = 1
+    accumulate: int = 1
+    replay: int = 0
+    replay_decay: float = 1.0
+    average: float | None = None
+    clip: float | None = 5.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.loss, str) and self.loss not in LOSSES:
+            raise ConfigurationError(f"unknown loss '{self.loss}': choose {', '.join(LOSSES)}, or give a function")
+        for name, made, example in (
+            ("optimizer", torch.optim.Optimizer, "functools.partial(torch.optim.Adam, lr=0.001)"),
+            ("schedule", torch.optim.lr_scheduler.LRScheduler, "lambda o: torch.optim.lr_scheduler.StepLR(o, 1000)"),
+        ):
+            given = getattr(self, name)
+            if isinstance(given, made) or (given is not None and not callable(given)):
+                raise ConfigurationError(f"{name} is {type(given).__name__}: give a function that makes it: {example}")
+        for name in ("steps", "accumulate"):
+            check_whole(name, getattr(self, name))
+        check_whole("replay", self.replay, least=0)
+        check_seed(self.seed)
+        if self.average is not None and not 0.0 < self.average < 1.0:
+            raise ConfigurationError(f"average is {self.average}: give a decay between 0 and 1, such as 0.999")
+        if self.clip is not None and not self.clip > 0.0:
+            raise ConfigurationError(f"clip is {self.clip}: give the largest norm of gradients, or None")
+        if not 0.0 < self.replay_decay <= 1.0:
+            raise ConfigurationError(f"replay_decay is {self.replay_decay}: give a number above 0, at most 1")
+        if self.replay == 0 and self.replay_decay != 1.0:
+            raise ConfigurationError("replay_decay has no effect: replay keeps no batches; leave it out")
+
+
+class NetworkLearner:
+    """Optimiser, schedule, average and replay buffer of a network."""
+
+    def __init__(self, network: nn.Module, settings: LearningSettings):
+        self.network, self.settings = network, settings
+        self.updates = self.steps = 0
+        self.replay = ReplayBuffer(settings.replay, settings.replay_decay)
+        self.average: AveragedModel | None = None
+        if settings.average is not None:
+            self.average = AveragedModel(network, multi_avg_fn=partial(moved_average, settings.average))
+        self._begin()
+
+    def _begin(self) -> None:
+        """A new optimiser and a new schedule."""
+        make = self.settings.optimizer or partial(torch.optim.Adam, lr=1e-3)
+        parameters = [p for p in self.network.parameters() if p.requires_grad]
+        if not parameters:
+            raise ConfigurationError(f"{type(self.network).__name__} has no parameters that can be trained")
+        self.optimizer = make(parameters)
+        self.schedule = None if self.settings.schedule is None else self.settings.schedule(self.optimizer)
+
+    def learn(self, lessons: KeptLessons, losses: Callable[[KeptLessons], tuple[torch.Tensor, Any]]) -> None:
+        """Take the optimiser's steps for a batch of lessons.
+
+        `losses` gives, for some lessons, the sum of the losses of their states and a further loss of their examples.
+        """
+        seed = mix(self.settings.seed, self.updates) & (2**63 - 1)
+        random = np.random.default_rng(seed)
+        device = next(self.network.parameters()).device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            self.network.train()
+            try:
+                for part in self._minibatches(lessons, random):
+                    self._step(part, losses)
+            finally:
+                self.network.eval()
+        self.replay.add(lessons)
+        self.updates += 1
+
+    def _minibatches(self, lessons: KeptLessons, random: np.random.Generator) -> Iterator[KeptLessons]:
+        """The lessons in as many parts as there are steps, each joined by as many examples of earlier batches."""
+        rounds = random.permutation(lessons.rounds().size - 1)
+        for part in np.array_split(rounds, min(self.settings.steps, rounds.size)):
+            new = lessons.select(np.sort(part))
+            yield KeptLessons.joined([new, *self.replay.draw(part.size, random)])
+
+    def _step(self, lessons: KeptLessons, losses: Callable[[KeptLessons], tuple[torch.Tensor, Any]]) -> None:
+        """One step of the optimiser; the gradients of several parts add up."""
+        rounds = np.arange(lessons.rounds().size - 1)
+        pieces = min(self.settings.accumulate, rounds.size)
+        whole = max(float(lessons.weights.sum()), 1e-12)
+        self.optimizer.zero_grad(set_to_none=True)
+        for part in np.array_split(rounds, pieces):
+            piece = lessons.select(part) if pieces > 1 else lessons
+            of_states, of_examples = losses(piece)
+            loss = of_states / whole
+            if of_examples is not None:
+                loss = loss + of_examples * (part.size / rounds.size)
+            if not bool(torch.isfinite(loss)):
+                raise LolsError(
+                    f"the loss of {type(self.network).__name__} is {loss.item()} after {self.steps:,} steps: lower the "
+                    "learning rate, or clip gradients more (clip=1.0)"
+                )
+            loss.backward()
+        if self.settings.clip is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
+        self.optimizer.step()
+        if self.schedule is not None:
+            self.schedule.step()
+        if self.average is not None:
+            self.average.update_parameters(self.network)
+        self.steps += 1
+
+    # --- files ---
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything beside the weights that learning goes on from, as named arrays."""
+        arrays = {"counts": np.array([self.updates, self.steps], np.int64)}
+        for k, held in self.optimizer.state_dict()["state"].items():
+            arrays |= named_arrays(f"optimizer.{k}.", held)
+        if self.average is not None:
+            arrays |= named_arrays("average.", self.average.state_dict())
+        return arrays | {f"replay.{name}": array for name, array in self.replay.arrays().items()}
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore such a state. The schedule is stepped as often as it was then."""
+        self.updates, self.steps = (int(n) for n in state["counts"])
+        self._begin()
+        if self.schedule is not None:
+            self.optimizer.step()  # without gradients, it changes nothing
+            for _ in range(self.steps):
+                self.schedule.step()
+        held: dict[int, dict[str, Any]] = {}
+        for name, array in arrays_named("optimizer.", state).items():
+            k, _, part = name.partition(".")
+            held.setdefault(int(k), {})[part] = torch.from_numpy(array)
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
+        if self.average is not None:
+            loaded_into(self.average, arrays_named("average.", state))
+        self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
+
+
+@torch.no_grad()
+def moved_average(decay: float, average: Any, current: Any, count: Any) -> None:
+    """An exponential average that forgets the first steps sooner: its decay is less than steps / (steps + 10)."""
+    steps = float(count)
+    get_ema_multi_avg_fn(min(decay, steps / (steps + 10.0)))(average, current, count)
+
+
+def named_arrays(prefix: str, tensors: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Tensors and numbers as arrays; files have no arrays without dimensions, so the names of these end in `SINGLE`."""
+    made = {}
+    for name, value in tensors.items():
+        tensor = torch.as_tensor(value).detach().cpu()
+        tensor = tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+        made[prefix + name + ("" if tensor.ndim else SINGLE)] = tensor.reshape(tensor.shape or (1,)).numpy().copy()
+    return made
+
+
+def arrays_named(prefix: str, state: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays that `named_arrays` made, among others."""
+    found = {}
+    for name, array in state.items():
+        if name.startswith(prefix):
+            single = name.endswith(SINGLE)
+            found[name.removeprefix(prefix).removesuffix(SINGLE)] = (
+                np.array(array).reshape(()) if single else np.array(array)
+            )
+    return found
+
+
+def check_shapes(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
+    """Raise an error if arrays are not those of a network of this shape."""
+    own = network.state_dict()
+    for name in sorted({*own} ^ {*arrays}):
+        where = "the file has none" if name in own else "this network has none"
+        raise LolsError(f"'{name}' does not fit, {where}: create the network with the settings of training")
+    for name, array in arrays.items():
+        if tuple(array.shape) != tuple(own[name].shape):
+            raise LolsError(
+                f"'{name}' has shape {tuple(array.shape)}, and this network has {tuple(own[name].shape)}: create it "
+                "with the settings of training"
+            )
+
+
+def check_fits(make: Callable[[], nn.Module], state: Mapping[str, np.ndarray]) -> None:
+    """Raise an error if a network would have another shape than the arrays of a policy; nothing large is allocated."""
+    with torch.device("meta"):
+        network = make()
+    check_shapes(network, arrays_named("network.", state))
+
+
+def loaded_into(network: nn.Module, arrays: Mapping[str, np.ndarray]) -> None:
+    """Copy arrays into a network of the same shape."""
+    check_shapes(network, arrays)
+    network.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})

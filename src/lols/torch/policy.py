@@ -1,0 +1,317 @@
+"""A network of PyTorch as a policy: asked once for each level of the search, and trained on its lessons."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from lols.contract.examples import Examples
+from lols.contract.whole_numbers import check_whole
+from lols.engine.states import States
+from lols.errors import ConfigurationError, LolsError
+from lols.torch.batches import ExampleBatch, Inputs, StateBatch
+from lols.torch.learning import (
+    LearningSettings,
+    NetworkLearner,
+    Optimizer,
+    Schedule,
+    arrays_named,
+    loaded_into,
+    named_arrays,
+)
+from lols.torch.losses import LOSSES, Loss
+from lols.torch.replay import KeptLessons
+
+__all__ = ["TorchPolicy", "chosen_device"]
+
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+class TorchPolicy:
+    """A neural policy, for `lols.train(..., policy=...)`.
+
+    A network is a `torch.nn.Module` with these methods, of which only `forward` is needed:
+
+    `encode(examples)`
+        The memory of an `ExampleBatch`: whatever `forward` needs of its inputs. It is asked once for the search of a
+        batch, without gradients, and once for each step of the optimiser, when gradients of all states reach it.
+    `forward(memory, states)`
+        The scores of all actions in a `StateBatch`, [state, action]; the best legal action is taken. The memory is None
+        if the network has no `encode`.
+    `inputs(states)`
+        An array with a row for each of `lols.policies.States`, or `Bags`: what `forward` finds as `states.inputs`. By
+        default these are the state vectors.
+    `own_loss(examples, memory)`
+        A further loss of a batch, such as that of labels that are not decided by the search.
+
+    Parameters
+    ----------
+    network
+        The network; it is moved to the device.
+    loss
+        `"log"`, the probability of the cheapest actions; `"kl"`, the divergence from a softmax of the costs; `"hinge"`,
+        cost-sensitive; `"regression"`, of the costs; or a function like those in `lols.torch.losses`.
+    optimizer
+        A function that makes an optimiser of `torch.optim` from parameters; by default Adam with a rate of 0.001.
+    schedule
+        A function that makes a scheduler of `torch.optim.lr_scheduler` from the optimiser; it advances with every step.
+    device
+        `"auto"` for a GPU if there is one, or a device of PyTorch.
+    precision
+        `"bfloat16"` computes in mixed precision; weights have 32 bits always.
+    steps
+        Steps of the optimiser for each batch of lessons (`batch_size` examples), whose examples are divided among them.
+    accumulate
+        In how many parts the gradients of a step are computed, which saves memory.
+    replay, replay_decay
+        Of how many earlier batches the lessons are kept; each step then learns from as many earlier examples as new
+        ones. A batch is drawn from `replay_decay` times as often as the one after it.
+    average
+        The decay of an exponential average of the weights, such as 0.999; the average is what training returns.
+    clip
+        The largest norm of the gradients of a step; None for any.
+    batch
+        The most states that are scored at a time; None for any number.
+    most_examples
+        The most examples that are encoded at a time in prediction.
+    seed
+        Of dropout and of the choice of minibatches. The initial weights of a network are its own matter.
+
+    """
+
+    room = 1 << 29  # for searches in progress: a call for many states takes hardly longer than one for few
+
+    def __init__(
+        self,
+        network: nn.Module,
+        *,
+        loss: str | Loss = "log",
+        optimizer: Optimizer | None = None,
+        schedule: Schedule | None = None,
+        device: str | torch.device = "auto",
+        precision: str = "float32",
+        steps: int = 1,
+        accumulate: int = 1,
+        replay: int = 0,
+        replay_decay: float = 1.0,
+        average: float | None = None,
+        clip: float | None = 5.0,
+        batch: int | None = None,
+        most_examples: int | None = 1024,
+        seed: int = 0,
+    ):
+        if not isinstance(network, nn.Module):
+            kind = network.__name__ if isinstance(network, type) else type(network).__name__
+            raise ConfigurationError(f"network is {kind}: give an object of a subclass of torch.nn.Module")
+        if precision not in PRECISIONS:
+            raise ConfigurationError(f"unknown precision '{precision}': choose {' or '.join(PRECISIONS)}")
+        for name, most in (("batch", batch), ("most_examples", most_examples)):
+            if most is not None:
+                check_whole(name, most, otherwise=", or None for any number")
+        self.device = chosen_device(device)
+        self.network = network.to(self.device).eval()
+        self.precision, self.batch, self.most_examples = precision, batch, most_examples
+        self.settings = LearningSettings(
+            loss=loss,
+            optimizer=optimizer,
+            schedule=schedule,
+            steps=steps,
+            accumulate=accumulate,
+            replay=replay,
+            replay_decay=replay_decay,
+            average=average,
+            clip=clip,
+            seed=seed,
+        )
+        self.learner: NetworkLearner | None = NetworkLearner(network, self.settings)
+        self.seconds: dict[str, float] | None = None  # set it to {} to measure where the time goes
+        self._memory: Any = None
+        self._examples: Examples | None = None
+        self._forget()
+
+    # --- the protocol ---
+
+    def begin(self, examples: Examples, indices: np.ndarray) -> None:
+        """Encode the examples whose search begins."""
+        self._forget()
+        with torch.inference_mode(), self._timed("encoder"):
+            self._memory = self._encoded(ExampleBatch(examples, indices, self.device))
+        self._examples, self._rows = examples, np.full(len(examples), -1, np.int64)
+        self._rows[indices] = np.arange(len(indices))
+
+    def costs(self, states: States) -> np.ndarray:
+        """Minus the scores of all actions."""
+        if self._examples is not states.examples or (self._rows[states.example] < 0).any():
+            self.begin(states.examples, np.unique(states.example))
+        with torch.inference_mode():
+            with self._timed("transfer"):
+                batch = StateBatch(self._rows[states.example], self._inputs(states), states.legal, self.device)
+            with self._timed("scoring"):
+                scores = self._scores(self._memory, batch)
+            with self._timed("transfer"):
+                return np.negative(scores.cpu().numpy())
+
+    def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:
+        """Learn from the states of a batch of examples."""
+        if self.learner is None:
+            raise ConfigurationError("this policy is a copy for prediction: train the one that was given to lols.train")
+        examples = states.examples
+        lessons = KeptLessons(
+            states.example.copy(), self._inputs(states), states.legal.copy(), costs.copy(), weights.copy()
+        )
+        self._forget()  # the network changes
+        with self._timed("learning"):
+            self.learner.learn(lessons, lambda part: self._losses(examples, part))
+
+    def frozen(self) -> TorchPolicy:
+        """A copy for prediction."""
+        return self._copy(self.network)
+
+    def averaged(self) -> TorchPolicy:
+        """A copy for prediction, with the average of the weights if there is one."""
+        average = None if self.learner is None else self.learner.average
+        return self._copy(self.network if average is None else average.module)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The weights, and if the policy learns what that goes on from, as named arrays."""
+        arrays = named_arrays("network.", self.network.state_dict())
+        return arrays | (self.learner.state() if self.learner is not None else {})
+
+    def load(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore such a state; without that of learning, the policy is for prediction only."""
+        self._forget()
+        loaded_into(self.network, arrays_named("network.", state))
+        if "counts" not in state:
+            self.learner = None
+        elif self.learner is not None:
+            self.learner.load(state)
+
+    # --- the network ---
+
+    def _encoded(self, batch: ExampleBatch) -> Any:
+        if not hasattr(self.network, "encode"):
+            return None
+        with self._computing():
+            return self.network.encode(batch)
+
+    def _scores(self, memory: Any, batch: StateBatch) -> torch.Tensor:
+        with self._computing():
+            scores = self.network(memory, batch)
+        name = type(self.network).__name__
+        if not isinstance(scores, torch.Tensor) or scores.shape != (len(batch), batch.actions):
+            shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
+            raise LolsError(
+                f"`forward` of {name} gave {shape} for {len(batch)} states with {batch.actions} actions: it must give "
+                f"a tensor of shape {(len(batch), batch.actions)}"
+            )
+        if scores.device.type != self.device.type:
+            raise LolsError(f"`forward` of {name} gave scores on {scores.device}: keep them on `states.device`")
+        return scores.float()
+
+    def _losses(self, examples: Examples, lessons: KeptLessons) -> tuple[torch.Tensor, Any]:
+        """The sum of the losses of states, and the network's own loss of their examples."""
+        indices, rows = np.unique(lessons.example, return_inverse=True)
+        batch = ExampleBatch(examples, indices, self.device)
+        memory = self._encoded(batch)
+        states = StateBatch(rows, lessons.inputs, lessons.legal, self.device)
+        scores = self._scores(memory, states)
+        known = np.isfinite(lessons.costs)
+        costs = torch.from_numpy(np.where(known, lessons.costs, 0.0).astype(np.float32)).to(self.device)
+        of_states = self._loss(scores, costs, torch.from_numpy(known).to(self.device))
+        total = (of_states * torch.from_numpy(lessons.weights.astype(np.float32)).to(self.device)).sum()
+        own = None
+        if batch.has_truth and hasattr(self.network, "own_loss"):
+            with self._computing():
+                own = self.network.own_loss(batch, memory)
+        return total, own
+
+    @property
+    def _loss(self) -> Any:
+        return LOSSES[self.settings.loss] if isinstance(self.settings.loss, str) else self.settings.loss
+
+    def _inputs(self, states: States) -> Inputs:
+        own = getattr(self.network, "inputs", None)
+        made: Inputs = states.vectors if own is None else own(states)
+        return made
+
+    @contextlib.contextmanager
+    def _computing(self) -> Iterator[None]:
+        """Mixed precision if it is wanted, and a plain line about tensors on two devices."""
+        lower = self.precision != "float32"
+        try:
+            with torch.autocast(self.device.type, PRECISIONS[self.precision]) if lower else contextlib.nullcontext():
+                yield
+        except RuntimeError as error:
+            if not any(words in str(error) for words in ("same device", "expected device")):
+                raise
+            raise LolsError(
+                f"{type(self.network).__name__} mixes tensors of two devices: create them with device=states.device"
+            ) from error
+
+    @contextlib.contextmanager
+    def _timed(self, what: str) -> Iterator[None]:
+        """Add the time to `seconds`, if it is measured."""
+        if self.seconds is None:
+            yield
+            return
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        began = time.perf_counter()
+        yield
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        self.seconds[what] = self.seconds.get(what, 0.0) + time.perf_counter() - began
+
+    # --- memory ---
+
+    @property
+    def memory(self) -> Any:
+        """What `encode` gave for the examples of the last search."""
+        return self._memory
+
+    def _forget(self) -> None:
+        """Drop the memory of examples."""
+        self._memory = self._examples = None
+        self._rows = np.zeros(0, np.int64)
+
+    def _copy(self, network: nn.Module) -> TorchPolicy:
+        made = copy.copy(self)
+        made._forget()
+        made.network, made.seconds = copy.deepcopy(network).eval(), None
+        made.learner, made.settings = None, LearningSettings()
+        for part in made.network.modules():
+            if isinstance(part, nn.RNNBase):
+                part.flatten_parameters()  # a copy's weights do not lie side by side, as cuDNN wants them
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TorchPolicy:
+        """A copy that goes on learning by itself, if this one can."""
+        made = self._copy(self.network)
+        if self.learner is not None:
+            made.settings = self.settings
+            made.learner = NetworkLearner(made.network, self.settings)
+            made.learner.load(self.learner.state())
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_memory": None, "_examples": None}
+
+
+def chosen_device(device: str | torch.device) -> torch.device:
+    """The device that is meant; `"auto"` is a GPU if there is one."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        made = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ConfigurationError(f"unknown device {device!r}: give auto, cpu or cuda") from error
+    if made.type == "cuda" and not torch.cuda.is_available():
+        raise ConfigurationError("there is no GPU that PyTorch can use: give device='cpu', or install drivers for it")
+    return made

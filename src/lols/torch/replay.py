@@ -1,0 +1,105 @@
+"""Lessons that are kept: states as a network reads them, with their costs and weights, and their age."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from lols.torch.batches import Bags, Inputs, spans
+
+__all__ = ["KeptLessons", "ReplayBuffer"]
+
+
+class KeptLessons(NamedTuple):
+    """Some states and the costs of their actions; the states of an example lie side by side."""
+
+    example: np.ndarray
+    inputs: Inputs
+    legal: np.ndarray
+    costs: np.ndarray
+    weights: np.ndarray
+
+    def rounds(self) -> np.ndarray:
+        """Where the states of each example begin, and the end of the last."""
+        first = np.flatnonzero(np.diff(self.example, prepend=-1))
+        return np.append(first, self.example.size)
+
+    def select(self, rounds: np.ndarray) -> KeptLessons:
+        """The lessons of some examples, by their place among the rounds."""
+        bounds = self.rounds()
+        rows = spans(bounds[rounds], np.diff(bounds)[rounds])
+        inputs = self.inputs.select(rows) if isinstance(self.inputs, Bags) else self.inputs[rows]
+        return KeptLessons(self.example[rows], inputs, self.legal[rows], self.costs[rows], self.weights[rows])
+
+    @staticmethod
+    def joined(parts: Sequence[KeptLessons]) -> KeptLessons:
+        """Several lessons as one."""
+        if len(parts) == 1:
+            return parts[0]
+        inputs = [part.inputs for part in parts]
+        bags = [part for part in inputs if isinstance(part, Bags)]
+        joined: Inputs = Bags.joined(bags) if bags else np.concatenate(inputs)
+        others = (np.concatenate([getattr(part, name) for part in parts]) for name in ("legal", "costs", "weights"))
+        return KeptLessons(np.concatenate([part.example for part in parts]), joined, *others)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As named arrays, for checkpoints; unknown costs are -1 there."""
+        made = {"example": self.example, "legal": self.legal, "weights": self.weights}
+        made["costs"] = np.where(np.isfinite(self.costs), self.costs, -1.0).astype(self.costs.dtype)
+        if isinstance(self.inputs, Bags):
+            width = np.array([self.inputs.width])
+            return (
+                made
+                | {"start": self.inputs.start, "ids": self.inputs.ids, "values": self.inputs.values}
+                | {"width": width}
+            )
+        return made | {"inputs": self.inputs}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> KeptLessons:
+        """What `arrays` made."""
+        inputs: Inputs
+        if "start" in arrays:
+            inputs = Bags(arrays["start"], arrays["ids"], arrays["values"], int(arrays["width"][0]))
+        else:
+            inputs = arrays["inputs"]
+        costs = np.where(arrays["costs"] < 0.0, np.inf, arrays["costs"]).astype(arrays["costs"].dtype)
+        return cls(arrays["example"], inputs, arrays["legal"], costs, arrays["weights"])
+
+
+class ReplayBuffer:
+    """The lessons of the last batches. An older batch is drawn from less often: `decay` times for each batch of age."""
+
+    def __init__(self, batches: int, decay: float):
+        self.batches, self.decay = batches, decay
+        self.kept: list[KeptLessons] = []
+
+    def add(self, lessons: KeptLessons) -> None:
+        """Keep a batch, and forget the oldest if there are too many."""
+        if self.batches:
+            self.kept = [*self.kept, lessons][-self.batches :]
+
+    def draw(self, count: int, random: np.random.Generator) -> list[KeptLessons]:
+        """The lessons of this many examples, or of fewer if there are not so many."""
+        rounds = [lessons.rounds().size - 1 for lessons in self.kept]
+        total = sum(rounds)
+        if total == 0:
+            return []
+        batch = np.repeat(np.arange(len(rounds)), rounds)
+        place = spans(np.zeros(len(rounds), np.int64), np.array(rounds))
+        chances = self.decay ** (len(rounds) - 1.0 - batch)
+        chosen = np.sort(random.choice(total, min(count, total), replace=False, p=chances / chances.sum()))
+        found = [(k, place[chosen[batch[chosen] == k]]) for k in range(len(rounds))]
+        return [self.kept[k].select(places) for k, places in found if places.size]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As named arrays, for checkpoints."""
+        return {f"{k}.{name}": a for k, lessons in enumerate(self.kept) for name, a in lessons.arrays().items()}
+
+    def load(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """What `arrays` made."""
+        count = len({name.partition(".")[0] for name in arrays})
+        parts = [{n.partition(".")[2]: a for n, a in arrays.items() if n.startswith(f"{k}.")} for k in range(count)]
+        self.kept = [KeptLessons.from_arrays(part) for part in parts]

@@ -1,0 +1,289 @@
+"""Networks on sentences: an encoder of words, characters and given tags, a parser's and a tagger's scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from lols.contract.whole_numbers import check_whole
+from lols.engine.states import States
+from lols.torch.batches import ExampleBatch, StateBatch, on_device, spans
+from lols.torch.networks import mlp
+
+__all__ = ["ArcNetwork", "NetworkSizes", "TagNetwork", "WordEncoder"]
+
+MOST_WIDTH, MOST_LAYERS = 1 << 12, 16
+UNKNOWN = 1  # the number of what is not in a vocabulary; 0 is nothing
+DROPPED = 0.1  # the share of words that are unknown in learning, so that there is something to learn of such
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSizes:
+    """How large a network on sentences is: the numbers of distinct words, characters and given tags, and its layers."""
+
+    words: int
+    characters: int
+    given: Sequence[int] = ()
+    longest: int = 16  # characters of a word that are looked at
+    width: int = 400
+    layers: int = 3
+    dropout: float = 0.33
+
+    def __post_init__(self) -> None:
+        check_whole("width", self.width, most=MOST_WIDTH)
+        check_whole("layers", self.layers, most=MOST_LAYERS)
+
+    @property
+    def columns(self) -> int:
+        """How many numbers describe a word: its form in the data set, its word, given tags, characters."""
+        return 2 + len(self.given) + self.longest
+
+
+class EncodedSentences(NamedTuple):
+    """Words of a batch, sentence after sentence."""
+
+    words: torch.Tensor  # [word, feature]
+    first: torch.Tensor  # [sentence]: its first word
+    lengths: np.ndarray
+
+
+class WordEncoder(nn.Module):
+    """Embeddings of words, a convolution over their characters, embeddings of given tags, and a BiLSTM over it all."""
+
+    def __init__(self, sizes: NetworkSizes):
+        super().__init__()
+        self.sizes = sizes
+        self.word = nn.Embedding(sizes.words, 128, padding_idx=0)
+        self.character = nn.Embedding(sizes.characters, 48, padding_idx=0)
+        self.convolution = nn.Conv1d(48, 128, 3, padding=1)
+        self.given = nn.ModuleList(nn.Embedding(count, 48, padding_idx=0) for count in sizes.given)
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.lstm = nn.LSTM(
+            256 + 48 * len(sizes.given),
+            sizes.width,
+            sizes.layers,
+            batch_first=True,
+            bidirectional=True,
+            dropout=sizes.dropout if sizes.layers > 1 else 0.0,
+        )
+
+    def forward(self, batch: ExampleBatch) -> EncodedSentences:
+        """Encode the words of sentences."""
+        rows = batch.array("network").reshape(-1, self.sizes.columns)
+        lengths = batch.lengths("network") // self.sizes.columns
+        _, first, form = np.unique(rows[:, 0], return_index=True, return_inverse=True)
+        given = 2 + len(self.sizes.given)
+        numbers = on_device(rows[:, 1:given], batch.device)
+        spelled = self._spelled(on_device(rows[first, given:], batch.device))
+        word = numbers[:, 0]
+        if self.training:
+            word = torch.where((torch.rand_like(word, dtype=torch.float32) < DROPPED) & (word > 0), UNKNOWN, word)
+        parts = [self.word(word), spelled[on_device(form, batch.device)]]
+        parts += [embedding(numbers[:, 1 + k]) for k, embedding in enumerate(self.given)]
+        words = self._in_context(self.dropout(torch.cat(parts, 1)), lengths)
+        ends = np.cumsum(lengths)
+        return EncodedSentences(self.dropout(words), on_device(ends - lengths, batch.device), lengths)
+
+    def _spelled(self, characters: torch.Tensor) -> torch.Tensor:
+        """The embeddings of distinct words by their characters."""
+        made: torch.Tensor = self.convolution(self.character(characters).transpose(1, 2)).amax(2)
+        return made
+
+    def _in_context(self, words: torch.Tensor, lengths: np.ndarray) -> torch.Tensor:
+        """Run the BiLSTM over packed sentences: place after place, at each place the sentences that are so long."""
+        order = np.argsort(-lengths, kind="stable")
+        longest_first = lengths[order]
+        alive = (longest_first[np.newaxis, :] > np.arange(int(longest_first[0]))[:, np.newaxis]).sum(1)
+        first = (np.cumsum(lengths) - lengths)[order]
+        rank = spans(np.zeros(alive.size, np.int64), alive)
+        at = first[rank] + np.repeat(np.arange(alive.size), alive)
+        taken = on_device(at, words.device)
+        packed = nn.utils.rnn.PackedSequence(words[taken], torch.from_numpy(alive))
+        out = self.lstm(packed)[0].data
+        return torch.empty_like(out).index_copy(0, taken, out)
+
+
+class ArcMemory(NamedTuple):
+    """What the scores of a batch's states are made of."""
+
+    sentences: EncodedSentences
+    places: torch.Tensor  # [(word, place), feature], and at the end what stands for no word
+
+
+class ArcNetwork(nn.Module):
+    """Scores the actions of a transition-based parser by the words at some places of stack and buffer.
+
+    The label of an arc is a choice of its own, by a biaffine function of both words. It is learned beside the search.
+
+    Parameters
+    ----------
+    sizes
+        The sizes of the encoder.
+    actions, labels
+        How many there are; no labels are learned if there are fewer than two.
+    places
+        How many places of a state are looked at.
+    positions
+        From states to the words at these places: an array [state, place], -1 for none.
+    hidden
+        The size of hidden layers.
+    seed
+        Of the initial weights.
+
+    """
+
+    def __init__(
+        self,
+        sizes: NetworkSizes,
+        *,
+        actions: int,
+        labels: int,
+        places: int,
+        positions: Callable[[States], np.ndarray],
+        hidden: int = 256,
+        seed: int = 0,
+    ):
+        super().__init__()
+        self.inputs, self.places = positions, places
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.encoder = WordEncoder(sizes)
+            self.parts = nn.Linear(2 * sizes.width, places * hidden)
+            self.nothing = nn.Parameter(torch.zeros(places, hidden))
+            self.layers = mlp([hidden, hidden, actions])
+            self.labels = LabelScorer(2 * sizes.width, labels) if labels > 1 else None
+        # all places of a word in one table, so that the sum over a state's places is one call
+        self.register_buffer("offsets", torch.arange(places), persistent=False)
+
+    def encode(self, examples: ExampleBatch) -> ArcMemory:
+        """Encode sentences, and what each word contributes at each place."""
+        found = self.encoder(examples)
+        parts = self.parts(found.words).view(found.words.shape[0] * self.places, -1)
+        return ArcMemory(found, torch.cat([parts, self.nothing.to(parts.dtype)]))
+
+    def forward(self, memory: ArcMemory, states: StateBatch) -> torch.Tensor:
+        """The score of each action."""
+        word = torch.where(
+            states.inputs >= 0,
+            states.inputs + memory.sentences.first[states.row][:, None],
+            memory.sentences.words.shape[0],
+        )
+        seen = functional.embedding_bag(word * self.places + self.offsets, memory.places, mode="sum")
+        scores: torch.Tensor = self.layers(seen.relu())
+        return scores
+
+    def own_loss(self, examples: ExampleBatch, memory: ArcMemory) -> torch.Tensor | None:
+        """The log-loss of the labels of true arcs."""
+        if self.labels is None:
+            return None
+        dependent, head = _arcs(examples.array("y.heads"), memory.sentences)
+        if dependent.size == 0:
+            return None
+        wanted = on_device(examples.array("y.relations")[dependent], examples.device)
+        words = memory.sentences.words
+        scores = self.labels(words, on_device(dependent, examples.device), on_device(head, examples.device))
+        return functional.cross_entropy(scores.float(), wanted)
+
+    @torch.inference_mode()
+    def label(self, memory: ArcMemory, heads: np.ndarray) -> np.ndarray:
+        """The best label of each word's arc, 0 for the root; heads are counted within a sentence, -1 for the root."""
+        found = np.zeros(heads.size, np.int64)
+        dependent, head = _arcs(heads, memory.sentences)
+        if self.labels is not None and dependent.size:
+            words = memory.sentences.words
+            scores = self.labels(words, on_device(dependent, words.device), on_device(head, words.device))
+            found[dependent] = scores.argmax(1).cpu().numpy()
+        return found
+
+
+def _arcs(heads: np.ndarray, sentences: EncodedSentences) -> tuple[np.ndarray, np.ndarray]:
+    """The words with a head that is a word, and these heads."""
+    lengths = sentences.lengths
+    first = np.repeat(np.cumsum(lengths) - lengths, lengths)
+    dependent = np.flatnonzero(heads >= 0)
+    return dependent, heads[dependent] + first[dependent]
+
+
+class LabelScorer(nn.Module):
+    """A biaffine function of a word and its head (Dozat & Manning 2017)."""
+
+    def __init__(self, width: int, labels: int, size: int = 64):
+        super().__init__()
+        self.dependent, self.head = nn.Linear(width, size), nn.Linear(width, size)
+        self.dropout = nn.Dropout(0.33)
+        self.weight = nn.Parameter(torch.empty(size + 1, labels, size + 1))
+        nn.init.normal_(self.weight, std=1.0 / size)
+
+    def forward(self, words: torch.Tensor, dependent: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
+        """The score of each label, [arc, label]."""
+        below = self._with_one(self.dropout(self.dependent(words).relu()))[dependent]
+        above = self._with_one(self.dropout(self.head(words).relu()))[head]
+        size, labels, _ = self.weight.shape
+        between = (below @ self.weight.view(size, -1)).view(-1, labels, size)
+        return torch.bmm(between, above[:, :, None])[:, :, 0]
+
+    @staticmethod
+    def _with_one(rows: torch.Tensor) -> torch.Tensor:
+        return functional.pad(rows, (0, 1), value=1.0)
+
+
+class TagNetwork(nn.Module):
+    """Scores the tags of a word by its encoding and the tags before.
+
+    Parameters
+    ----------
+    sizes
+        The sizes of the encoder.
+    actions
+        How many tags there are.
+    before
+        How many tags before a word are looked at.
+    positions
+        From states to the word and the tags before it, as numbers from 1 on, 0 for none: an array [state, 1 + before].
+    hidden
+        The size of the hidden layer.
+    seed
+        Of the initial weights.
+
+    """
+
+    def __init__(
+        self,
+        sizes: NetworkSizes,
+        *,
+        actions: int,
+        before: int,
+        positions: Callable[[States], np.ndarray],
+        hidden: int = 256,
+        seed: int = 0,
+    ):
+        super().__init__()
+        self.inputs = positions
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.encoder = WordEncoder(sizes)
+            self.word = nn.Linear(2 * sizes.width, hidden)
+            self.tags = nn.ModuleList(nn.Embedding(actions + 1, hidden) for _ in range(before))
+            for embedding in self.tags:
+                nn.init.normal_(embedding.weight, std=0.1)
+            self.out = nn.Linear(hidden, actions)
+
+    def encode(self, examples: ExampleBatch) -> tuple[torch.Tensor, torch.Tensor]:
+        """Encode sentences: the words' part of the hidden layer, and where each sentence begins."""
+        found = self.encoder(examples)
+        return self.word(found.words), found.first
+
+    def forward(self, memory: Any, states: StateBatch) -> torch.Tensor:
+        """The score of each tag."""
+        words, first = memory
+        seen = words[first[states.row] + states.inputs[:, 0]]
+        for k, embedding in enumerate(self.tags):
+            seen = seen + embedding(states.inputs[:, 1 + k])
+        scores: torch.Tensor = self.out(seen.relu())
+        return scores

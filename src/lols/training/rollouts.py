@@ -1,0 +1,177 @@
+"""Costs to go of actions, by roll-outs from the states of a policy: for use in other trainers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lols.contract.examples import Examples
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import Task, as_space, as_teacher
+from lols.contract.whole_numbers import check_whole
+from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.structures import FrozenPolicy, PendingRollouts
+from lols.errors import ConfigurationError
+from lols.policies.linear import LinearPolicy
+from lols.policies.protocol import checked
+from lols.training.model import Model
+from lols.training.trainer import Trainer
+
+__all__ = ["RolloutCosts", "rollout_costs"]
+
+STATES = ("learned", "reference")
+
+
+@dataclass(frozen=True)
+class RolloutCosts:
+    """What actions cost, state after state in the order of examples and steps.
+
+    Attributes
+    ----------
+    example, step
+        The example and the step of each state.
+    taken
+        The action by which the roll-in went on.
+    costs
+        The cost to go of each action, [state, action]: what the action and the rest of its roll-out add to the loss,
+        the mean over `k` roll-outs. In a space without `cost`, it is the loss of the end state. Illegal actions have an
+        infinite cost.
+    advantages
+        How much less an action costs than the one taken; minus infinity for illegal actions.
+    errors
+        Standard errors of the costs; zero if `k` is 1.
+
+    """
+
+    example: np.ndarray
+    step: np.ndarray
+    taken: np.ndarray
+    costs: np.ndarray
+    advantages: np.ndarray
+    errors: np.ndarray
+
+    def __len__(self) -> int:
+        return self.example.size
+
+
+def rollout_costs(
+    model_or_policy: Any,
+    task: SearchSpace | Task | type[Task],
+    data: Iterable[Any] | Examples,
+    reference: Reference | None = None,
+    *,
+    states: str = "learned",
+    k: int = 1,
+    beta: float = 0.0,
+    batch_size: int = 64,
+    seed: int = 0,
+    compiled: bool = True,
+) -> RolloutCosts:
+    """Estimate what each action costs in each state of a policy's trajectories, by roll-outs in lock-step.
+
+    Parameters
+    ----------
+    model_or_policy
+        A `Model`, or any `lols.policies.Policy`, such as a `TorchPolicy`.
+    task
+        The search space.
+    data
+        Labelled objects, or `Examples`.
+    reference
+        The teacher, by default that of the task; it is used if `beta` is above 0, or `states` is `"reference"`.
+    states
+        Which policy leads to the states: `"learned"` or `"reference"`.
+    k
+        How many roll-outs are averaged for each action; each has its own coins.
+    beta
+        The probability that the reference completes a roll-out, with one coin for all actions of a state.
+    batch_size
+        How many examples are searched together.
+    seed
+        Of the coins.
+    compiled
+        False runs everything as plain Python.
+
+    Examples
+    --------
+    >>> import lols
+    >>> from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
+    >>> space, data, teacher = tagging_space(labels=3), tagging_data(20, labels=3, words=20), tagging_references()
+    >>> model = lols.train(space, data, teacher["optimal"], passes=2, compiled=False)
+    >>> found = lols.rollout_costs(model, space, data[:2], teacher["optimal"], compiled=False)
+    >>> found.costs.shape == (len(found), 3)
+    True
+    >>> bool((found.advantages[np.arange(len(found)), found.taken] == 0.0).all())
+    True
+
+    """
+    if states not in STATES:
+        raise ConfigurationError(f"unknown states '{states}': choose {' or '.join(STATES)}")
+    check_whole("k", k)
+    check_whole("batch_size", batch_size)
+    if not 0.0 <= beta <= 1.0:
+        raise ConfigurationError(f"beta is {beta}: give a number between 0 and 1")
+    space = as_space(task)
+    policy = _as_policy(model_or_policy, space, compiled)
+    teacher = as_teacher(reference, space)
+    if k > 1 and (getattr(policy, "random", False) or (states == "reference" and teacher.random)):
+        raise ConfigurationError("k roll-outs need the same states, and these are drawn at random: leave out k")
+    examples = data if isinstance(data, Examples) else Examples(space, data, truth=True)
+    roll_out = "learned" if beta == 0.0 else "reference" if beta == 1.0 else "mixture"
+    plan = Trainer(
+        space,
+        teacher,
+        roll_in=states,
+        roll_out=roll_out,
+        policy=policy,
+        seed=seed,
+        compiled=compiled,
+        tricks={"reuse": False, "closed_form": False},
+    ).plan
+    parts = []
+    with LockStepDriver(space, examples, teacher, compiled=compiled) as driver:
+        for low in range(0, len(examples), batch_size):
+            indices = np.arange(low, min(low + batch_size, len(examples)))
+            parts.append(_rolled_out(driver, indices, policy, plan, k, beta))
+    return RolloutCosts(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+
+def _as_policy(given: Any, space: SearchSpace, compiled: bool) -> Any:
+    """A policy of the protocol."""
+    policy = given.policy if isinstance(given, Model) else given
+    if isinstance(policy, FrozenPolicy):
+        return LinearPolicy(space, weights=policy, compiled=compiled)
+    return checked(policy)
+
+
+def _rolled_out(
+    driver: Any, indices: np.ndarray, policy: Any, plan: Any, k: int, beta: float
+) -> tuple[np.ndarray, ...]:
+    """The columns of `RolloutCosts` for a batch of examples."""
+    sums = squares = np.zeros(0)
+    for draw in range(k):
+        values: list[tuple[np.ndarray, ...]] = []
+
+        def keep(done: PendingRollouts, values: list[tuple[np.ndarray, ...]] = values) -> None:
+            filled = slice(int(done.filled[0]))
+            values.append(tuple(getattr(done, name)[filled].copy() for name in ("example", "time", "action", "value")))
+
+        rounds, shares = draw * len(driver.examples) + indices, np.full(indices.size, beta)
+        batch = driver.make_lessons(indices, rounds, policy, plan, shares, shares, keep)
+        lengths = batch.lessons.filled.copy()
+        costs = np.full((int(lengths.sum()), driver.actions), np.inf)
+        first = np.cumsum(lengths) - lengths
+        for example, time, action, value in values:
+            costs[first[example] + time, action] = value
+        sums = costs if draw == 0 else sums + costs
+        squares = costs**2 if draw == 0 else squares + costs**2
+    known, taken = np.isfinite(sums), driver.taken(batch)
+    mean = sums / k
+    spread = np.where(known, squares / k - np.where(known, mean, 0.0) ** 2, 0.0).clip(min=0.0)
+    advantages = mean[np.arange(taken.size), taken][:, np.newaxis] - mean
+    step = np.arange(taken.size) - np.repeat(first, lengths)
+    errors = np.sqrt(spread / max(k - 1, 1))
+    return np.repeat(indices, lengths), step, taken, mean, advantages, errors
