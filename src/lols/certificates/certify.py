@@ -253,7 +253,7 @@ def _other_margins(deviations: Deviations, training: Training, steps: int) -> li
     if asked.margin == "unit":  # costs count mistakes
         return []
     others = {"cost", "weighted"} - {settings.margin}
-    given = {"scale": asked.scale, "slack": None}
+    given: Any = {"scale": asked.scale, "slack": None}
     return [replace(training, settings=replace(settings, margin=margin, **given)) for margin in sorted(others)]
 
 

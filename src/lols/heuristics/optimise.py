@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,7 +105,7 @@ class Optimised:
         outputs = [self.model.reference_outputs([instance], self.reference)[0], self.predict([instance], **search)[0]]
         losses = [self.model.reference_losses([instance], self.reference)[0], self._loss(instance, search)]
         titles = [f"{name}: {loss:.4g}" for name, loss in zip(("heuristic", "learned"), losses, strict=True)]
-        side_by_side([partial(draw, instance=instance, output=output) for output in outputs], titles, path)
+        side_by_side([lambda axes, output=output: draw(axes, instance, output) for output in outputs], titles, path)
 
     def _loss(self, instance: Any, search: dict[str, Any]) -> float:
         if self.report.kept_heuristic and not search:
