@@ -23,7 +23,7 @@ score_kernel = Kernel(score_lessons)
 
 def predicted_costs(lessons: Lessons, policy: FrozenPolicy, component: int = 0, *, compiled: bool = True) -> np.ndarray:
     """The predicted costs [slot, action] of one component of a policy; 0 in slots that the lessons do not use."""
-    out = np.zeros(lessons.slots.costs.shape, np.float32)
+    out = np.zeros_like(lessons.slots.costs, np.float32)
     # With any number of actions, a policy has no weights of states, and a column of zeros for each action will do.
     any_number = policy.stack.shape[2] == 1 and policy.thresholds == 0
     columns = np.zeros(out.shape[1] if any_number else policy.stack.shape[2], np.float32)

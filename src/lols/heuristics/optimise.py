@@ -105,7 +105,7 @@ class Optimised:
         outputs = [self.model.reference_outputs([instance], self.reference)[0], self.predict([instance], **search)[0]]
         losses = [self.model.reference_losses([instance], self.reference)[0], self._loss(instance, search)]
         titles = [f"{name}: {loss:.4g}" for name, loss in zip(("heuristic", "learned"), losses, strict=True)]
-        side_by_side([lambda axes, output=output: draw(axes, instance, output) for output in outputs], titles, path)
+        side_by_side(draw, [(instance, output) for output in outputs], titles, path)
 
     def _loss(self, instance: Any, search: dict[str, Any]) -> float:
         if self.report.kept_heuristic and not search:

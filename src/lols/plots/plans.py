@@ -13,18 +13,23 @@ __all__ = ["side_by_side"]
 SIDE = 4.2  # inches
 
 
-def side_by_side(draw: Sequence[Callable[[Any], None]], titles: Sequence[str], path: str | os.PathLike[str]) -> None:
-    """Draw several plans in one figure; each function draws on the axes that it is given."""
+Draw = Callable[[Any, Any, Any], None]
+
+
+def side_by_side(
+    draw: Draw, plans: Sequence[tuple[Any, Any]], titles: Sequence[str], path: str | os.PathLike[str]
+) -> None:
+    """Draw several plans in one figure: `draw(axes, instance, output)` for each instance with its output."""
     check_plot(path)
-    save(_figure(draw, titles), path)
+    save(_figure(draw, plans, titles), path)
 
 
 @drawing
-def _figure(draw: Sequence[Callable[[Any], None]], titles: Sequence[str]) -> Any:
-    figure = new_figure(SIDE * len(draw), SIDE)
-    axes = figure.subplots(1, len(draw), sharex=True, sharey=True, squeeze=False)[0]
-    for one, axis, title in zip(draw, axes, titles, strict=True):
+def _figure(draw: Draw, plans: Sequence[tuple[Any, Any]], titles: Sequence[str]) -> Any:
+    figure = new_figure(SIDE * len(plans), SIDE)
+    axes = figure.subplots(1, len(plans), sharex=True, sharey=True, squeeze=False)[0]
+    for plan, axis, title in zip(plans, axes, titles, strict=True):
         axis.grid(visible=False)
-        one(axis)
+        draw(axis, *plan)
         axis.set_title(title)
     return figure
