@@ -21,7 +21,9 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 
 import colouring
+import job_shop
 import packing
+import salesman
 import tardiness
 import vehicles
 
@@ -58,6 +60,8 @@ PROBLEMS = {
     "colouring": Problem(
         colouring.Colouring, lambda rng: colouring.draw(rng, 30), 60, "DSATUR", "first candidate", colouring.RULES
     ),
+    "job_shop": Problem(job_shop.JobShop, job_shop.draw, 100, "MWKR", "SPT", job_shop.RULES),
+    "salesman": Problem(salesman.Trip, salesman.draw, 100, "farthest insertion", "nearest to the last", salesman.RULES),
 }
 
 

@@ -78,6 +78,17 @@ def rule_ends(x, s, a, rule):
     return end
 
 
+def others_end(x, s, legal, a):
+    """When the last candidate for a machine can end if job `a` has it first, and the others wait until it is free."""
+    k = a * x.machines + s.done[a]
+    end = begin(x, s, a) + x.rest[k]
+    for j in range(x.jobs):
+        if legal[j] and j != a:
+            free = max(begin(x, s, j), begin(x, s, a) + x.time[k])
+            end = max(end, free + x.rest[j * x.machines + s.done[j]])
+    return end
+
+
 def take(x, done, job, machine, a, at):
     """Let a job go on with operation `at`; when it ends."""
     end = max(job[a], machine[x.machine[at]]) + x.time[at]
@@ -120,20 +131,15 @@ class JobShop(lols.Task):
         take(x, s.done, s.job, s.machine, a, a * x.machines + s.done[a])
 
     def survey(x, s, legal):
-        last, choices = 0.0, 0  # the least possible end, and how many candidates there are
+        choices, last = 0, 0.0  # how many candidates there are, and the least possible end
         for j in range(x.jobs):
+            choices += legal[j]
             if s.done[j] < x.machines:
                 last = max(last, begin(x, s, j) + x.rest[j * x.machines + s.done[j]])
-            choices += legal[j]
         for a in range(x.jobs):
             if legal[a] and choices > 1:
-                k = a * x.machines + s.done[a]
-                s.wait[a], s.slack[a] = begin(x, s, a), last - begin(x, s, a) - x.rest[k]
-                s.late[a] = begin(x, s, a) + x.rest[k]
-                for j in range(x.jobs):  # the others that want this machine now wait until it is free again
-                    if legal[j] and j != a:
-                        free = max(begin(x, s, j), begin(x, s, a) + x.time[k])
-                        s.late[a] = max(s.late[a], free + x.rest[j * x.machines + s.done[j]])
+                s.wait[a], s.late[a] = begin(x, s, a), others_end(x, s, legal, a)
+                s.slack[a] = last - begin(x, s, a) - x.rest[a * x.machines + s.done[a]]
                 if x.foresight == 1:
                     s.ends[a], s.ends_too[a] = rule_ends(x, s, a, MWKR), rule_ends(x, s, a, MOR)
         for part in (s.wait, s.late, s.ends, s.ends_too):
@@ -143,25 +149,15 @@ class JobShop(lols.Task):
         k, mean = a * x.machines + s.done[a], x.mean
         length, wait, slack, late = x.time[k] / mean, s.wait[a] / mean, s.slack[a] / mean, s.late[a] / mean
         ends, ends_too, rest = s.ends[a] / mean, s.ends_too[a] / mean, x.rest[k] / mean
-        emit_curve(out, feature(0), length, 0.25)
-        emit_curve(out, feature(1), wait, 0.25)
-        emit_curve(out, feature(2), slack, 0.5)
-        emit_curve(out, feature(3), late, 0.25)
-        emit_curve(out, feature(4), rest, 1.0)
-        emit_curve(out, feature(5), float(x.machines - s.done[a]), 1.0)
-        emit_surface(out, feature(6), wait, 0.5, length, 0.5)
-        emit_surface(out, feature(7), slack, 1.0, wait, 0.5)
-        emit_surface(out, feature(8), slack, 1.0, length, 0.5)
-        emit_surface(out, feature(9), late, 0.5, wait, 0.5)
-        emit_surface(out, feature(10), late, 0.5, slack, 1.0)
-        emit_surface(out, feature(11), rest, 2.0, length, 0.5)
-        if x.foresight == 1:
-            emit_curve(out, feature(20), ends, 0.25)
-            emit_curve(out, feature(21), ends_too, 0.25)
-            emit_surface(out, feature(22), ends, 0.5, ends_too, 0.5)
-            emit_surface(out, feature(23), ends, 0.5, late, 0.5)
-            emit_surface(out, feature(24), ends, 0.5, wait, 0.5)
-            emit_surface(out, feature(25), ends, 0.5, slack, 1.0)
+        left = float(x.machines - s.done[a])
+        curves = ((length, 0.25), (wait, 0.25), (slack, 0.5), (late, 0.25), (rest, 1.0), (left, 1.0))
+        for n, (value, width) in enumerate((*curves, (ends, 0.25), (ends_too, 0.25))):
+            emit_curve(out, feature(n), value, width)
+        # Each pair has knots half a mean time apart, but for slack and work left, which are larger.
+        pairs = ((wait, length), (slack / 2, wait), (slack / 2, length), (late, wait), (late, slack / 2))
+        more = ((rest / 4, length), (ends, ends_too), (ends, late), (ends, wait), (ends, slack / 2))
+        for n, (value, other) in enumerate((*pairs, *more)):
+            emit_surface(out, feature(10 + n), value, 0.5, other, 0.5)
 
     def loss(x, y, s):
         end = 0.0
@@ -306,7 +302,7 @@ def main(argv: list[str] | None = None) -> None:
     print(f"percent above the {'least possible' if chosen.data is None else 'best known'} end")
     print(f"{'':<16}" + "".join(f"{name:>9}" for name in groups) + f"{'all':>9}{'ms each':>10}")
     for name, decide in rows.items():
-        decide([group[0][0] for group in groups.values()])  # compiles
+        decide([shop for group in groups.values() for shop, _ in (group if name in RULES else group[:1])])  # compiles
         began = time.perf_counter()
         each = [above(decide([shop for shop, _ in group]), group) for group in groups.values()]
         took = 1000.0 * (time.perf_counter() - began) / sum(len(group) for group in groups.values())

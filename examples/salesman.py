@@ -45,6 +45,39 @@ def change(x, s, c, o):
     return min(new, s.second[o] if s.place[o] == p else s.best[o]) - s.best[o]
 
 
+def insert(x, s, a):
+    """Insert a city where it fits best, and see where the others fit best then."""
+    p = s.place[a]
+    s.after[a], s.after[p] = s.after[p], a
+    s.inside[a], s.last[0] = 1, a
+    s.size[0] += 1
+    for c in range(x.n):
+        if s.inside[c] == 0:
+            s.near[c] = min(s.near[c], far(x, a, c))
+            if s.place[c] != p:  # its place is still there
+                offer(x, s, p, c)
+                offer(x, s, a, c)
+            else:
+                s.best[c] = s.second[c] = 1e9
+                q = a
+                for _ in range(s.size[0]):
+                    offer(x, s, q, c)
+                    q = s.after[q]
+
+
+def look_around(x, s, legal, c):
+    """What inserting a city saves and spoils for the others, and how far the nearest of them is."""
+    s.saves[c], s.spoils[c], s.lonely[c] = 0.0, 0.0, 5.0
+    for o in range(x.n):
+        if legal[o] and o != c:
+            growth = change(x, s, c, o)
+            s.saves[c] -= min(growth, 0.0)
+            s.spoils[c] += max(growth, 0.0)
+            s.lonely[c] = min(s.lonely[c], far(x, c, o))
+    s.detour[c], s.behind[c], s.regret[c] = s.best[c], -s.near[c], s.best[c] - s.second[c]
+    s.net[c] = s.best[c] - s.saves[c] + s.spoils[c]
+
+
 class Trip(lols.Task):
     """The state: the city after each one, the size of the trip, and for each city left where it fits best."""
 
@@ -78,57 +111,24 @@ class Trip(lols.Task):
             legal[c] = s.inside[c] == 0
 
     def step(x, s, a):
-        p = s.place[a]
-        s.after[a], s.after[p] = s.after[p], a
-        s.inside[a], s.last[0] = 1, a
-        s.size[0] += 1
-        for c in range(x.n):
-            if s.inside[c] == 0:
-                s.near[c] = min(s.near[c], far(x, a, c))
-                if s.place[c] != p:  # its place is still there
-                    offer(x, s, p, c)
-                    offer(x, s, a, c)
-                else:
-                    s.best[c] = s.second[c] = 1e9
-                    q = a
-                    for _ in range(s.size[0]):
-                        offer(x, s, q, c)
-                        q = s.after[q]
+        insert(x, s, a)
 
     def survey(x, s, legal):
         for c in range(x.n):
             if legal[c]:
-                s.saves[c], s.spoils[c], s.lonely[c] = 0.0, 0.0, 5.0
-                for o in range(x.n):
-                    if legal[o] and o != c:
-                        growth = change(x, s, c, o)
-                        s.saves[c] -= min(growth, 0.0)
-                        s.spoils[c] += max(growth, 0.0)
-                        s.lonely[c] = min(s.lonely[c], far(x, c, o))
-                s.detour[c], s.behind[c], s.regret[c] = s.best[c], -s.near[c], s.best[c] - s.second[c]
-                s.net[c] = s.best[c] - s.saves[c] + s.spoils[c]
-        lols.above_least(s.detour, legal)  # 0 for the cheapest insertion, the farthest city, the most regret, ...
-        lols.above_least(s.behind, legal)
-        lols.above_least(s.regret, legal)
-        lols.above_least(s.net, legal)
+                look_around(x, s, legal, c)
+        for part in (s.detour, s.behind, s.regret, s.net):  # 0: cheapest, farthest, most regret, best for all
+            lols.above_least(part, legal)
 
     def action_features(x, s, a, out):
-        done = s.size[0] / x.n
-        emit_curve(out, feature(0), s.best[a], 0.2)
-        emit_curve(out, feature(1), s.near[a], 0.2)
-        emit_curve(out, feature(2), s.saves[a], 0.2)
-        emit_curve(out, feature(3), s.spoils[a], 0.2)
-        emit_curve(out, feature(4), s.lonely[a], 0.2)
-        emit_surface(out, feature(5), s.detour[a], 0.4, done, 0.2)
-        emit_surface(out, feature(6), s.behind[a], 0.4, done, 0.2)
-        emit_surface(out, feature(7), s.regret[a], 0.4, done, 0.2)
-        emit_surface(out, feature(8), s.net[a], 0.4, done, 0.2)
-        emit_surface(out, feature(9), s.saves[a], 0.4, done, 0.2)
-        emit_surface(out, feature(10), s.spoils[a], 0.4, done, 0.2)
-        emit_surface(out, feature(11), s.behind[a], 0.4, s.detour[a], 0.4)
-        emit_surface(out, feature(12), s.best[a], 0.4, s.second[a] - s.best[a], 0.4)
-        emit_surface(out, feature(13), s.net[a], 0.4, s.behind[a], 0.4)
-        emit_surface(out, feature(14), s.lonely[a], 0.4, s.best[a], 0.4)
+        done, regret = s.size[0] / x.n, s.second[a] - s.best[a]
+        for n, value in enumerate((s.best[a], s.near[a], s.saves[a], s.spoils[a], s.lonely[a])):
+            emit_curve(out, feature(n), value, 0.2)
+        for n, value in enumerate((s.detour[a], s.behind[a], s.regret[a], s.net[a], s.saves[a], s.spoils[a])):
+            emit_surface(out, feature(10 + n), value, 0.4, done, 0.2)
+        pairs = ((s.behind[a], s.detour[a]), (s.best[a], regret), (s.net[a], s.behind[a]), (s.lonely[a], s.best[a]))
+        for n, (value, other) in enumerate(pairs):
+            emit_surface(out, feature(20 + n), value, 0.4, other, 0.4)
 
     def loss(x, y, s):
         length = 0.0

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
+import tarfile
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import colouring
+import job_shop
 import numpy as np
 import packing
 import pytest
+import salesman
 import solving
 import tardiness
 import vehicles
@@ -27,6 +32,8 @@ SMALL: dict[str, Any] = {
     "packing": (packing, packing.Packing, partial(packing.draw, items=25)),
     "vehicles": (vehicles, vehicles.Vehicles, partial(vehicles.draw, customers=10)),
     "colouring": (colouring, colouring.Colouring, partial(colouring.draw, vertices=10)),
+    "job_shop": (job_shop, job_shop.JobShop, partial(job_shop.draw, size=(5, 4))),
+    "salesman": (salesman, salesman.Trip, partial(salesman.draw, cities=9)),
 }
 
 
@@ -78,6 +85,46 @@ def test_packing_fills_no_bin_too_full() -> None:
     assert min(gaps) >= 0
     assert model.losses([(size, items)])[0] == pytest.approx(100.0 * len(gaps) * size / items.sum())
     assert packing.all_known((size, items)) <= packing.first_fit((size, items))
+
+
+def test_a_schedule_has_one_job_at_a_time() -> None:
+    shop = job_shop.draw(np.random.default_rng(4), (4, 3))
+    model = lols.train(job_shop.JobShop, [shop] * 2, passes=1, compiled=False)
+    jobs = model.run(lols.Examples(job_shop.JobShop, [shop])).actions(0)
+    done, free, busy = np.zeros(4, int), np.zeros(4), np.zeros(3)
+    for job in jobs:
+        machine, length = (part[job, done[job]] for part in shop)
+        free[job] = busy[machine] = max(free[job], busy[machine]) + length
+        done[job] += 1
+    assert (done == 3).all() and model.predict([shop]) == [free.max()]
+    with_all = job_shop.cp_sat(shop, 5.0) if importlib.util.find_spec("ortools") else free.max()
+    assert with_all is not None and with_all <= model.predict([shop], best_of=16)[0]
+
+
+def test_instances_of_the_literature_are_read(tmp_path: Path) -> None:
+    (tmp_path / "instances").mkdir()
+    (tmp_path / "instances" / "tiny").write_text("# two jobs\n2 2\n0 3 1 2\n1 4 0 1\n", "utf-8")
+    entries = [{"name": "tiny", "optimum": None, "bounds": {"upper": 7, "lower": 6}}]
+    (tmp_path / "instances.json").write_text(json.dumps(entries), "utf-8")
+    archive = tmp_path / "all.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        for name in ("instances.json", "instances/tiny"):
+            packed.add(tmp_path / name, name)
+    for place in (tmp_path, archive):
+        (shop, best) = job_shop.best_known(place)["tiny"]
+        assert best == 7.0 and shop[0].tolist() == [[0, 1], [1, 0]] and shop[1].tolist() == [[3, 2], [4, 1]]
+
+
+def test_a_trip_is_as_long_as_it_says() -> None:
+    for places in small("salesman", 3, seed=3):
+        model = lols.train(salesman.Trip, [places] * 2, passes=1, compiled=False)
+        for rule in salesman.RULES.values():
+            [trip] = model.reference_outputs([places], rule)
+            assert sorted(trip) == list(range(9))
+            assert model.reference_losses([places], rule)[0] == pytest.approx(salesman.lengths(places, trip))
+        [best] = model.losses([places], best_of=32)
+        if importlib.util.find_spec("elkai"):
+            assert salesman.optimum(places) <= best + 1e-9
 
 
 def test_routes_serve_everybody_once_within_the_capacity() -> None:
