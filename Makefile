@@ -8,7 +8,7 @@ BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 TORCH := $(VENV)/.torch-stamp
 
-.PHONY: help demo test test-neural test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-heuristics study docs docs-serve clean
+.PHONY: help demo test test-neural test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -115,6 +115,10 @@ bench-checks: $(DEV)  ## measure what bounds checks cost tasks of one's own
 bench-regret: $(DEV)  ## measure how fast the bandit's regret falls
 	@echo "==> benchmarks/regret.py"
 	@$(BIN)/python benchmarks/regret.py
+
+bench-decisions: $(DEV)  ## microseconds for a decision of a learned dispatching rule
+	@echo "==> benchmarks/decisions.py"
+	@$(BIN)/python benchmarks/decisions.py
 
 bench-heuristics: $(DEV)  ## LOLS or reference roll-outs, if the teacher is a heuristic
 	@echo "==> benchmarks/heuristics.py"

@@ -112,3 +112,8 @@ def test_what_needs_one_number_of_actions_says_so() -> None:
 
     with pytest.raises(ConfigurationError, match="all features must be features of actions"):
         _ = Both.space
+
+
+def test_a_function_is_wrapped_once_so_that_it_is_compiled_once() -> None:
+    rule = lols.Reference(action=lambda x, y, s: 0, needs_truth=False)
+    assert rule.on(Shop.space.parts).action is rule.on(Shop.space.parts).action

@@ -72,6 +72,7 @@ class State:
         self.parts = dict(sorted(parts.items(), key=lambda part: not isinstance(part[1], Reals)))
         self.bounds = self._bounds()
         self.view = self._view()
+        self._wrappers: dict[tuple[str, Any], Any] = {}  # one for each function, so that it is compiled once
 
     def __repr__(self) -> str:
         return f"State({', '.join(f'{name}={part!r}' for name, part in self.parts.items())})"
@@ -120,10 +121,13 @@ class State:
     def _wrap(self, name: str, own: Any) -> Any:
         if hasattr(own, "sees_parts"):
             return own
+        if (name, own) in self._wrappers:
+            return self._wrappers[name, own]
         plain = getattr(own, "py_func", own)
         wrapper = (_with_truth if name in AFTER_TRUTH else _without_truth)(own, self.view, plain.__code__.co_argcount)
         wrapper.__name__, wrapper.__qualname__ = plain.__name__, plain.__qualname__
         wrapper.__module__, wrapper.sees_parts = plain.__module__, True
+        self._wrappers[name, own] = wrapper
         return wrapper
 
 
