@@ -11,20 +11,17 @@ __all__ = ["AdaptiveBeta"]
 
 MEMORY = 300
 SURE = 2.0  # standard errors by which the learner must be better
-FEWEST = 20  # examples that show anything; before, β is one half
 
 
 @dataclass
 class AdaptiveBeta:
     """Running means of the losses of completions by teacher and learner, over about the last 300 examples.
 
-    β begins at one half. After 20 examples it is 1, unless the learner's completions are cheaper by two standard errors
-    of the difference, on the same examples. Then it is the learner's share of the sum of squared losses: a little below
-    one half if it is a little better, near 0 if it is much better.
+    β is 1 unless the learner's completions are cheaper by two standard errors of the difference, on the same examples.
+    Then it is the learner's share of the sum of squared losses: a little below one half if it is a little better, near
+    0 if it is much better.
 
     >>> adaptive = AdaptiveBeta()
-    >>> adaptive.beta
-    0.5
     >>> adaptive.observe(np.tile([[0.0, 1.0, 3.0], [0.0, 2.0, 1.0]], (10, 1))); adaptive.beta
     1.0
     >>> adaptive.observe(np.tile([0.0, 3.0, 1.0], (200, 1))); round(adaptive.beta, 2)
@@ -48,8 +45,6 @@ class AdaptiveBeta:
     @property
     def beta(self) -> float:
         """Probability of the teacher in the next roll-outs."""
-        if self.count < FEWEST:
-            return 0.5
         gain = self.teacher - self.learner
         error = math.sqrt(max(self.squares - gain**2, 0.0) / max(min(self.count, MEMORY), 1))
         if gain <= SURE * error:
