@@ -1,8 +1,7 @@
-"""Adaptive β: the teacher completes searches until the learner has been shown to do it better."""
+"""Adaptive β: follows whichever of teacher and learner has recently completed searches better."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -10,28 +9,25 @@ import numpy as np
 __all__ = ["AdaptiveBeta"]
 
 MEMORY = 300
-SURE = 2.0  # standard errors by which the learner must be better
 
 
 @dataclass
 class AdaptiveBeta:
     """Running means of the losses of completions by teacher and learner, over about the last 300 examples.
 
-    β is 1 unless the learner's completions are cheaper by two standard errors of the difference, on the same examples.
-    Then it is the learner's share of the sum of squared losses: a little below one half if it is a little better, near
-    0 if it is much better.
+    β is the learner's share of the sum of squared losses: one half if both are equal, near 1 if the teacher's
+    completions are much cheaper, near 0 if the learner's are.
 
     >>> adaptive = AdaptiveBeta()
-    >>> adaptive.observe(np.tile([[0.0, 1.0, 3.0], [0.0, 2.0, 1.0]], (10, 1))); adaptive.beta
-    1.0
-    >>> adaptive.observe(np.tile([0.0, 3.0, 1.0], (200, 1))); round(adaptive.beta, 2)
-    0.13
+    >>> adaptive.beta
+    0.5
+    >>> adaptive.observe(np.array([[0.0, 1.0, 3.0]])); round(adaptive.beta, 3)
+    0.9
     """
 
     teacher: float = 0.0
     learner: float = 0.0
     count: int = 0
-    squares: float = 0.0  # of the differences
 
     def observe(self, losses: np.ndarray) -> None:
         """Add the losses of a batch: columns 1 and 2 are those of completions by teacher and learner."""
@@ -40,16 +36,12 @@ class AdaptiveBeta:
             rate = 1.0 / min(self.count, MEMORY)
             self.teacher += rate * (teacher - self.teacher)
             self.learner += rate * (learner - self.learner)
-            self.squares += rate * ((teacher - learner) ** 2 - self.squares)
 
     @property
     def beta(self) -> float:
         """Probability of the teacher in the next roll-outs."""
-        gain = self.teacher - self.learner
-        error = math.sqrt(max(self.squares - gain**2, 0.0) / max(min(self.count, MEMORY), 1))
-        if gain <= SURE * error:
-            return 1.0
-        return self.learner**2 / (self.teacher**2 + self.learner**2)
+        teacher, learner = self.teacher**2, self.learner**2
+        return learner / (teacher + learner) if teacher + learner > 0.0 else 0.5
 
     def state(self) -> dict[str, float]:
         """The state for checkpoints; JSON keeps floats exactly."""

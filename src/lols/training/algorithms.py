@@ -166,7 +166,7 @@ def _beta_words(beta: Any, of: Algorithm) -> str:
         rate = "α such that it is one half midway" if of.alpha is None else f"α = {of.alpha:g}"
         return f"(1 - α)^t after t rounds, {rate}"
     if beta == "auto":
-        return "1 until the learner has been shown to do better than the teacher, then lower"
+        return "follows whichever of teacher and learner has recently done better"
     return str(schedule(beta))
 
 
@@ -268,7 +268,7 @@ def explain(name: str | Algorithm = "lols", **options: Any) -> str:
     """A preset with these options, described in words.
 
     >>> print(explain("lols", beta="auto").splitlines()[4])
-      β          1 until the learner has been shown to do better than the teacher, then lower
+      β          follows whichever of teacher and learner has recently done better
     """
     return algorithm(name, **options).explain()
 
