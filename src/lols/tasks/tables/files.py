@@ -158,8 +158,8 @@ def fit_files(
     held, rows = reader.scan(scans, memory)
     if held is None and estimator.calibrate and dev is None:
         raise ConfigurationError(
-            f"{source.paths[0]}: the table is larger than memory, so nothing is held out of it: calibrate needs dev data "
-            "(--dev), or more --memory"
+            f"{source.paths[0]}: the table is larger than memory, so nothing is held out of it: calibrate needs dev "
+            "data (--dev), or more --memory"
         )
     if held is None and fitting.get("resume"):
         raise ConfigurationError(

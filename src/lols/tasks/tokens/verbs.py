@@ -20,6 +20,7 @@ class SentenceVerbs(FileVerbs):
 
     task_: Any
     reference: str
+    check_calibrated: Any
 
     def predict_pieces(
         self, path: Any, columns: Any, *, threads: int = 1, confidence: bool = False
@@ -54,10 +55,6 @@ class SentenceVerbs(FileVerbs):
         other = copy.copy(self)
         other.reference = reference
         return other
-
-    def check_calibrated(self) -> None:
-        """Raise an error that says what to do if confidence is unknown."""
-        raise NotImplementedError
 
     def check_plot(self, plot: str | None) -> None:
         """Raise an error, before the work, if a picture is wanted that cannot be drawn."""
