@@ -136,8 +136,8 @@ class Calibration:
             given = facts[name]
             if not isinstance(given, list) or len(given) > MOST_NUMBERS:
                 raise ValueError(f"the {name} of the calibration are not a list of numbers")
-            arrays.append(np.array(given, np.float64).reshape(-1))
-            if len(given) != arrays[-1].size or not np.isfinite(arrays[-1]).all():
+            arrays.append(np.array(given, np.float64))
+            if arrays[-1].ndim != 1 or not np.isfinite(arrays[-1]).all():
                 raise ValueError(f"the {name} of the calibration are not a list of numbers")
         knots, values, bias = arrays
         rising = (np.diff(knots) > 0.0).all() and (np.diff(values) >= 0.0).all()

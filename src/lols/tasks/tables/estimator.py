@@ -360,7 +360,8 @@ class CostSensitiveClassifier(ProbableClassifier):
         For that the classifier must be calibrated.
         """
         if not confidence:
-            return self.classes_[self.predict_rows(self._rows(X))]
+            numbers = self.predict_rows(self._rows(X))
+            return self.classes_[numbers]
         self._check_fitted()
         self.calibrated()
         numbers, sure = self.confident_rows(self._rows(X))

@@ -305,6 +305,7 @@ class Tagger(TaggerVerbs):
         If the tagger is calibrated, this is the probability that the tag is right. Otherwise it is the tag's share in a
         softmax of the costs with a temperature of 0.5, which only says of which of two tags the tagger is surer.
         """
+        self._check_fitted()
         if self._fitted.calibration is not None:
             return list(self.predict(X, confidence=True)[1])
         plain = Calibration(self.temperature_)
