@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Path:
-    train(folder / "train.csv", "-o", folder / "m.lols")
+    train(folder / "train.csv", "-o", folder / "m.lols", "--numeric", "bins", "--tree", "order")
     return folder / "m.lols"
 
 

@@ -114,7 +114,8 @@ def test_formats_compression_and_several_files(folder: Path, model: Path, tmp_pa
 @pytest.mark.parametrize("dev", [False, True])
 def test_an_interrupted_training_goes_on(folder: Path, tmp_path: Path, dev: bool, monkeypatch: Any) -> None:
     held = ("--dev", folder / "test.csv") if dev else ()
-    options = (folder / "train.csv", "--passes", 4, "--batch-size", 64, "--json", *held, "-o")
+    given = ("--numeric", "bins", "--tree", "order", "--passes", 4)  # nothing is chosen, so that batches can be counted
+    options = (folder / "train.csv", *given, "--batch-size", 64, "--json", *held, "-o")
     whole, resumed = tmp_path / "whole.lols", tmp_path / "resumed.lols"
     made = fine("train", "classifier", *options, whole).json
     interrupted(monkeypatch, 11, "classifier", *options, resumed)
