@@ -191,7 +191,7 @@ def test_a_square_that_could_be_both_is_refused() -> None:
     ("options", "y", "costs", "what"),
     [
         ({}, None, None, "requires y to be passed"),
-        ({}, Y, np.ones(3), "costs has the shape (3,), but there are 120 rows: give a number for each"),
+        ({}, Y, np.ones(3), "costs has the shape .3,., but there are 120 rows: give a number for each"),
         ({}, None, np.ones(120), "costs has 1 dimension: give a row for each example"),
         ({}, Y, np.zeros((7, 4)), r"costs has the shape \(7, 4\); with 120 rows and 4 classes it must be"),
         ({}, Y, -np.ones((120, 4)), r"row 0, class 0: a cost of -1\.0: give a number from 0 on"),

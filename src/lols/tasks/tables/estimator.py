@@ -27,7 +27,7 @@ from lols.tasks.tables.files import (
     predict_batches,
     table_notes,
 )
-from lols.tasks.tables.importances import some_rows
+from lols.tasks.tables.importances import NO_ROWS, some_rows
 from lols.tasks.tables.input import (
     InputTable,
     Targets,
@@ -303,9 +303,9 @@ class CostSensitiveClassifier(StoredClassifier):
         self.look_at(rows)
         return self
 
-    def look_at(self, rows: Rows) -> None:
-        """Keep some rows of training, from which importances are computed when they are asked for."""
-        self._seen, self._importances = some_rows(rows, self.n_features_in_), None
+    def look_at(self, rows: Rows, seen: Rows | None = None) -> None:
+        """Keep some rows of training, from which importances are computed when asked for; of a stream, the first."""
+        self._seen, self._importances = some_rows(rows, self.n_features_in_, seen), None
 
     def make_task(self, encoder: Encoder, rows: Rows, targets: Targets) -> ClassificationTask:
         """The search space for these classes and columns."""
@@ -358,7 +358,7 @@ class CostSensitiveClassifier(StoredClassifier):
                 raise ConfigurationError("the cost matrix is not that of the first call: it cannot change")
         rows = self._encode(task.encoder, table)
         stream.learn(task.examples(rows, targets.labels, targets.vectors, targets.weights))
-        self.look_at(rows)
+        self.look_at(rows, NO_ROWS if first else self._seen)
         self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
         self.classes_ = np.array(task.classes)
         return self

@@ -11,6 +11,7 @@ import numpy as np
 from lols.contract.hashing import mix
 from lols.errors import ConfigurationError
 from lols.tasks.choice import Choice
+from lols.tasks.tables.importances import NO_ROWS
 from lols.tasks.tables.input import Targets, centres_of, make_tree
 from lols.tasks.tables.rows import Rows, joined
 from lols.tasks.tables.task import ClassificationTask, Encoder
@@ -55,7 +56,8 @@ def fit_stream(
                     order = shuffled(rows.rows, key, estimator.NEIGHBOURS)
                 stream.learn(task.examples(rows, labels, weights=weights), order)
                 done += rows.rows
-                estimator.look_at(rows)
+                if number == 0:
+                    estimator.look_at(rows, NO_ROWS if done == rows.rows else estimator._seen)
                 bar.advance(done, loss=float(stream.sums[0] / max(stream.sums[1], 1.0)))
             assert training is not None
             task, stream, choice = training
