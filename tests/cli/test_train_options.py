@@ -68,6 +68,9 @@ CHANGED: dict[str, Any] = {
     "margin": ("unit", "--cost-matrix", "COSTS"),
     "separator": ";",
     "memory": "1kB",
+    "class_weight": "yes=9",
+    "weight": "number",
+    "text": "colour",
     "policy": "other",  # networks are trained in tests/torch
     "device": "cpu",
     "precision": "bfloat16",

@@ -28,8 +28,20 @@ TABLE, LABELS = table(150)
 SOME = {"check_classifiers_train", "check_fit2d_1sample", "check_estimators_dtypes", "check_classifiers_classes"}
 
 
+ONLINE = "the result depends on the order of rows, so a row of weight 2 is not quite two rows"
+EXPECTED = {f"check_sample_weight_equivalence_on_{kind}_data": ONLINE for kind in ("dense", "sparse")}
+GIVEN = {"progress": False, "numeric": "bins", "passes": 5}
+
+
 @pytest.mark.slow
-@parametrize_with_checks([CostSensitiveClassifier(progress=False), CostSensitiveClassifier(tree=None, progress=False)])
+@parametrize_with_checks(
+    [
+        CostSensitiveClassifier(progress=False),
+        CostSensitiveClassifier(tree="order", **GIVEN),
+        CostSensitiveClassifier(tree=None, **GIVEN),
+    ],
+    expected_failed_checks=lambda _: EXPECTED,
+)
 def test_scikit_learn_finds_nothing_wrong(estimator: Any, check: Any) -> None:
     check(estimator)
 
