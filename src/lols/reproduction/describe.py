@@ -16,7 +16,6 @@ from lols.reproduction.describe_theory import theory_section
 from lols.reproduction.document import Chart, FigureText, Section, TextCell, TextTable, verdict
 from lols.reproduction.paper import LOLS, PAPER
 from lols.reproduction.plan import row_name
-from lols.reproduction.stored import public_results
 from lols.reproduction.story import drawn_map
 
 __all__ = ["describe", "story_section"]
@@ -52,14 +51,11 @@ CERTIFIED = (
 def describe(result: Values) -> list[Section]:
     """Sections for all parts that a result has."""
     tables = [(name, table) for name, table in (result.get("tables") or {}).items() if table.get("cells")]
-    stored = public_results() if result.get("generated") and result.get("claims") else {}
     sections = [story_section(result["story"])] if result.get("story") else []
-    sections += [_summary(result, stored), *(_table(name, table) for name, table in tables), _claims(result)]
+    sections += [_summary(result), *(_table(name, table) for name, table in tables), _claims(result)]
     for part, section in (("theory", theory_section), ("bandit", _bandit), ("certificates", _certificates)):
         if result.get(part):
             sections.append(section(result[part], _command(result, part)))
-    if stored:
-        sections.append(_stored(stored, [name for name, _ in tables]))
     return [section for section in sections if section.figures]
 
 
@@ -100,21 +96,21 @@ def _command(result: Values, part: str) -> str:
 # --- in a few words ---------------------------------------------------------------------------------------------------
 
 
-def _summary(result: Values, stored: Values) -> Section:
+def _summary(result: Values) -> Section:
     """A row for each claim: what holds and what does not, or, on generated data, what was seen there."""
     claims, command = list(result.get("claims") or []), str(result.get("command") or "")
-    known = by_id(stored.get("claims") or [])
+    judged = not result.get("generated")
     paper, ours = (
-        [_summary_row(name, group, known.get(name)) for name, group in by_id(claims).items() if _is_ours(group) is who]
+        [_summary_row(name, group, judged) for name, group in by_id(claims).items() if _is_ours(group) is who]
         for who in (False, True)
     )
     theory = [
         [verdict("holds" if claim["holds"] else "fails"), claim["where"], claim["paper"]]
         for claim in (result.get("theory") or {}).get("claims") or []
     ]
-    bandit = _bandit_judgements(result.get("bandit") or {}, judged=not stored)
+    bandit = _bandit_judgements(result.get("bandit") or {}, judged)
     columns = ("", "claim", "here")
-    compared = ("claim", "points", "2 se", "above 0", "below 0", "on the public data") if stored else columns
+    compared = columns if judged else ("claim", "points", "2 se", "above 0", "below 0")
     groups = (
         ("What the paper says", paper, compared, command),
         ("What this library adds", ours, compared, command),
@@ -127,17 +123,17 @@ def _summary(result: Values, stored: Values) -> Section:
         if rows
     ]
     lines, words = [], [claim["ours"] for claim in claims]
-    if stored:
+    if claims and not judged:
         lines = [
             "These data are generated and small: they show that everything runs, and which way it goes. Below are the "
             "least and the greatest difference in points over all cases, two standard errors (2 se), and how many are "
             "above and below 0 by more than these. Whether the paper's claims hold is judged on the public data "
-            f"sets only: results of lols {stored['version']} ({stored['command']}), stored with the package."
+            "sets only (lols reproduce all --data DIR); docs/reproduce.md has what came out there."
         ]
     elif claims:
         level = f", {words.count('no difference')} show no difference" if "no difference" in words else ""
         lines = [f"{words.count('holds')} of {len(words)} judgements hold here{level}.", RULES]
-    title = "What was seen on small data" if stored else "What holds and what does not"
+    title = "What holds and what does not" if judged else "What was seen on small data"
     return Section(title, lines, figures, in_brief=True)
 
 
@@ -145,11 +141,10 @@ def _is_ours(entries: Sequence[Values]) -> bool:
     return bool(entries[0].get("ours_only"))
 
 
-def _summary_row(name: str, entries: Sequence[Values], known: Sequence[Values] | None) -> list[TextCell | str]:
+def _summary_row(name: str, entries: Sequence[Values], judged: bool) -> list[TextCell | str]:
     claim, words = TextCell(str(entries[0]["claim"]), link=_claim_id(name)), [str(entry["ours"]) for entry in entries]
-    if known:
-        of_public = case_count([str(entry["ours"]) for entry in known])
-        return [claim._replace(note=str(entries[0]["compared"])), *seen(entries), of_public]
+    if not judged:
+        return [claim._replace(note=str(entries[0]["compared"])), *seen(entries)]
     here = f"{case_count(words)}."
     if 0 < words.count("fails") < len(words):
         here += f" It fails in {where_fails(entries)}."
@@ -159,21 +154,6 @@ def _summary_row(name: str, entries: Sequence[Values], known: Sequence[Values] |
         shows = "shows " if counted.startswith("no difference") else ""
         here += f" In the paper's own tables it {shows}{counted}."
     return [verdict(overall(words)), claim, here]
-
-
-def _stored(stored: Values, names: Sequence[str]) -> Section:
-    """The tables of the public data sets."""
-    figures = [
-        _strategies(name, table)._replace(
-            title=f"{table['title']}: {table['data']}", charts=(), command=str(stored["command"])
-        )
-        for name, table in stored["tables"].items()
-        if name in names
-    ]
-    seeds = len(stored["seeds"])
-    spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
-    lines = (f"Not computed here: stored results of lols {stored['version']}, {spread}.",)
-    return Section("The same on the public data sets", lines, [figure._replace(folded=True) for figure in figures])
 
 
 def _claim_id(name: str) -> str:

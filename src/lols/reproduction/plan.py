@@ -9,7 +9,7 @@ from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS
 
 __all__ = [
     "COIN", "EWT", "KDD99", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of",
-    "options_of", "row_name", "run_as",
+    "options_of", "row_name", "run_as", "usual_seconds",
 ]  # fmt: skip
 
 LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
@@ -17,6 +17,8 @@ ROWS = (*STRATEGIES, "searn", "auto")
 COIN = "learned/mixture, coin per roll-out"  # Algorithm 1 as printed: deviations of a state may have other finishers
 CURVES = ("learned/reference", "learned/mixture", "learned/learned", "searn", "auto")
 PARTS = ("story", "table2", "table3", "table4", "theory", "bandit", "all")
+LEAST = 0.3  # seconds that a run takes, however small its data are
+PACE = {"classification": 5e-6, "tagging": 5e-4, "parsing": 1e-3}  # seconds for a row or sentence and pass, on average
 QUICK_BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # A mixture that is all teacher or all learner is a row of its own; one half is LOLS.
 SAME = {0.0: "learned/learned", 0.5: LOLS, 1.0: "learned/reference"}
@@ -173,3 +175,8 @@ def cells_of(spec: TableSpec, seeds: int) -> list[Cell]:
             for learner in spec.learners:
                 wanted += [run_as(Cell(spec.name, row, teacher, learner, seed), spec) for row in rows]
     return list(dict.fromkeys(wanted))
+
+
+def usual_seconds(spec: TableSpec) -> float:
+    """About how long one run of a table takes."""
+    return LEAST + PACE[spec.task] * spec.size * spec.passes

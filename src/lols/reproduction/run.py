@@ -19,9 +19,8 @@ from lols.reproduction import bandit_part, certify_part
 from lols.reproduction.cells import Run, measure
 from lols.reproduction.claims import judge_claims
 from lols.reproduction.data import DataPlace, generated, public
-from lols.reproduction.plan import COIN, EWT, PARTS, ROWS, TABLES, beta_row, cells_of
+from lols.reproduction.plan import COIN, EWT, PARTS, ROWS, TABLES, beta_row, cells_of, usual_seconds
 from lols.reproduction.runner import Work, run_work
-from lols.reproduction.stored import usual_seconds
 from lols.reproduction.story import run_story
 from lols.reproduction.tables import make_table
 from lols.reproduction.theory_part import run_theory
@@ -213,7 +212,7 @@ class _State:
         """The cells of all tables, further data sets last; what takes longest to compile first, while others run."""
         order = sorted(self.places.values(), key=lambda p: (p.spec.name != p.spec.paper, LONGEST.index(p.spec.task)))
         return [
-            Work(cell.key, measure, (cell, place), (spec.task, cell.teacher), cell.words, usual_seconds(cell, spec))
+            Work(cell.key, measure, (cell, place), (spec.task, cell.teacher), cell.words, usual_seconds(spec))
             for place in order
             for spec in [place.spec]
             for cell in cells_of(spec, self.seeds)
