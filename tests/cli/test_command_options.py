@@ -72,6 +72,7 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--best-of": ("2",),
         "--seed": ("3",),
         "--output": ("FOLDER/found.lols",),
+        "--picture": ("FOLDER/plans.svg",),
         "--threads": ("1",),
         "--json": (),
     },
@@ -208,6 +209,10 @@ listed = shops(12)
 
 class Shop(Known):
     pass
+
+
+def show(axes, instance, output):
+    axes.barh([0], [output])
 """
 
 
@@ -243,7 +248,9 @@ def test_options_of_optimise(folder: Path, monkeypatch: pytest.MonkeyPatch, flag
         (SHOP + "\n\nclass Two(Known):\n    pass\n", "", "shop.py: has 2 tasks, Shop, Two: choose one by --task"),
         (SHOP.replace("draw, ", ""), "", "shop.py: has neither `draw` nor `instances`"),
         (SHOP, "--instances none", "shop.py: has no `none`"),
-        (SHOP, "--minutes 0", "minutes is 0.0; it must be positive"),
+        (SHOP, "--minutes 0", "minutes is 0.0; it must be a positive number"),
+        (SHOP.replace("def show", "def hide"), "--picture plans.svg", "shop.py: has no `show`: --picture draws by"),
+        (SHOP, "--picture plans.txt", "a drawing is"),
     ],
 )
 def test_files_that_cannot_be_optimised(folder: Path, text: str, typed: str, says: str) -> None:
