@@ -78,7 +78,7 @@ CHANGED: dict[str, Any] = {
     "layers": "1",
     "steps": "2",
 }
-SETTLED = {"classifier": ("--tree", "order", "--numeric", "bins")}  # one decision would need neither roll-outs nor coins
+SETTLED = {"classifier": ("--tree", "order", "--numeric", "bins")}  # one decision would need no roll-outs
 
 
 @pytest.fixture(scope="module")
