@@ -11,9 +11,9 @@ import numpy as np
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.tasks.search import Judges
-from lols.tasks.tables.encoding import Rows
 from lols.tasks.tables.input import Targets
 from lols.tasks.tables.model import StoredClassifier
+from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.task import ClassificationTask
 from lols.training.calibration import Judged, fit_calibration, most_judged, not_calibrated
 from lols.training.confidence import StepScores
