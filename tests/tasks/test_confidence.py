@@ -172,7 +172,7 @@ def test_probabilities_of_classes(classifier: lols.CostSensitiveClassifier) -> N
     labels, sure = classifier.predict(X, confidence=True)
     assert (labels == classifier.predict(X)).all() and np.allclose(sure, chances.max(axis=1))
     scores = classifier.evaluate(X, y)
-    assert scores.reliability is not None and scores.reliability.error < 0.04
+    assert scores.reliability is not None and scores.reliability.error < 0.06
 
 
 def test_there_are_none_without_calibration() -> None:
