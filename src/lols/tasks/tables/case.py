@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.choosing import Draw, runs
 from lols.contract.examples import Examples
 from lols.errors import LolsError
 from lols.tasks.case import Case, Naming, draw_examples, teacher_of
-from lols.tasks.choosing import Draw, runs
 from lols.tasks.tables.cells import cells_of_batch
 from lols.tasks.tables.encoding import Rows, joined
 from lols.tasks.tables.files import LabelNumbers, TablePiece, check_columns, encoded, table_encoder
