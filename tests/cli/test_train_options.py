@@ -69,6 +69,9 @@ CHANGED: dict[str, Any] = {
     "margin": ("unit", "--cost-matrix", "COSTS"),
     "separator": ";",
     "memory": "1kB",
+    "class_weight": "yes=9",
+    "weight": "number",
+    "text": "colour",
     "policy": "other",  # networks are trained in tests/torch
     "device": "cpu",
     "precision": "bfloat16",
@@ -82,6 +85,7 @@ CHANGED: dict[str, Any] = {
     "shards": "2",
     "legs": "2",
 }
+SETTLED = {"classifier": ("--tree", "order", "--numeric", "bins")}  # one decision would need no roll-outs
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +104,8 @@ def trained(folder: Path, name: str, *options: str) -> tuple[Any, Any]:
         "COSTS": str(folder / "costs.csv"),
         "MAP": str(folder / "map.csv"),
     }
-    made = run("train", name, data, "-o", model, "--json", *(replaced.get(each, each) for each in options))
+    given = (replaced.get(each, each) for each in options)
+    made = run("train", name, data, "-o", model, "--json", *SETTLED.get(name, ()), *given)
     if made.exit_code != 0:
         assert isinstance(made.exception, LolsError), made.exception
         return "refused", str(made.exception)
