@@ -11,6 +11,7 @@ import pytest
 from lols.cli.train import train_command
 from lols.errors import LolsError
 from lols.io.model_file import read_tensors
+from lols.tasks.engine_options import EngineOptions
 from lols.tasks.options import options_of, types_of
 from lols.tasks.registry import ESTIMATORS, estimator
 from tests.cli.command_line import run
@@ -78,6 +79,12 @@ CHANGED: dict[str, Any] = {
     "width": "8",
     "layers": "1",
     "steps": "2",
+    "engine": "other",  # those that there are do not change the result: tests/engines
+    "workers": "2",
+    "address": "auto",
+    "sync": "pass",
+    "shards": "2",
+    "legs": "2",
 }
 SETTLED = {"classifier": ("--tree", "order", "--numeric", "bins")}  # one decision would need no roll-outs
 
@@ -113,7 +120,7 @@ def trained(folder: Path, name: str, *options: str) -> tuple[Any, Any]:
 def parts_of(name: str) -> list[type]:
     """The dataclasses whose fields are the options of `lols train NAME`."""
     kind = estimator(name)
-    return [kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])]
+    return [kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else []), EngineOptions]
 
 
 FLAGS = {
