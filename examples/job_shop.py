@@ -23,7 +23,7 @@ import numpy as np
 import solving
 
 import lols
-from lols import emit_curve, emit_surface, feature
+from lols import emit_curve, feature
 
 __all__ = ["RULES", "JobShop", "best_known", "draw"]
 
@@ -116,7 +116,7 @@ class JobShop(lols.Task):
             soon=lols.reals("jobs"), free=lols.reals("machines"), wait=lols.reals("jobs"),
             slack=lols.reals("jobs"), late=lols.reals("jobs"), ends=lols.reals("jobs"),
         ),
-        steps=lambda x: x.jobs * x.machines, actions=lambda x: x.jobs, features=0, action_features=50,
+        steps=lambda x: x.jobs * x.machines, actions=lambda x: x.jobs, features=0, action_features=14,
     )  # fmt: skip
 
     def encode(shop):
@@ -155,14 +155,9 @@ class JobShop(lols.Task):
         length, wait, slack, late = x.time[k] / mean, s.wait[a] / mean, s.slack[a] / mean, s.late[a] / mean
         ends, rest = s.ends[a] / mean, x.rest[k] / mean
         left = float(x.machines - s.done[a])
-        curves = ((length, 0.25), (wait, 0.25), (slack, 0.5), (late, 0.25), (rest, 1.0), (left, 1.0))
-        for n, (value, width) in enumerate((*curves, (ends, 0.25))):
+        curves = ((length, 0.25), (wait, 0.25), (slack, 0.5), (late, 0.25), (rest, 1.0), (left, 1.0), (ends, 0.25))
+        for n, (value, width) in enumerate(curves):
             emit_curve(out, feature(n), value, width)
-        # Each pair has knots half a mean time apart, but for slack and work left, which are larger.
-        pairs = ((wait, length), (slack / 2, wait), (slack / 2, length), (late, wait), (late, slack / 2))
-        more = ((rest / 4, length), (ends, late), (ends, wait), (ends, slack / 2))
-        for n, (value, other) in enumerate((*pairs, *more)):
-            emit_surface(out, feature(10 + n), value, 0.5, other, 0.5)
 
     def loss(x, y, s):
         end = 0.0

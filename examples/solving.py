@@ -50,15 +50,16 @@ def compare(
     solvers: Mapping[str, Solver],
     chosen: argparse.Namespace,
     draw_test: Callable[[np.random.Generator], Any] | None = None,
+    **learning: Any,
 ) -> Any:
     """Learn from the last rule, and print a table with all of them, the learned policy and the solvers.
 
     A rule is a reference, or a function that gives the loss of an instance. `draw_test` draws the instances of the
-    table, if they are others than those to learn from. "Gap closed" is how much of the way from the last rule to the
-    best that is known, instance by instance, each of them goes.
+    table, if they are others than those to learn from; `learning` are options of `lols.optimise`. "Gap closed" is how
+    much of the way from the last rule to the best that is known, instance by instance, each of them goes.
     """
     teacher, rule = list(rules.items())[-1]
-    found = lols.optimise(task, draw, rule, minutes=chosen.minutes, best_of=1, seed=chosen.seed)
+    found = lols.optimise(task, draw, rule, minutes=chosen.minutes, best_of=1, seed=chosen.seed, **learning)
     rng = np.random.default_rng([chosen.seed, 1])  # others than those that were learned from
     test = [(draw_test or draw)(rng) for _ in range(chosen.tests)]
     examples, model = lols.Examples(task, test), found.model

@@ -73,6 +73,7 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--seed": ("3",),
         "--output": ("FOLDER/found.lols",),
         "--picture": ("FOLDER/plans.svg",),
+        "--sample-steps": ("3",),
         "--threads": ("1",),
         "--json": (),
     },

@@ -30,8 +30,9 @@ def test_a_policy_that_is_better_than_its_heuristic() -> None:
 
 
 def test_instances_in_a_list_are_divided(tmp_path) -> None:
-    found = lols.optimise(Shop, shops(40), minutes=0.01, best_of=1, threads=1)
+    found = lols.optimise(Shop, shops(40), minutes=0.01, best_of=1, threads=1, sample_steps=3)
     assert found.report.held_out == 8 and len(found.report.rows) == 2
+    assert found.model.about["algorithm"]["sample_steps"] == 3
     found.save(tmp_path / "m.lols")
     assert lols.load(tmp_path / "m.lols", Shop).predict(shops(3)) == found.model.predict(shops(3))
 
@@ -77,6 +78,7 @@ def test_the_heuristic_is_kept_if_nothing_is_better() -> None:
         ((Shop, draw), {"best_of": 0}, "best_of is 0; it must be at least 1"),
         ((Shop, draw), {"seed": -1}, "seed is -1; it must be at least 0"),
         ((Shop, draw), {"threads": 0}, "threads is 0; it must be at least 1"),
+        ((Shop, draw), {"sample_steps": 0}, "sample_steps is 0; it must be at least 1"),
         (
             (Shop, lambda: draw(None)),
             {},

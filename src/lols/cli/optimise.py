@@ -27,6 +27,10 @@ def optimise(
     ] = None,
     minutes: Annotated[float, typer.Option(help="The time budget, compiling included.")] = 2.0,
     best_of: Annotated[int, typer.Option(help="Samples of the policy that the report compares, too.")] = 64,
+    sample_steps: Annotated[
+        int | None,
+        typer.Option(help="Deviate at so many random states of an instance; all by default.", show_default=False),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write the model.", show_default=False)
@@ -60,8 +64,9 @@ def optimise(
     if picture is not None and not hasattr(module, "show"):
         raise ConfigurationError(f"{file}: has no `show`: --picture draws by a function show(axes, instance, output)")
     found = learn(
-        kind, source, minutes=minutes, best_of=best_of, seed=seed, threads=threads, progress=False if as_json else None
-    )
+        kind, source, minutes=minutes, best_of=best_of, sample_steps=sample_steps, seed=seed, threads=threads,
+        progress=False if as_json else None,
+    )  # fmt: skip
     if output is not None:
         found.save(output)
     if picture is not None:

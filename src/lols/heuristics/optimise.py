@@ -126,6 +126,7 @@ def optimise(
     *,
     minutes: float = 2.0,
     best_of: int = 64,
+    sample_steps: int | None = None,
     seed: int = 0,
     threads: int | None = None,
     progress: bool | None = None,
@@ -149,6 +150,9 @@ def optimise(
         The time budget, compiling included. Training ends with the pass that exceeds it.
     best_of
         How many samples of the policy the last line of the report compares with the heuristic.
+    sample_steps
+        Deviate at so many random states of an instance; by default at all of them. With instances of hundreds of
+        decisions, training then gets through many more of them.
     seed
         Of the instances that are drawn, and of training.
     threads
@@ -161,12 +165,17 @@ def optimise(
     began = time.perf_counter()
     if not (isinstance(minutes, int | float) and 0.0 < minutes < math.inf):
         raise ConfigurationError(f"minutes is {minutes!r}; it must be a positive number")
-    for name, value, least in (("best_of", best_of, 1), ("seed", seed, 0), ("threads", threads, 1)):
+    for name, value, least in (
+        ("best_of", best_of, 1),
+        ("seed", seed, 0),
+        ("threads", threads, 1),
+        ("sample_steps", sample_steps, 1),
+    ):
         if value is not None and value < least:
             raise ConfigurationError(f"{name} is {value}; it must be at least {least}")
     space = as_space(task)
     search = _Search(space, as_teacher(reference, space), seed, threads or min(os.cpu_count() or 1, 8), best_of)
-    search.began, search.say = began, _printer(progress, began)
+    search.began, search.say, search.sample_steps = began, _printer(progress, began), sample_steps
     return search.run(_Instances(space, instances, seed), 60.0 * minutes)
 
 
@@ -230,7 +239,7 @@ class _Search:
 
     def __init__(self, space: SearchSpace, reference: Reference, seed: int, threads: int, best_of: int):
         self.space, self.reference, self.seed, self.threads = space, reference, seed, threads
-        self.best_of, self.began = best_of, time.perf_counter()
+        self.best_of, self.began, self.sample_steps = best_of, time.perf_counter(), None
         self.attempts: list[Attempt] = []
         self.seconds_each: dict[str, float] = {}  # of training, for one instance
         self.evaluating = self.reporting = 0.0  # seconds of one look at the choosing instances, and of the report
@@ -297,7 +306,7 @@ class _Search:
         settings = LearnerSettings("hinge", "adagrad", margin=strategy.margin, scale=None)
         trainer = Trainer(
             self.space, self.reference, algorithm=strategy.algorithm, learner=settings, passes=passes, seed=self.seed,
-            threads=self.threads, **strategy.options,
+            threads=self.threads, sample_steps=self.sample_steps, **strategy.options,
         )  # fmt: skip
         return trainer.fit(examples, progress=False, after_pass=after_pass)
 
