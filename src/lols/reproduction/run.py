@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lols import __version__
+from lols.engines import Engine
 from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import write_whole
 from lols.plots.look import check_plot
@@ -48,6 +49,7 @@ def reproduce(
     seeds: int | None = None,
     only: Sequence[str] = (),
     jobs: int | None = None,
+    engine: Engine | None = None,
     file: str | os.PathLike[str] | None = None,
     resume: bool = False,
     watch: Watch | None = None,
@@ -74,6 +76,9 @@ def reproduce(
     jobs
         The number of processes, by default that of the cores. With more than one, a script must guard its own work by
         `if __name__ == "__main__":`.
+    engine
+        Who runs the cells, in place of processes of this machine: an engine of `lols.engines`. On a cluster, all
+        machines must see the data under the same names.
     file
         A JSON file for results, written as they come.
     resume
@@ -113,7 +118,10 @@ def reproduce(
         if resume:
             state.load()
         missing = [work for work in state.work if work.name not in state.done]
-        total, clock = len(missing) + len(state.done), _Clock(missing, jobs or cores())
+        total, clock = (
+            len(missing) + len(state.done),
+            _Clock(missing, jobs or (engine.count if engine is not None else cores())),
+        )
 
         def look(running: list[str]) -> None:
             if watch is not None:
@@ -125,7 +133,7 @@ def reproduce(
                 show(work.name, found)
 
         try:
-            run_work(missing, jobs=jobs or cores(), keep=keep, watch=look)
+            run_work(missing, jobs=jobs or cores(), keep=keep, watch=look, engine=engine)
         finally:
             state.write()
     return state.result()
