@@ -26,7 +26,7 @@ RULES = (
     "A difference below two standard errors counts as none. A case is a task, a teacher and a learner. A claim holds "
     "in part if it holds in some cases and fails in none, and is mixed if it fails in others."
 )
-FIGURES = "The figures behind it"
+FIGURES, BANDS = "The figures behind it", "Bands: standard deviation over seeds."
 LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}
 METRICS = {
     "accuracy": "accuracy, % of words with the right tag",
@@ -326,6 +326,7 @@ def _curves(name: str, table: Values) -> FigureText | None:
         "Learning curves: after each pass, on the test part",
         [TextTable(columns, rows, words=3, folded=FIGURES)],
         [Chart(f"{name}-curves", "Learning curves", partial(charts.learning_curves, table))],
+        legend=BANDS if any(any(curve.get("sd") or ()) for curve in curves) else "",
     )
 
 
@@ -340,7 +341,7 @@ def _betas(name: str, table: Values) -> FigureText | None:
     rows = [[*who, *(by_beta.get(beta, "") for beta in betas)] for who, by_beta in means.items()]
     note = "β = 0 rolls out with the learned policy only, β = 1 with the reference only."
     note += " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
-    legend = "Bands: standard deviation over seeds." if any(cell.get("sd") for cell in cells) else ""
+    legend = BANDS if any(cell.get("sd") for cell in cells) else ""
     columns = ("teacher", "learner", *(f"β = {beta:g}" for beta in betas))
     chart = Chart(f"{name}-beta", "LOLS by β", partial(charts.beta_sweep, table))
     title = "LOLS by β, the probability of the reference in roll-outs"
