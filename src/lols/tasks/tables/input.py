@@ -15,7 +15,7 @@ from lols.tasks.tables.cells import MISSING, Cells, NoNumber, absent, arrow, cel
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.tree_of_labels import TREES, LabelTree, by_frequency, by_similarity, flat, halves, nested
-from lols.tasks.tables.validation import checked_array, checked_frame, checked_labels, is_sparse
+from lols.tasks.tables.validation import check_classes, checked_array, checked_frame, checked_labels, is_sparse
 from lols.tasks.tables.weights import row_weights
 
 __all__ = [
@@ -248,6 +248,7 @@ def targets_of(
         raise ConfigurationError("classes names a class twice: name each once")
     if y is not None:
         y = _column(y, rows)
+        check_classes(y)
         if label_map is not None:
             y = _mapped(y, label_map)
         found = np.unique(y)

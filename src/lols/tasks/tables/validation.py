@@ -14,7 +14,7 @@ import numpy as np
 
 from lols.errors import LolsError
 
-__all__ = ["checked_array", "checked_frame", "checked_labels", "installed", "is_sparse"]
+__all__ = ["check_classes", "checked_array", "checked_frame", "checked_labels", "installed", "is_sparse"]
 
 
 def installed(package: str) -> bool:
@@ -58,7 +58,6 @@ def checked_labels(y: Any, rows: int) -> np.ndarray:
     """Labels in one dimension, as many as there are rows."""
     try:
         from sklearn.utils import column_or_1d
-        from sklearn.utils.multiclass import check_classification_targets
         from sklearn.utils.validation import check_consistent_length
     except ImportError:
         made = np.asarray(y)
@@ -68,8 +67,20 @@ def checked_labels(y: Any, rows: int) -> np.ndarray:
         return made
     made = np.asarray(column_or_1d(np.asarray(y), warn=True))
     check_consistent_length(np.empty(rows), made)
-    check_classification_targets(made)
     return made
+
+
+def check_classes(y: np.ndarray) -> None:
+    """Whether labels are classes, and not numbers with fractions, as scikit-learn asks."""
+    try:
+        from sklearn.utils.multiclass import check_classification_targets
+    except ImportError:
+        if y.dtype.kind == "f" and (y != np.round(y)).any():
+            raise LolsError(
+                f"the labels are numbers with fractions, such as {y[y != np.round(y)][0]}: give classes"
+            ) from None
+    else:
+        check_classification_targets(y)
 
 
 def _note(estimator: Any, count: int, names: Sequence[str] | None, *, reset: bool) -> None:
