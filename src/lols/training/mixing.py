@@ -14,6 +14,7 @@ import numpy as np
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix
+from lols.contract.threads import AUTO
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import LOSSES
@@ -158,6 +159,8 @@ class Mixing:
         self.run, self.workers, self.legs, self.id = run, workers, legs, uuid.uuid4().hex
         trainer = copy.copy(run.trainer)
         trainer.engine, trainer.batch_size = InProcess(), run.batch_size
+        if trainer.threads in (None, AUTO) and not run.trainer.engine.LOCAL:
+            trainer.threads = 1  # there are many workers
         self._trainer = workers.share(trainer)
         self._data = [workers.share(part) for part in shards_of(run.examples, shards)]
 

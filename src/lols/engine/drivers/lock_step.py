@@ -9,6 +9,7 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
+from lols.contract.threads import Threads
 from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.frontier import (
     Group,
@@ -54,7 +55,7 @@ class LockStepDriver(FusedDriver):
         examples: Examples,
         reference: Reference | None = None,
         *,
-        threads: int = 1,
+        threads: Threads = 1,
         compiled: bool = True,
         room: int = ROOM,
         bare: bool = False,
@@ -180,9 +181,11 @@ class LockStepDriver(FusedDriver):
         first = trails.action.offsets[:-1]
         return np.concatenate([trails.action.values[f : f + n] for f, n in zip(first, batch.lessons.filled)])
 
-    def predict(self, policy: Any, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
+    def predict(
+        self, policy: Any, plan: Plan, *, scores: bool = False, temperature: float = 0.0, same: bool = False
+    ) -> Predictions:
         """Follow the learned policy on all examples."""
-        predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0)
+        predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0, temperature)
         most = min(self._most, getattr(policy, "most_examples", None) or self._most)
         for low in range(0, len(self.examples), most):
             self._follow(policy, plan, predictions, low, min(low + most, len(self.examples)))
