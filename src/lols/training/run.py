@@ -17,6 +17,7 @@ from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import Algorithm, schedules
+from lols.training.mixing import LEGS
 from lols.training.model import Model
 from lols.training.students import LinearStudent, PolicyStudent, Student
 
@@ -32,8 +33,9 @@ class TrainingRun:
     def __init__(self, trainer: Trainer, examples: Examples):
         self.trainer, self.examples = trainer, examples
         chosen = trainer.algorithm
-        self.total = trainer.passes * len(examples)
-        self.batch_size = trainer.together(len(examples))
+        self.count = len(examples)
+        self.total = trainer.passes * self.count
+        self.batch_size: int = trainer.together(len(examples))
         self.begin_again()
         self.adaptive = AdaptiveBeta()
         self.schedules = schedules(chosen)
@@ -75,6 +77,11 @@ class TrainingRun:
     def done(self) -> int:
         """Rounds done so far."""
         return self.pass_ * len(self.examples) + self.offset
+
+    @property
+    def data(self) -> Any:
+        """What shards are made of."""
+        return self.examples
 
     @property
     def progress(self) -> int:
@@ -126,7 +133,7 @@ class TrainingRun:
             "passes": trainer.passes,
             "batch_size": self.batch_size,
             "seed": trainer.seed,
-            "examples": len(self.examples),
+            "examples": self.count,
             "reference": trainer.reference.name,
             "beta": self.adaptive.beta if trainer.plan.compare else None,
         }
@@ -163,7 +170,7 @@ class TrainingRun:
         engine = self.trainer.engine
         if engine.sync == "exact":
             return {}
-        return {"number of shards": engine.shards or engine.count, "number of legs": engine.legs or 1}
+        return {"number of shards": engine.shards or engine.count, "number of legs": engine.legs or LEGS}
 
     def _task_and_data(self) -> dict[str, Any]:
         """Digests of the space, the reference and the data."""

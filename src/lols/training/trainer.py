@@ -23,7 +23,7 @@ from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED, compile_seconds
 from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
 from lols.engine.table import copied
-from lols.engines import Engine, as_engine
+from lols.engines import Engine, Files, as_engine
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
 from lols.learners.learner import Learner, frozen
@@ -31,7 +31,7 @@ from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
 from lols.training.interruption import Interruption
-from lols.training.mixing import Mixing, check_mixable
+from lols.training.mixing import LEGS, Mixing, check_mixable
 from lols.training.model import Model
 from lols.training.progress import Progress
 from lols.training.run import TrainingRun
@@ -295,7 +295,7 @@ class Trainer:
         engine = self.engine
         if engine.sync == "pass":
             with engine.start() as workers:
-                yield from Mixing(run, workers, engine.shards or engine.count, engine.legs or 1).passes(bar)
+                yield from Mixing(run, workers, engine.shards or engine.count, engine.legs or LEGS).passes(bar)
         elif engine.LOCAL:
             yield from self._batches(run, driver)
         else:
@@ -352,6 +352,10 @@ class Trainer:
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
         """A new run over a data set."""
         truth = self.reference.needs_truth or None
+        if isinstance(data, Files) and self.engine.sync == "pass":
+            from lols.training.file_run import FileRun
+
+            return FileRun(self, Examples(self.space, data.first(LOOKED_AT), truth=truth), data)
         return TrainingRun(self, data if isinstance(data, Examples) else Examples(self.space, data, truth=truth))
 
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
