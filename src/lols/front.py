@@ -100,7 +100,9 @@ def train(
     checkpoint, checkpoint_every, resume
         A file to which training is saved every so many seconds, and whether to continue from it.
     progress
-        Whether to show a progress bar, by default on a terminal only.
+        Whether to show a progress bar, by default on a terminal only. If the teacher decides without labels, it is then
+        also said how the policy compares with it on training examples (`model.report["teacher"]`); that the policy is
+        worse is a warning unless `progress` is False.
     after_pass
         Called with the number of the pass and the current model; training stops if it returns True.
     unknown
@@ -152,9 +154,17 @@ def train(
         from lols.programs.training import program_trainer
 
         return program_trainer(space, data, reference, **options).fit(data, **fitting)
+    from lols.training.teaching import compare_with_teacher, say_comparison
     from lols.training.trainer import Trainer
 
-    return Trainer(space, reference, **options).fit(data, **fitting)
+    trainer = Trainer(space, reference, **options)
+    examples = trainer.encoded(data)
+    model = trainer.fit(examples, **fitting)
+    found = compare_with_teacher(trainer, model, examples)
+    if found is not None:
+        model.report["teacher"] = found.as_dict()
+        say_comparison(trainer, found, progress)
+    return model
 
 
 def load(

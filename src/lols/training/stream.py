@@ -76,6 +76,8 @@ class Stream:
                 batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
                 if not ends and self.held is None:
                     self.held = frozen(policy)
+                if self.round == 0:
+                    trainer.check_scale(batch.lessons)
                 self.learner.learn(batch.lessons)
                 self.losses.append(batch.losses)
                 self.sums += (batch.losses[:, 0].sum(), at.size)
