@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar
+
+import numpy as np
 
 from lols.contract.examples import Examples
 from lols.engine.compile.kernel import compile_seconds
@@ -15,7 +18,9 @@ from lols.tasks.base import Estimator, not_fitted
 from lols.tasks.choice import Choice
 from lols.tasks.options import LEARNING, SEARCH, estimator, option
 from lols.training.algorithms import Algorithm, algorithm
+from lols.training.learning_state import start_of
 from lols.training.model import Model
+from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 
 __all__ = ["SearchEstimator"]
@@ -30,6 +35,11 @@ class SearchEstimator(Estimator):
     RATE: ClassVar[float | None] = None  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
     UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
     NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
+    AGAIN = (
+        *("algorithm", "roll_in", "roll_out", "beta", "mix", "reference", "prune", "margin"),
+        *("rate", "passes", "batch_size", "shuffle", "seed", "threads", "patience", "keep_state"),
+    )
+    KEEPS: ClassVar[bool] = True  # whether the learner's state is kept in memory after `fit`, for `partial_fit`
 
     algorithm: str | Algorithm = option(
         default="lols",
@@ -98,6 +108,16 @@ class SearchEstimator(Estimator):
     )
     progress: bool | None = option(
         default=None, help="Whether to show a progress bar; None for terminals only.", cli=False
+    )
+    warm_start: bool = option(
+        default=False, help="Whether `fit` goes on with what was learned before, in place of beginning anew.", cli=False
+    )
+    keep_state: bool = option(
+        default=False,
+        help="Keep the learner's state in the model file, so that learning can go on exactly; the file is about four "
+        "times as large. Without it, learning goes on from the weights alone.",
+        panel=LEARNING,
+        flag="--keep-state",
     )
 
     def _algorithm(self) -> str | Algorithm:
@@ -178,12 +198,21 @@ class SearchEstimator(Estimator):
         task: Any,
         make_examples: Callable[[], Examples],
         score: Callable[[Model], dict[str, float]] | None,
+        *,
+        goes_on: bool = False,
+        places: np.ndarray | None = None,
         **fitting: Any,
     ) -> Trainer:
-        """Train, keep the best model, and note how it went."""
+        """Train, keep the best model, and note how it went.
+
+        If it goes on with what was learned, `places` are the numbers of the actions so far among those of the task.
+        """
         began, compiling = time.perf_counter(), compile_seconds()
         examples = make_examples()
         trainer = self._trainer(task, len(examples))
+        if goes_on:
+            fitting["start"] = start_of(self._fitted, trainer, places)
+            self._fitted.learning = None  # it is stale from here on, whatever happens
         bar = trainer.bar(examples, self.progress, "training", self.UNIT)
         choice = Choice(task.space, score, self.patience, bar, fitting.get("checkpoint"))
         choice.policy = partial(self._empty_policy, task)
@@ -194,11 +223,49 @@ class SearchEstimator(Estimator):
         self.model_.about["best_pass"] = choice.best_pass
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
+        self.model_.learning = trainer.state if self.KEEPS or self.keep_state or self.warm_start else None
+        self.path_ = None
         return trainer
+
+    # --- going on ---
+
+    def _goes_on(self) -> bool:
+        """Whether `fit` goes on with what was learned; a model from a file is not forgotten without a word."""
+        if not self.__sklearn_is_fitted__():
+            return False
+        if self.warm_start:
+            note = self.starts_from_weights()
+            if note is not None:
+                warnings.warn(note, stacklevel=4)
+        elif self.path_ is not None:
+            warnings.warn(
+                f"fit begins anew and forgets what {self.path_} has learned: to go on, set warm_start=True, or use "
+                "partial_fit",
+                stacklevel=4,
+            )
+        return self.warm_start
+
+    def starts_from_weights(self) -> str | None:
+        """What is to be said where learning goes on without the learner's state; None if it has it."""
+        if self._fitted.learning is not None or getattr(self, "_stream", None) is not None:
+            return None
+        return (
+            f"{self.named} has no learner's state: learning starts from its weights alone, with new averages and step "
+            "sizes (keep_state=True, or --keep-state, keeps the state)"
+        )
+
+    def _opened(self, task: Any, places: np.ndarray | None = None) -> Stream:
+        """A stream that goes on with what was learned so far."""
+        note = self.starts_from_weights()
+        if note is not None:
+            warnings.warn(note, stacklevel=4)
+        trainer = self._trainer(task)
+        return Stream(trainer, start_of(self._fitted, trainer, places))
 
     def _options(self) -> dict[str, Any]:
         """The options that a model file keeps: all that are plain values."""
-        return {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
+        kept = {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
+        return {k: v for k, v in kept.items() if k != "warm_start"}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):

@@ -53,6 +53,10 @@ class Rows(NamedTuple):
         """The number of bytes in memory."""
         return sum(array.nbytes for array in self)
 
+    def take(self, chosen: np.ndarray) -> Rows:
+        """Some of the rows, by their numbers."""
+        return joined([self.cut(k, k + 1) for k in chosen.tolist()]) if chosen.size else self.cut(0, 0)
+
     def cut(self, begin: int, end: int) -> Rows:
         """The rows from one number to another."""
         bounds, start = self.bounds[begin : end + 1], self.start[begin : end + 1]

@@ -220,30 +220,43 @@ class CostSensitiveClassifier(StoredClassifier):
         costs for each row, for which `y` may be left out. With `dev` data, (X, y) or (X, y, costs), the pass that
         costs least on them is kept.
         """
-        table = table_of(self, X, reset=True)
+        goes_on = self._goes_on()
+        table = table_of(self, X, reset=not goes_on)
         if table.rows == 0:
             raise LolsError("the table has no rows: give some to learn from")
-        self.__dict__.pop("files_", None)
-        targets = self._targets(table.rows, y, costs)
-        encoder = self._encoder(table)
+        known = Targets(self.task_.classes, None, self.task_.matrix, None) if goes_on else None
+        targets = self._targets(table.rows, y, costs, known)
+        if not goes_on:
+            self.__dict__.pop("files_", None)
+        encoder = self.task_.encoder if goes_on else self._encoder(table)
         held = None
         if dev is not None:
             other = table_of(self, dev[0], reset=False)
             known = self._targets(other.rows, dev[1], dev[2] if len(dev) > 2 else None, targets)
             held = self._encode(encoder, other), known
-        return self.fit_rows(encoder, self._encode(encoder, table), targets, dev=held)
+        return self.fit_rows(encoder, self._encode(encoder, table), targets, dev=held, goes_on=goes_on)
 
     def fit_rows(
-        self, encoder: Encoder, rows: Rows, targets: Targets, *, dev: tuple[Rows, Targets] | None = None, **fitting: Any
+        self,
+        encoder: Encoder,
+        rows: Rows,
+        targets: Targets,
+        *,
+        dev: tuple[Rows, Targets] | None = None,
+        goes_on: bool = False,
+        **fitting: Any,
     ) -> CostSensitiveClassifier:
         """Train on rows that are encoded already."""
-        task = self.make_task(encoder, rows, targets)
+        task = self.task_ if goes_on else self.make_task(encoder, rows, targets)
+        if goes_on:
+            self.batch_size_ = self.batch_for(rows.rows)
+            fitting["goes_on"] = True
         if dev is not None and dev[0].rows == 0:
             raise LolsError("there are no dev rows to choose on: give some, or no dev data")
         made = partial(task.examples, rows, targets.labels, targets.vectors)
-        trainer = self._train(task, made, scorer(task, dev), **fitting)
+        self._train(task, made, scorer(task, dev), **fitting)
         self.classes_ = np.array(targets.classes)
-        self._stream, self._model, self._learner = None, None, trainer.learner
+        self._stream = self._model = None
         return self
 
     def make_task(self, encoder: Encoder, rows: Rows, targets: Targets) -> ClassificationTask:
@@ -258,7 +271,7 @@ class CostSensitiveClassifier(StoredClassifier):
         return max(1, min(MOST_TOGETHER, rows // 100)) if self.batch_size is None else self.batch_size
 
     def _together(self) -> int:
-        return self.batch_size_
+        return int(getattr(self, "batch_size_", None) or self._fitted.about["batch_size"])  # as in its training
 
     def partial_fit(self, X: Any, y: Any = None, classes: Any = None, costs: Any = None) -> CostSensitiveClassifier:
         """Learn from the next rows of a stream, in the given order.
@@ -280,15 +293,13 @@ class CostSensitiveClassifier(StoredClassifier):
             task = self.task_
             if classes is not None and set(classes) != set(task.classes):
                 raise ConfigurationError("classes are not those of the first call: they cannot change")
-            if self._stream is None and self._learner is None:
-                raise ConfigurationError("a loaded classifier cannot go on learning: its file holds the policy only")
-            stream = self._stream or Stream(self._trainer(task), self._learner)
+            stream = self._stream or self._opened(task)
             targets = self._targets(table.rows, y, costs, Targets(task.classes, None, task.matrix, None))
             known = np.zeros(0) if task.matrix is None else task.matrix
             if targets.matrix is not None and not np.array_equal(targets.matrix, known):
                 raise ConfigurationError("the cost matrix is not that of the first call: it cannot change")
         stream.learn(task.examples(self._encode(task.encoder, table), targets.labels, targets.vectors))
-        self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
+        self.task_, self._stream, self._model = task, stream, None
         self.classes_ = np.array(task.classes)
         return self
 
@@ -337,9 +348,9 @@ class CostSensitiveClassifier(StoredClassifier):
         self, task: ClassificationTask, stream: Stream, choice: Choice, losses: list[float], rows: int
     ) -> None:
         """Take over what training out of core has come to."""
-        self.task_, self._learner, self._model = task, stream.learner, None
+        self.task_, self._stream, self._model = task, None, None
         self.model_ = choice.best or stream.model()
-        self._stream = None
+        self.model_.learning = stream.state()
         self.model_.about |= {"best_pass": choice.best_pass, "passes": len(losses), "examples": rows}
         self.model_.report |= {"progressive_loss": losses, "dev": choice.history}
         self.classes_ = np.array(task.classes)

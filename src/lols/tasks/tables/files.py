@@ -14,6 +14,7 @@ from lols.io.costs import bare, cost_matrix_of, mapped
 from lols.io.tables import TableSource, open_table
 from lols.tasks.options import INPUT, option
 from lols.tasks.pieces import in_order
+from lols.tasks.replay import ReplayedFile
 from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_of
 from lols.tasks.tables.encoding import Rows, TableEncoder, joined
 from lols.tasks.tables.input import (
@@ -143,7 +144,9 @@ def fit_files(
     that memory goes. `tell` is called with what is in the files before training begins, and the time from bytes to
     columns of texts is added to `seconds["reading"]`.
     """
-    source = open_files(paths, layout)
+    replayed = [path for path in paths if isinstance(path, ReplayedFile)]
+    source = open_files([path for path in paths if not isinstance(path, ReplayedFile)], layout)
+    goes_on = estimator._goes_on()
     label = layout.label or source.names[-1]
     if label not in source.names:
         raise LolsError(f"{source.paths[0]}: there is no column '{label}'; the columns are {names_text(source.names)}")
@@ -153,16 +156,29 @@ def fit_files(
     kinds = column_kinds(names, estimator.categorical, estimator.numerical, estimator.ignore)
     reader = _Reader(estimator, source, label, list(kinds), seconds)
     scans = [ColumnScan(name, kind, missing_texts(estimator.missing)) for name, kind in kinds.items()]
+    if goes_on:
+        known_columns = [column.name for column in estimator.task_.encoder.columns]
+        missing = [name for name in known_columns if name not in kinds]
+        if missing:
+            raise LolsError(f"{source.paths[0]}: there is no column '{missing[0]}', which the model was trained with")
+        reader.labels = LabelNumbers(label, estimator.task_.classes, estimator.label_map)
     held, rows = reader.scan(scans, memory)
+    if held is None and goes_on:
+        raise ConfigurationError(
+            f"{source.paths[0]}: the table is larger than --memory, and a model goes on only with tables in memory: "
+            "allow more, or give it in parts"
+        )
     if held is None and fitting.get("resume"):
         raise ConfigurationError(
             f"{source.paths[0]}: the table is larger than memory, so its training has no checkpoint to resume from; "
             "start again without --resume, or allow more with --memory"
         )
-    encoder = estimator.make_encoder(scans, rows)
+    encoder = estimator.task_.encoder if goes_on else estimator.make_encoder(scans, rows)
     classes, renumber = reader.classes()
+    classes = estimator.task_.classes if goes_on else classes
     matrix = None if estimator.cost_matrix is None else cost_matrix_of(estimator.cost_matrix, classes)
-    estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
+    if not goes_on:
+        estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
     estimator.files_ = TableFiles(label, layout.header, layout.separator).describe()
     counts = reader.counts[renumber.argsort()] if renumber.size else reader.counts
     known = Targets(classes, None, matrix, None)
@@ -183,7 +199,15 @@ def fit_files(
         parts = list(in_order(lambda piece: encoder.encode(piece.columns, piece.rows), held, estimator.threads))
         labels = renumber[np.concatenate([piece.labels for piece in held])]
         held.clear()
-        estimator.fit_rows(encoder, joined(parts), Targets(classes, labels, matrix, None), dev=held_out, **fitting)
+        for path in replayed:
+            more = _Reader(estimator, open_files([path], layout), label, list(kinds), seconds)
+            more.labels = reader.labels
+            pieces = list(more.pieces())
+            chosen = path.chosen(sum(piece.rows for piece in pieces))
+            parts.append(joined([encoder.encode(piece.columns, piece.rows) for piece in pieces]).take(chosen))
+            labels = np.concatenate([labels, renumber[np.concatenate([piece.labels for piece in pieces])[chosen]]])
+        targets = Targets(classes, labels, matrix, None)
+        estimator.fit_rows(encoder, joined(parts), targets, dev=held_out, goes_on=goes_on, **fitting)
     else:
         fit_stream(estimator, partial(reader.encoded, encoder, renumber), encoder, known, counts, held_out, memory // 4)
     return facts

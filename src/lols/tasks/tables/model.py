@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from lols.errors import LolsError, ModelFileError
-from lols.learners.learner import Learner
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.input import column_names
 from lols.tasks.tables.options import TableFiles
@@ -36,7 +35,6 @@ class StoredClassifier(ClassifierVerbs):
     n_features_in_: int
     feature_names_in_: Any
     _stream: Stream | None
-    _learner: Learner | None
     _model: Model | None
 
     @property
@@ -44,6 +42,7 @@ class StoredClassifier(ClassifierVerbs):
         """The model as it is now."""
         if self._stream is not None and self._model is None:
             self._model = self.model_ = self._stream.model()
+            self.model_.learning = self._stream.state()
         return self.model_
 
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -55,7 +54,7 @@ class StoredClassifier(ClassifierVerbs):
         task["files"] = getattr(self, "files_", None)
         task["features"] = int(self.n_features_in_)
         task["names"] = [str(n) for n in getattr(self, "feature_names_in_", ())]
-        return self._fitted.contents(task, tensors)
+        return self._fitted.contents(task, tensors, keep_state=self.keep_state)
 
     @classmethod
     def from_file(
@@ -92,7 +91,7 @@ class StoredClassifier(ClassifierVerbs):
                 raise ValueError("the columns do not fit")
             if isinstance(encoder, TableEncoder) and not {c.name for c in encoder.columns} <= set(columns):
                 raise ValueError("the names of the columns do not fit")
-            made._stream = made._learner = made._model = None
+            made._stream = made._model = None
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)
