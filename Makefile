@@ -14,8 +14,8 @@ TORCH := $(VENV)/.torch-stamp
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(DEV)  ## the paper in small: all strategies under good and bad teachers; tables, claims, a report
-	@echo "==> lols reproduce all --quick: generated data; the first run compiles, which takes a few minutes"
+demo: $(DEV)  ## a policy overtakes its teacher; then the paper in small, with a report
+	@echo "==> lols reproduce all --quick: first a policy that overtakes its teacher, then the paper on generated data"
 	@mkdir -p reports/demo
 	@$(BIN)/lols reproduce all --quick --json reports/demo/reproduce.json --html reports/demo/report.html
 
