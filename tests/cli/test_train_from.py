@@ -45,8 +45,6 @@ def test_without_state_it_starts_from_the_weights_and_says_so(folder: Path, tmp_
     said = fine("train", name, file, "-o", tmp_path / "n.lols", "--from", tmp_path / "m.lols", "--passes", 1)
     says = "m.lols has no learner's state: learning starts from its weights alone"
     assert says in " ".join(said.out.decode().split())
-        said.out.decode().split()
-    )
     assert policy(tmp_path / "n.lols") != policy(tmp_path / "m.lols")
     replayed = fine(
         "train", name, file, "-o", tmp_path / "r.lols", "--from", tmp_path / "m.lols", "--passes", 1, "--replay",
