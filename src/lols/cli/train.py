@@ -14,6 +14,7 @@ from lols.cli.console import say
 from lols.cli.generate import built_command, optional, parameters_of, required
 from lols.cli.training import check_output, gone_on, replayed, report_training
 from lols.errors import ConfigurationError
+from lols.tasks.engine_options import EngineOptions, engine_of
 from lols.tasks.options import values_of
 from lols.tasks.registry import ESTIMATORS, estimator
 
@@ -86,7 +87,7 @@ def train_command(name: str) -> Any:
         else:
             made, places = gone_on(kind, old, typed, context)
             files = files + replayed(replay, made.seed)
-        made.progress = False if as_json else None
+        made.progress, made.engine = False if as_json else None, engine_of(typed)
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
         tell = (lambda line: None) if as_json else (lambda line: say.print(line))
@@ -109,7 +110,7 @@ def train_command(name: str) -> Any:
         optional("old", From, None),
         optional("replay", Replay, None),
     ]
-    for part in (kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])):
+    for part in (kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else []), EngineOptions):
         taken = {*kind.WITHOUT, *(each.name for each in parameters)}
         parameters += [each for each in parameters_of(part) if each.name not in taken]
     parameters += [optional("resume", Resume, False), optional("as_json", Json, False)]

@@ -99,6 +99,7 @@ class Pipeline(PipelineLearning):
     )
     seed: int = shared(Parser, "seed", default=0)
     threads: int = shared(Parser, "threads", default=1)
+    engine: Any = shared(Parser, "engine", default=None)
     progress: bool | None = shared(Parser, "progress", default=None)
     warm_start: bool = shared(Parser, "warm_start", default=False)
     keep_state: bool = shared(Parser, "keep_state", default=False)

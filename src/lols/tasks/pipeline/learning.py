@@ -22,7 +22,7 @@ from lols.tasks.verbs import Say
 __all__ = ["COMMON", "PipelineLearning"]
 
 COMMON = ("passes", "patience", "policy", *NETWORK_OPTIONS)  # options of taggers and parser alike
-OWN = ("seed", "threads", "progress", "keep_state")  # those of the pipeline, for all parts
+OWN = ("seed", "threads", "engine", "progress", "keep_state")  # those of the pipeline, for all parts
 
 
 class PipelineLearning(PipelineVerbs):
