@@ -211,6 +211,9 @@ def start_of(model: Any, trainer: Trainer, places: np.ndarray | None = None) -> 
         return found
     if not isinstance(model.policy, FrozenPolicy):
         raise ConfigurationError("only the linear policy goes on learning: train a neural one anew")
+    settled = model.about.get("learner")
+    if trainer.unsettled and isinstance(settled, dict) and settled.get("scale"):
+        trainer.adopt(replace(trainer.settings, margin=str(settled["margin"]), scale=float(settled["scale"])))
     return from_weights(model.policy, trainer, places)
 
 

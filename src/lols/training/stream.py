@@ -49,9 +49,10 @@ class Stream:
         if any(isinstance(s, Linear) for s in self.schedules):
             raise ConfigurationError("a linear schedule needs to know how much data there is: use fit, or another beta")
         self.trainer = trainer
+        self._unsettled = start is None and trainer.unsettled
         start = start or LearningState(trainer.new_learner())
         self.learner, self.adaptive, self.passes = start.learner, start.adaptive, start.passes
-        self.began = self.round = start.rounds
+        self.round = start.rounds
         self.batch_began = self.round
         self.held: FrozenPolicy | None = None
         self.waiting: list[Lessons] = []
@@ -66,16 +67,15 @@ class Stream:
         with FusedDriver(
             trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
         ) as driver:
-            if self.round == self.began == 0 and trainer.unsettled:
+            if self._unsettled:
+                self._unsettled = False
                 trainer.settle(driver, order[:1])  # there may be no more
                 self.learner = trainer.new_learner()
             while done < len(examples):
                 until = min(len(examples), done + size - (self.round - self.batch_began))
                 at = order[done:until]
                 rounds = self.round + np.arange(at.size)
-                beta, beta_in = (
-                    np.full(at.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules
-                )
+                beta, beta_in = self._betas(rounds)
                 ends = self.round + at.size == self.batch_began + size
                 policy = self.learner.policy() if self.held is None else self.held
                 batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
@@ -105,6 +105,11 @@ class Stream:
             self._learn()
         return LearningState(self.learner, self.passes, replace(self.adaptive))
 
+    def _betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """β of roll-out and roll-in for these rounds."""
+        out, into = (np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules)
+        return out, into
+
     def model(self) -> Model:
         """The model as it is now."""
         self.state()
@@ -120,7 +125,7 @@ class Stream:
         }
         report = {
             "progressive_loss": [float(self.sums[0] / max(self.sums[1], 1.0))],
-            "beta": self.adaptive.beta,
+            "beta": float(self._betas(np.array([max(self.round - 1, 0)]))[0][0]),
             **self.learner.report(),
         }
         policy = trainer.returned_policy(self.learner)

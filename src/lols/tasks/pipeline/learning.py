@@ -21,7 +21,7 @@ from lols.tasks.verbs import Say
 
 __all__ = ["COMMON", "PipelineLearning"]
 
-COMMON = ("passes", "patience", "policy", *NETWORK_OPTIONS)  # options of taggers and parser alike
+COMMON = ("passes", "patience", "calibrate", "policy", *NETWORK_OPTIONS)  # options of taggers and parser alike
 OWN = ("seed", "threads", "engine", "progress", "keep_state")  # those of the pipeline, for all parts
 
 
@@ -81,7 +81,8 @@ class PipelineLearning(PipelineVerbs):
                 continue
             say(f"{name}: a tagger without part {k + 1} of {self.folds}, to tag that")
             rest, part = some_sentences(words, fold != k), some_sentences(words, fold == k)
-            tagger = self.new_part(self.tagger or Tagger()).set_params(patience=None)  # no dev data are tagged here
+            untested = {"patience": None, "calibrate": False}  # no dev data are tagged here
+            tagger = self.new_part(self.tagger or Tagger()).set_params(**untested)
             tagger.fit_columns(rest, (column.numbers[~inside], strings), **progress.fitting())
             known = {label: n for n, label in enumerate(strings)}
             to = np.array([known[label] for label in tagger.task_.labels], np.int64)
