@@ -125,7 +125,7 @@ def test_estimators_without_training_pickle_and_clone(made: Any) -> None:
 
 
 def test_a_copy_goes_on_learning_and_so_does_a_pickle_that_keeps_the_state() -> None:
-    tagger = small_tagger().partial_fit(WORDS, TAGS, classes=["DET", "NOUN", "VERB"])
+    tagger = small_tagger().set_params(batch_size=1).partial_fit(WORDS, TAGS, classes=["DET", "NOUN", "VERB"])
     same = copy.deepcopy(tagger).partial_fit(WORDS, TAGS)
     kept = pickle.loads(pickle.dumps(copy.deepcopy(tagger).set_params(keep_state=True))).partial_fit(WORDS, TAGS)
     with pytest.warns(UserWarning, match="has no learner's state: learning starts from its weights alone"):
