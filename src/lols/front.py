@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError
 from lols.io.model_file import read_tensors
 from lols.programs.program import Program
@@ -50,7 +51,7 @@ def train(
     passes: int = 5,
     batch_size: int | None = None,
     seed: int = 0,
-    threads: int = 1,
+    threads: Threads = None,
     shuffle: bool = True,
     neighbours: int = 1,
     compiled: bool = True,
@@ -174,7 +175,7 @@ def load(
     space: SearchSpace | Task | type[Task] | Program | None = None,
     *,
     policy: Any = None,
-    threads: int = 1,
+    threads: Threads = None,
     compiled: bool = True,
 ) -> Any:
     """Read a model file, which contains data only.

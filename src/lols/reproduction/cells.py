@@ -47,7 +47,8 @@ def measure(cell: Cell, place: DataPlace) -> Run:
 def options_for(cell: Cell, place: DataPlace) -> dict[str, Any]:
     """The options of the estimator that a cell trains."""
     of_cell = {"reference": cell.teacher, "learner": cell.learner, "seed": cell.seed}
-    return {**options_of(cell.row), **of_cell, "passes": place.spec.passes, "progress": False}
+    alone = {"threads": 1, "calibrate": False, "progress": False}  # cells run at the same time
+    return {**options_of(cell.row), **of_cell, "passes": place.spec.passes, **alone}
 
 
 @lru_cache(maxsize=3)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lols import __version__
+from lols.contract.threads import cores
 from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import write_whole
 from lols.plots.look import check_plot
@@ -165,11 +166,6 @@ def _check_effects(part: str, given: Mapping[str, Any]) -> None:
     ):
         if given[option] and part in idle:
             raise ConfigurationError(f"{option} has no effect on {part}: {why}; leave it out")
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _State:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.tasks.options import values_of
 from lols.tasks.verbs import FileVerbs, VerbReport
@@ -114,7 +115,7 @@ class Estimator(FileVerbs):
         return made
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, threads: Threads = None) -> Self:
         """Read a model file."""
         from lols.io.model_file import read_task
 

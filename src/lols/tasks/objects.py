@@ -16,6 +16,7 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.opening import opened
 from lols.tasks.base import as_paths
@@ -178,7 +179,7 @@ class ObjectEstimator(SearchEstimator):
         return self
 
     def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file with its predictions."""
         layout, _ = self.asked("predict", options)
@@ -194,7 +195,7 @@ class ObjectEstimator(SearchEstimator):
             raise LolsError(f"{path}: there are no {self.VERBS.unit} in it; give a file with some")
         return Examples(self.model_.space, objects, truth=True)
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """The average loss on a labelled file."""
         layout, _ = self.asked("evaluate", options)
         clock, examples = Clock(), self.labelled_examples(path, layout)
@@ -259,7 +260,7 @@ class ObjectEstimator(SearchEstimator):
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Self:
         """The estimator that a file's header and arrays describe."""
         try:

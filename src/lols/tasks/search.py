@@ -113,7 +113,12 @@ class SearchEstimator(Estimator):
     )
     shuffle: bool = option(default=True, help="Whether each pass takes the examples in another order.", panel=LEARNING)
     seed: int = option(default=0, help="The seed of all random choices.", panel=LEARNING)
-    threads: int = option(default=1, help="Threads; their number does not change the result.")
+    threads: int | str | None = option(
+        default=None,
+        help="Threads; their number does not change the result. By default what is fastest: all cores, but at most 6, "
+        "and one for small data.",
+        kind=int | None,
+    )
     engine: Any = option(
         default=None,
         help="Who does the work: None for this process, `processes`, `ray`, or an engine of `lols.engines`, such as "

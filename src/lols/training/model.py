@@ -15,6 +15,7 @@ from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
+from lols.contract.threads import Threads
 from lols.engine.beam import best_paths
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
@@ -63,7 +64,7 @@ class Model:
     plan: Plan
     about: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
-    threads: int = 1
+    threads: Threads = None
     compiled: bool = True
     learning: LearningState | StoredState | None = field(default=None, repr=False)  # what it can go on learning from
     calibration: Calibration | None = None
@@ -341,7 +342,7 @@ def make_model(
     space: SearchSpace,
     *,
     policy: Any = None,
-    threads: int = 1,
+    threads: Threads = None,
     compiled: bool = True,
     room: Room | None = None,
     kind_of_model: type[Model] = Model,

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainingRun", "plain", "shuffled"]
 
-LARGEST_BATCH = 64  # by default
-
 
 class TrainingRun:
     """The state of one training run, which a checkpoint contains."""
@@ -40,7 +38,7 @@ class TrainingRun:
         self._began: str | None = None
         chosen = trainer.algorithm
         self.total = trainer.passes * len(examples)
-        self.batch_size = trainer.batch_size or max(1, min(LARGEST_BATCH, len(examples) // 50))
+        self.batch_size = trainer.together(len(examples))
         self.begin_again()
         self.adaptive = AdaptiveBeta()
         self.schedules = schedules(chosen)

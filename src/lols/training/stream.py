@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -64,9 +65,8 @@ class Stream:
         order = np.arange(len(examples)) if order is None else order
         trainer, size = self.trainer, self.trainer.batch_size or 1
         done = 0
-        with FusedDriver(
-            trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
-        ) as driver:
+        how: Any = {"threads": trainer.threads, "together": size}
+        with FusedDriver(trainer.space, examples, trainer.reference, **how, compiled=trainer.compiled) as driver:
             if self._unsettled:
                 self._unsettled = False
                 trainer.settle(driver, order[:1])  # there may be no more

@@ -18,7 +18,8 @@ from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
-from lols.contract.whole_numbers import MOST, MOST_THREADS, check_seed, check_whole
+from lols.contract.threads import Threads, check_threads
+from lols.contract.whole_numbers import MOST, check_seed, check_whole
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED, compile_seconds
 from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
@@ -40,6 +41,7 @@ from lols.training.students import LinearStudent, adapted
 
 __all__ = ["Trainer"]
 
+LARGEST_BATCH = 64  # by default
 LOOKED_AT = 8  # examples, to settle the margin
 MOST_PASSES = 1_000_000
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
@@ -69,7 +71,8 @@ class Trainer:
     seed
         Seed of all random numbers.
     threads
-        Threads that share a batch; they do not change the result.
+        Threads that share a batch; they do not change the result. None or `"auto"`: what is fastest, at most 6, and one
+        for small data.
     shuffle
         Whether each pass visits the examples in a different order.
     neighbours
@@ -96,7 +99,7 @@ class Trainer:
         passes: int = 5,
         batch_size: int | None = None,
         seed: int = 0,
-        threads: int = 1,
+        threads: Threads = None,
         shuffle: bool = True,
         neighbours: int = 1,
         compiled: bool = True,
@@ -107,12 +110,12 @@ class Trainer:
         for name, value, most in (
             ("passes", passes, MOST_PASSES),
             ("batch_size", batch_size, MOST),
-            ("threads", threads, MOST_THREADS),
             ("neighbours", neighbours, MOST),
         ):
             if value is not None:
                 check_whole(name, value, most=most)
         check_seed(seed)
+        check_threads(threads)
         if neighbours > 1 and not shuffle:
             raise ConfigurationError("neighbours has no effect: the examples are not shuffled; leave it out")
         unknown = set(tricks or {}) - set(TRICKS)
@@ -193,6 +196,10 @@ class Trainer:
     def _passes_over(self) -> bool:
         """Whether states are passed over, by the order of their costs alone."""
         return self.settings.slack is not None and self.settings.width >= 0.0
+
+    def together(self, examples: int) -> int:
+        """How many of so many examples are searched with the same policy."""
+        return self.batch_size or max(1, min(LARGEST_BATCH, examples // 50))
 
     def new_learner(self) -> Learner:
         """A linear learner without weights."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
@@ -155,7 +156,7 @@ def parse_pieces(
     path: str | os.PathLike[str],
     columns: ParserColumns,
     *,
-    threads: int = 1,
+    threads: Threads = None,
     size: int = PIECE,
     confidence: bool = False,
 ) -> Iterator[tuple[bytes, int]]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.io.strings import Column, texts_of
@@ -100,7 +101,7 @@ class Pipeline(PipelineLearning):
         default=None, help="How to train the parser: a `lols.Parser`, which is copied.", cli=False
     )
     seed: int = shared(Parser, "seed", default=0)
-    threads: int = shared(Parser, "threads", default=1)
+    threads: int | str | None = shared(Parser, "threads", default=None)
     engine: Any = shared(Parser, "engine", default=None)
     progress: bool | None = shared(Parser, "progress", default=None)
     warm_start: bool = shared(Parser, "warm_start", default=False)
@@ -342,7 +343,7 @@ class Pipeline(PipelineLearning):
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Pipeline:
         """The pipeline that a file's header and arrays describe."""
         made = cls(threads=threads)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.contract.whole_numbers import MOST, check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
@@ -410,13 +411,15 @@ class CostSensitiveClassifier(ProbableClassifier):
         self.training_facts_ = self.table_ | {"seconds_reading": seconds["reading"]}
         return self
 
-    def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
+    def predict_files(self, paths: Sequence[str] | str, *, threads: Threads = None) -> np.ndarray:
         """The class of each row of tables in files, laid out as in training."""
         source = open_files(as_paths(paths), self.file_columns)
         numbers = [batch.numbers for batch in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
 
-    def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
+    def evaluate_files(
+        self, paths: Sequence[str] | str, *, label: str | None = None, threads: Threads = None
+    ) -> ClassScores:
         """Compare predictions with labelled rows in files, in constant memory."""
         layout = self.file_columns
         source = open_files(as_paths(paths), layout)

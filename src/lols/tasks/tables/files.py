@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lols.contract.threads import Threads, chosen_threads
 from lols.errors import ConfigurationError, LolsError, short
 from lols.io.costs import are_costs, bare, cost_matrix_of, mapped
 from lols.tasks.options import INPUT, option
-from lols.tasks.pieces import in_order
+from lols.tasks.pieces import in_order, one_thread
 from lols.tasks.replay import ReplayedFile
 from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_in, numbers_of
 from lols.tasks.tables.encoding import TableEncoder
@@ -299,7 +300,8 @@ class _Reader:
         seconds: dict[str, float] | None,
         weight: str | None = None,
     ):
-        self.source, self.label, self.names, self.threads = source, label, names, estimator.threads
+        self.source, self.label, self.names = source, label, names
+        self.threads = chosen_threads(estimator.threads)
         self.seconds, self.weight = seconds, weight
         self.labels = LabelNumbers(label, estimator.classes, estimator.label_map)
         self.counts = np.zeros(0, np.int64)
@@ -444,7 +446,7 @@ def predict_batches(
     estimator: Any,
     source: TableSource,
     *,
-    threads: int = 1,
+    threads: Threads = None,
     seconds: dict[str, float] | None = None,
     confidence: bool = False,
 ) -> Iterator[PredictedBatch]:
@@ -467,13 +469,14 @@ def predict_batches(
             yield first, batch
             first += batch.num_rows
 
-    for predicted, unknown in in_order(work, batches(), threads):
-        encoder.unknown = encoder.unknown + unknown
-        yield predicted
+    with one_thread(estimator._fitted):
+        for predicted, unknown in in_order(work, batches(), threads):
+            encoder.unknown = encoder.unknown + unknown
+            yield predicted
 
 
 def evaluate_files(
-    estimator: Any, source: TableSource, label: str, *, threads: int = 1, seconds: dict[str, float] | None = None
+    estimator: Any, source: TableSource, label: str, *, threads: Threads = None, seconds: dict[str, float] | None = None
 ) -> ClassScores:
     """Compare predictions with labelled rows, in constant memory."""
     task = estimator.task_

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, ModelFileError
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.importances import importances_of
@@ -79,7 +80,7 @@ class StoredClassifier(ClassifierVerbs):
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Self:
         """The classifier that a file's header and arrays describe."""
         try:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, short, shown
 from lols.io import conll
 from lols.io.conll import Sentences
@@ -155,7 +156,7 @@ def tag_pieces(
     path: str | os.PathLike[str],
     columns: FileColumns,
     *,
-    threads: int = 1,
+    threads: Threads = None,
     size: int = PIECE,
     keep: bool = True,
     confidence: bool = False,
