@@ -81,8 +81,9 @@ def reproduce(
     from lols.plots.look import check_matplotlib
     from lols.reproduction import run
     from lols.reproduction.console import print_sections
-    from lols.reproduction.describe import describe, story_section
+    from lols.reproduction.describe import describe
     from lols.reproduction.report import duration, write_plots, write_report
+    from lols.reproduction.story import story_section
 
     if html is not None:
         run.check_file(html)
