@@ -33,7 +33,7 @@ class PipelineLearning(PipelineVerbs):
     tagger: Tagger | None
     parser: Parser | None
     seed: int
-    threads: int
+    threads: Any
     warm_start: bool
     keep_state: bool
 
