@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
 from lols.training.interruption import Interruption
+from lols.training.learning_state import LearningState
 from lols.training.mixing import Mixing, check_mixable
 from lols.training.model import Model
 from lols.training.progress import Progress
@@ -225,10 +227,16 @@ class Trainer:
             return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
         return frozen(learner.policy())
 
+    def adopt(self, settings: LearnerSettings) -> None:
+        """Take the margin and the scale that earlier training has settled."""
+        self.settings = replace(self.settings, margin=settings.margin, scale=settings.scale)
+        self.plan = self.plan._replace(**self._by_margin())
+
     def fit(
         self,
         data: Iterable[Any] | Examples,
         *,
+        start: LearningState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
         resume: bool = False,
@@ -241,6 +249,9 @@ class Trainer:
         ----------
         data
             The user's objects, or `Examples` in columns.
+        start
+            What learning goes on from, which changes. On the same data, rounds and passes are counted on: the result is
+            that of one training with more passes. On other data, a new average begins, with the present one.
         checkpoint
             A file that is rewritten every `checkpoint_every` seconds.
         resume
@@ -256,7 +267,13 @@ class Trainer:
         if resume and checkpoint is None:
             raise ConfigurationError("resume has no effect: name the checkpoint file")
         began, compiling = time.perf_counter(), compile_seconds()
+        if start is not None:
+            self.check_start()
         run = self.new_run(data)
+        if start is not None:
+            if start.data != run.data_digest():
+                start.begin_average(self.returned_policy(start.learner))
+            run.go_on(start)
         if checkpoint is not None:
             run.student.check_resumable()
             check_writable(checkpoint)
@@ -266,7 +283,7 @@ class Trainer:
             progress if isinstance(progress, Progress) else self.bar(run.examples, progress) as bar,
             Interruption(wanted=checkpoint is not None and self.engine.sync == "exact") as interruption,
         ):
-            if self.unsettled:
+            if self.unsettled and start is None:
                 self.settle(driver, np.arange(min(LOOKED_AT, len(run.examples))))
                 run.begin_again()
             if resume and checkpoint is not None and Path(checkpoint).exists():
@@ -286,7 +303,9 @@ class Trainer:
                     if checkpoint is not None and self.engine.sync == "pass":  # nothing has changed since the last pass
                         run.save(checkpoint, getattr(after_pass, "history", ()))
                     raise
-        self.learner = run.student.learner
+        self.state = run.state()
+        if self.state is not None:
+            self.state.data = run.data_digest()
         model = run.model()
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
@@ -320,6 +339,15 @@ class Trainer:
                 self.check_scale(batch.lessons)
             run.learn(batch)
             yield
+
+    def check_start(self) -> None:
+        """Raise an error if nothing can be gone on from."""
+        if self.policy is not None:
+            raise ConfigurationError("only the linear learner goes on from a state: give the policy that shall go on")
+        if self.algorithm.restart:
+            raise ConfigurationError(f"{self.algorithm.name} trains a new learner in every pass: it cannot go on")
+        if self.engine.sync != "exact":
+            raise ConfigurationError("sync has no effect: a model goes on with exact training; leave it out")
 
     @property
     def unsettled(self) -> bool:
