@@ -34,7 +34,7 @@ def fitted(engine: Any, data: Any = DATA, space: Any = SPACE, teacher: str = "op
 
 def same(one: lols.Trainer, other: lols.Trainer) -> bool:
     """Whether two trainings have the same result, bit for bit."""
-    a, b = one.learner.state(), other.learner.state()
+    a, b = (trainer.state.learner.state() for trainer in (one, other) if trainer.state is not None)
     losses = [t.model.report["progressive_loss"] for t in (one, other)]  # type: ignore[attr-defined]
     return losses[0] == losses[1] and all(np.array_equal(a[name], b[name]) for name in a)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from lols.contract.digest import digest_functions
 from lols.contract.examples import Examples
 from lols.engines import Files
 from lols.training.model import Model
@@ -38,11 +37,7 @@ class FileRun(TrainingRun):
         self.count = int(self.sums[:, 1].max(initial=0))
         return super().model()
 
-    def _task_and_data(self) -> dict[str, Any]:
-        """Digests of the space and the reference, and the names and sizes of the files."""
-        names = "\0".join(f"{name} {os.path.getsize(name)}" for name in self.files.names)
-        return {
-            "space": digest_functions(self.trainer.space.functions()),
-            "reference": digest_functions(self.trainer.reference.functions()),
-            "data": hashlib.sha256(names.encode()).hexdigest(),
-        }
+    def data_digest(self) -> str:
+        """A digest of the names and sizes of the files, as far as this machine sees them."""
+        known = [f"{name} {os.path.getsize(name) if os.path.exists(name) else ''}" for name in self.files.names]
+        return hashlib.sha256("\0".join(known).encode()).hexdigest()
