@@ -124,8 +124,9 @@ def test_anchors_are_those_of_the_site():
 
 def test_the_navigation_lists_every_page_once():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
-    listed = re.findall(r": (\S+\.md)$", navigation, re.MULTILINE)
-    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in SITE)
+    listed = re.findall(r": (\S+\.(?:md|ipynb))$", navigation, re.MULTILINE)
+    pages = [*SITE, *DOCS.rglob("*.ipynb")]
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in pages)
 
 
 @pytest.mark.parametrize("page", ["performance.md", "choose-a-strategy.md"])
