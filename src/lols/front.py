@@ -14,6 +14,7 @@ from lols.io.model_file import read_tensors
 from lols.programs.program import Program
 
 if TYPE_CHECKING:
+    from lols.engines import Engine
     from lols.learners.settings import LearnerSettings
     from lols.training.algorithms import Algorithm
     from lols.training.model import Model
@@ -54,6 +55,7 @@ def train(
     neighbours: int = 1,
     compiled: bool = True,
     tricks: dict[str, bool] | None = None,
+    engine: str | Engine | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     resume: bool = False,
@@ -92,6 +94,8 @@ def train(
         The seed of all random numbers.
     threads, compiled, tricks
         How the work is done, which does not change the result: see `Trainer`.
+    engine
+        Who does the work: this process, `"processes"`, `"ray"`, or an engine of `lols.engines` with its settings.
     checkpoint, checkpoint_every, resume
         A file to which training is saved every so many seconds, and whether to continue from it.
     progress
@@ -134,6 +138,7 @@ def train(
         "neighbours": neighbours,
         "compiled": compiled,
         "tricks": tricks,
+        "engine": engine,
     }
     fitting: dict[str, Any] = {
         "checkpoint": checkpoint,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.tasks.choosing import drawn
+from lols.contract.choosing import drawn
 from lols.tasks.parsing.case import parser_examples
 from tests.cli.command_line import error_line, run
 from tests.tasks.tagging.tagger_data import conllu, sentences, spans

@@ -80,7 +80,8 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--data": ("FOLDER",),
         "--download": (),
         "--quick": (),
-        "--seeds": ("3",),
+        "--seeds": ("2",),
+        "--only": ("learned/mixture",),
         "--jobs": ("5",),
         "--json": ("FOLDER/figures.json",),
         "--html": ("FOLDER/report.html",),
@@ -300,6 +301,8 @@ def test_options_of_reproduce(folder: Path, monkeypatch: pytest.MonkeyPatch, fla
     [
         ("theory --data .", "--data has no effect on theory: it needs no data"),
         ("theory --seeds 2", "--seeds has no effect on theory: it is computed exactly"),
+        ("story --seeds 2", "--seeds has no effect on story: it always has three"),
+        ("theory --only searn", "--only has no effect on theory: it has no rows"),
         ("theory --download", "--download has no effect on theory"),
         ("bandit --download", "--download has no effect on bandit"),
         ("bandit --data .", "holds no ewt-train.conllu.gz and ewt-test.conllu.gz"),

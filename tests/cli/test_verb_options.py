@@ -76,6 +76,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in reversed(ESTIMATORS):  # beside test_train_options, which compiles them in the other order
         data = made / ("data.csv" if name == "classifier" else "data.conllu")
         options = ["--algorithm", "lols", "--passes", 2]
+        if name == "classifier":  # more than one decision
+            options += ["--tree", "order", "--numeric", "bins"]
         if name in ("parser", "pipeline"):  # with few features, so that words and beams make a difference
             options += ["--templates", made / "parser-templates"]
         # For certificates a model that errs, since its teacher does, and since it sees little.

@@ -15,6 +15,7 @@ from lols.certificates.fitting import Crossed, crossed
 from lols.certificates.intervals import RESAMPLES, estimates
 from lols.certificates.places import by_decision, by_step
 from lols.certificates.training import Training, training_of
+from lols.contract.choosing import drawn, some
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference
@@ -24,7 +25,6 @@ from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
 from lols.tasks.case import Case, Naming
-from lols.tasks.choosing import drawn, some
 from lols.tasks.verbs import FileVerbs
 from lols.training.model import Model
 from lols.training.progress import Progress

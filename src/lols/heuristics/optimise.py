@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -269,7 +270,7 @@ class _Search:
         few = instances.training(FEW)
         for strategy in {s.algorithm: s for s in STRATEGIES}.values():
             model = self._trained(strategy, few, 1)
-            self.seconds_each[strategy.algorithm] = _seconds(lambda s=strategy: self._trained(s, few, 1)) / len(few)
+            self.seconds_each[strategy.algorithm] = _seconds(partial(self._trained, strategy, few, 1)) / len(few)
         model.evaluate(instances.choosing)
         self.evaluating = _seconds(lambda: model.evaluate(instances.choosing))
         if self.best_of > 1:

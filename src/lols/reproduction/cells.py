@@ -93,6 +93,7 @@ def _rows(place: DataPlace) -> CellData:
 
     classes, costs = read_cost_matrix("kdd99")
     known: dict[str, Any] = {"classes": classes, "cost_matrix": costs, "label_map": read_label_map("kdd99")}
+    known |= {"numeric": "bins", "tree": "order", "passes": 5}
     kept: list[Any] = []
 
     class EncodedData(CostSensitiveClassifier):
@@ -106,6 +107,6 @@ def _rows(place: DataPlace) -> CellData:
     train, test = kept
 
     def fit(**options: Any) -> CostSensitiveClassifier:
-        return CostSensitiveClassifier(**known, **options).fit_rows(*train, dev=test)
+        return CostSensitiveClassifier(**known | options).fit_rows(*train, dev=test)
 
     return CellData(fit, test, test[0].rows, float(costs.max()))

@@ -1,8 +1,8 @@
 """Estimators of your own: a `lols.Task` on plain Python objects, with all verbs on files.
 
-A subclass names the task, and says how the text of a file becomes objects and how objects with their predictions become
-text. With a line in `lols.tasks.registry.ESTIMATORS` it can be trained, predicted with, evaluated, explained, inspected
-and certified on the command line.
+A subclass names the task. Files have an object in each line, which is the line itself, and predictions are lines as
+well; a subclass may read and write them in other ways. With a line in `lols.tasks.registry.ESTIMATORS` it can be
+trained, predicted with, evaluated, explained, inspected and certified on the command line.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lols.io.opening import opened
 from lols.tasks.base import as_paths
 from lols.tasks.case import Case, Naming, draw_examples
 from lols.tasks.search import SearchEstimator
-from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
+from lols.tasks.verbs import CertifyOptions, Evaluation, Say, VerbReport, Verbs, silent
 from lols.training.clock import Clock
 from lols.training.model import make_model
 
@@ -67,9 +67,10 @@ class ObjectScores:
 
 
 class ObjectEstimator(SearchEstimator):
-    """The base of estimators whose examples are plain Python objects.
+    """The base of estimators whose examples are plain Python objects, by default the lines of a file.
 
-    A subclass defines `VERBS` and the following.
+    A subclass defines the first two of the following. Its name is that of the command, in small letters, and the first
+    line of its docstring says what its files are, unless it has `VERBS` of its own.
     """
 
     TASK: ClassVar[type[Task]]  # the search problem, with a teacher of its own
@@ -77,13 +78,24 @@ class ObjectEstimator(SearchEstimator):
     ACTIONS: ClassVar[Sequence[str] | None] = None  # what the actions are called; by default by their numbers
     HELP = "Train a model, and write a model file."
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not hasattr(cls, "VERBS"):
+            about = (cls.__doc__ or "").partition("\n")[0]
+            cls.VERBS = Verbs(cls.__name__.lower(), "lines", about, options={"certify": CertifyOptions})
+
     def read(self, text: str, layout: Any) -> list[Any]:
-        """The objects in the text of a file, as the task encodes them."""
-        raise NotImplementedError
+        """The objects in the text of a file, as the task encodes them; by default one for each line that has text."""
+        return [self.read_line(line) for line in text.splitlines() if line.strip()]
+
+    def read_line(self, line: str) -> Any:
+        """The object in a line: by default the line itself."""
+        return line
 
     def text(self, objects: Sequence[Any], outputs: Sequence[Any]) -> str:
-        """The text of a file of objects with the outputs that were predicted for them."""
-        raise NotImplementedError
+        """The text of a file of objects with the outputs that were predicted for them; by default a line for each."""
+        lists = (output if isinstance(output, list | tuple) else [output] for output in outputs)
+        return "".join(" ".join(map(str, values)) + "\n" for values in lists)
 
     # --- Python objects ---
 

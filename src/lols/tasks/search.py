@@ -91,6 +91,12 @@ class SearchEstimator(Estimator):
     shuffle: bool = option(default=True, help="Whether each pass takes the examples in another order.", panel=LEARNING)
     seed: int = option(default=0, help="The seed of all random choices.", panel=LEARNING)
     threads: int = option(default=1, help="Threads; their number does not change the result.")
+    engine: Any = option(
+        default=None,
+        help="Who does the work: None for this process, `processes`, `ray`, or an engine of `lols.engines`, such as "
+        "`lols.engines.Ray(workers=8)`.",
+        cli=False,
+    )
     patience: int | None = option(
         default=None,
         help="With dev data: stop after this many passes without improvement; by default never.",
@@ -171,6 +177,7 @@ class SearchEstimator(Estimator):
             threads=self.threads,
             shuffle=self.shuffle,
             neighbours=self.NEIGHBOURS if self.shuffle else 1,
+            engine=self.engine,
         )
 
     def _train(
@@ -197,8 +204,9 @@ class SearchEstimator(Estimator):
         return trainer
 
     def _options(self) -> dict[str, Any]:
-        """The options that a model file keeps: all that are plain values."""
-        return {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
+        """The options that a model file keeps: all that are plain values, but for who did the work."""
+        params = {k: v for k, v in self.get_params().items() if k != "engine"}
+        return {k: v for k, v in params.items() if v is None or isinstance(v, str | int | float)}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):

@@ -156,8 +156,16 @@ class TrainingRun:
             "seed": trainer.seed,
             "shuffle": trainer.shuffle,
             "neighbours": trainer.neighbours,
+            **self._shards(),
             **self._task_and_data(),
         }
+
+    def _shards(self) -> dict[str, Any]:
+        """How the data are cut, unless the run is exact."""
+        engine = self.trainer.engine
+        if engine.sync == "exact":
+            return {}
+        return {"number of shards": engine.shards or engine.count, "number of legs": engine.legs or 1}
 
     def _task_and_data(self) -> dict[str, Any]:
         """Digests of the space, the reference and the data."""

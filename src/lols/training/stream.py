@@ -40,6 +40,8 @@ class Stream:
             raise ConfigurationError("a stream has no end to derive the batch size from: give batch_size")
         if chosen.restart or chosen.returned == "drawn":
             raise ConfigurationError(f"{chosen.name} needs to know how much data there is: use fit")
+        if not trainer.engine.LOCAL:
+            raise ConfigurationError("engine has no effect: a stream is learned from in this process; leave it out")
         self.schedules = schedules(chosen)
         if any(isinstance(s, Linear) for s in self.schedules):
             raise ConfigurationError("a linear schedule needs to know how much data there is: use fit, or another beta")

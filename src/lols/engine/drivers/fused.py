@@ -17,6 +17,7 @@ from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
 from lols.engine.door import admit
 from lols.engine.drivers.mistakes import explain, is_compiler_error
+from lols.engine.drivers.portable import Portable
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import new_policy
@@ -99,6 +100,24 @@ class FusedDriver:
         self.examples = examples
         self._unlabelled = self.data
         self._scratch = [self._renewed(scratch) for scratch in self._scratch]
+
+    def portable(self) -> Portable:
+        """What makes such a driver on another machine."""
+        functions = {f"`{name}` of the space": f for name, f in self.space.functions().items()}
+        if self.reference is not None:
+            functions |= {f"`{name}` of the reference": f for name, f in self.reference.functions().items()}
+        arguments = {
+            "space": self.space,
+            "examples": self.examples,
+            "reference": self.reference,
+            "threads": self.threads,
+            "compiled": self.compiled,
+        }
+        return Portable(type(self), arguments, functions)
+
+    def work_of(self, indices: np.ndarray) -> np.ndarray:
+        """About how much work each of these examples is: its number of steps."""
+        return self.examples.steps[indices]
 
     # --- stages ---
 

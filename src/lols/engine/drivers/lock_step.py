@@ -26,6 +26,7 @@ from lols.engine.drivers.frontier import (
 )
 from lols.engine.drivers.fused import Again, FusedDriver
 from lols.engine.drivers.levels import follow_kernel, roll_in_kernel, roll_out_kernel, search_kernel, settle_kernel
+from lols.engine.drivers.portable import Portable
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.lessons import make_slots
 from lols.engine.memory import make_batch, make_scratch, state_type
@@ -84,6 +85,11 @@ class LockStepDriver(FusedDriver):
         super().turn_to(examples)
         self._measure()
 
+    def portable(self) -> Portable:
+        """What makes such a driver on another machine."""
+        made = super().portable()
+        return made._replace(arguments={**made.arguments, "room": self._bytes})
+
     # --- stages ---
 
     def make_lessons(
@@ -134,6 +140,15 @@ class LockStepDriver(FusedDriver):
             self._run(search_kernel, [arguments], again, indices)
         self._ends = int(ends[0]), int(ends[1])
         return batch
+
+    def adopt(self, batch: Batch, taken: np.ndarray) -> None:
+        """Take over a batch that was searched elsewhere, without gaps between its lessons; `taken` are its actions."""
+        filled, slots = batch.lessons.filled, batch.lessons.slots
+        self._trails = make_trails(filled)
+        offsets = self._trails.action.offsets  # type: ignore[attr-defined]
+        at = np.repeat(offsets[:-1] - (np.cumsum(filled) - filled), filled) + np.arange(taken.size)
+        self._trails.action.values[at] = taken  # type: ignore[attr-defined]
+        self._ends = slots.ids.size, slots.action_ids.size
 
     def lesson(self, batch: Batch) -> tuple[States, np.ndarray, np.ndarray]:
         """The lessons of the last batch for a policy to learn from: states in order, cost vectors and weights."""

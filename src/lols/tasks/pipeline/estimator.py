@@ -97,6 +97,7 @@ class Pipeline(PipelineVerbs):
     )
     seed: int = shared(Parser, "seed", default=0)
     threads: int = shared(Parser, "threads", default=1)
+    engine: Any = shared(Parser, "engine", default=None)
     progress: bool | None = shared(Parser, "progress", default=None)
 
     @classmethod
@@ -220,7 +221,7 @@ class Pipeline(PipelineVerbs):
         return self
 
     def _part(self, estimator: Any) -> Any:
-        own = {name: getattr(self, name) for name in ("seed", "threads", "progress")}
+        own = {name: getattr(self, name) for name in ("seed", "threads", "engine", "progress")}
         for name, value in own.items():
             if getattr(estimator, name) not in (value, getattr(type(estimator), name)):
                 what = estimator.VERBS.name

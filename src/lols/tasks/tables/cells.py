@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from lols.errors import LolsError, short
 
 __all__ = [
     *("MISSING", "Cells", "NoNumber", "absent", "are_dates", "as_texts", "cells_of_array", "cells_of_batch"),
-    "numbers_of",
+    *("numbers_in", "numbers_of"),
 ]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
@@ -129,6 +130,19 @@ def numbers_of(texts: Sequence[str], missing: Sequence[str] = MISSING) -> tuple[
         except ValueError:
             return numbers, k
     return numbers, -1
+
+
+def numbers_in(cells: Cells) -> np.ndarray:
+    """The cells as numbers; NaN where there is none."""
+    if cells.numbers is not None:
+        return cells.numbers
+    assert cells.codes is not None
+    made = np.full(len(cells.texts) + 1, np.nan)
+    for k, text in enumerate(cells.texts):
+        with contextlib.suppress(ValueError):
+            made[k] = _number(text)
+    found: np.ndarray = made[cells.codes]  # code -1 is the last one
+    return found
 
 
 def are_dates(texts: Sequence[str], missing: Sequence[str] = MISSING) -> bool:

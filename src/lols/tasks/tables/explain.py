@@ -12,9 +12,9 @@ from lols.engine.table import lookup
 from lols.errors import LolsError
 from lols.io.tables import TableSource
 from lols.tasks.tables.cells import cells_of_batch
-from lols.tasks.tables.encoding import Rows
 from lols.tasks.tables.files import LabelNumbers, TablePiece, check_columns, encoded, table_encoder
 from lols.tasks.tables.inspect import FeatureNames, below, child_name, relative
+from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.task import ClassificationTask
 from lols.tasks.tables.tree_of_labels import NOTHING
 

@@ -71,24 +71,24 @@ def least(x, y, node, a):
 def cost(x, y, s, a):
     """By how much the cost of the cheapest leaf rises: from the root to a leaf, this adds up to the leaf's cost."""
     if x.rise.size > 0 and y.costs.size == 0:
-        return x.rise[y.label, x.at[s[NODE], a]]
+        return y.weight * x.rise[y.label, x.at[s[NODE], a]]
     below = least(x, y, s[NODE], a)
     if s[NODE] == 0:
-        return below
+        return y.weight * below
     here = np.inf
     for other in range(x.children.shape[1]):
         if x.children[s[NODE], other] != NOTHING:
             here = min(here, least(x, y, s[NODE], other))
-    return below - here
+    return y.weight * (below - here)
 
 
 def loss(x, y, s):
     leaf = s[LEAF] - 1
     if y.costs.size > 0:
-        return np.float64(y.costs[leaf])
+        return y.weight * np.float64(y.costs[leaf])
     if x.cheapest.size > 0:
-        return np.float64(x.cheapest[y.label, x.at_leaf[leaf]])
-    return 0.0 if leaf == y.label else 1.0
+        return y.weight * np.float64(x.cheapest[y.label, x.at_leaf[leaf]])
+    return 0.0 if leaf == y.label else y.weight
 
 
 def output(x: Any, s: Any) -> int:
@@ -109,15 +109,17 @@ def best_costs(x, y, s, out):
         rise, at, children = x.rise[y.label], x.at[node], x.children[node]
         for a in range(out.size):
             if children[a] != NOTHING:
-                out[a] = rise[at[a]]
+                out[a] = y.weight * rise[at[a]]
         return
     for a in range(out.size):
         if x.children[node, a] != NOTHING:
             out[a] = least(x, y, node, a)
             here = min(here, out[a])
-    if node != 0:
-        for a in range(out.size):
-            out[a] -= here
+    if node == 0:
+        here = 0.0
+    for a in range(out.size):
+        if x.children[node, a] != NOTHING:
+            out[a] = y.weight * (out[a] - here)
 
 
 def best(x, y, s):
@@ -227,8 +229,9 @@ def make_examples(
     items: Items,
     leaves: np.ndarray | None = None,
     costs: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Examples:
-    """Rows in columns: an item each; and the true leaf, or the cost of every leaf."""
+    """Rows in columns: an item each; the true leaf, or the cost of every leaf; and what costs are multiplied by."""
     count = items.first.size - 1
     items = items._replace(types=items.types.astype(np.int32, copy=False))  # compiled once for all
     y: dict[str, Ragged | Scalar] | None = None
@@ -237,6 +240,7 @@ def make_examples(
         stride = 0 if costs is None else costs.shape[1]
         y = {
             "label": Scalar(np.full(count, -1, np.int64) if leaves is None else leaves.astype(np.int64)),
+            "weight": Scalar(np.ones(count) if weights is None else np.ascontiguousarray(weights, np.float64)),
             "costs": Ragged(vectors, np.arange(count + 1, dtype=np.int64) * stride),
         }
     steps = np.full(count, int(space.sizes.steps), np.int64)  # type: ignore[arg-type]
