@@ -144,7 +144,7 @@ def threads(kind: str, path: Path, count: int) -> dict[str, float]:
 
 def in_process(what: str, kind: str, path: Path, count: int, cache: Path) -> dict[str, float]:
     """One of the functions above in a process of its own; with the seconds of the whole process."""
-    environment = os.environ | {"LOLS_CACHE": str(cache), "LOLS_ANNOUNCE": "0"}
+    environment = os.environ | {"LOLS_CACHE": str(cache), "XDG_CACHE_HOME": str(cache), "LOLS_ANNOUNCE": "0"}
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "src"), str(ROOT), str(ROOT / "examples")])
     command = [sys.executable, "-m", "benchmarks.serving", "--child", what, kind, str(path), str(count)]
     began = time.perf_counter()
