@@ -35,6 +35,7 @@ CHANGED: dict[str, Any] = {
     "seed": "7",
     "threads": "2",
     "dev": "DATA",
+    "calibrate": "--calibrate",
     "patience": ("1", "--dev", "DATA", "--passes", "9"),
     "templates": "TEMPLATES",
     "more_templates": "TEMPLATE",
@@ -112,7 +113,8 @@ def trained(folder: Path, name: str, *options: str) -> tuple[Any, Any]:
     facts = {key: value for key, value in json.loads(made.stdout).items() if "second" not in key}
     header, tensors = read_tensors(model, "model")
     task = {key: value for key, value in header["task"].items() if key not in ("options", "files", "parts")}
-    return facts, (task, {key: array.tobytes() for key, array in tensors.items()})
+    fitted = [each.get("calibration") for each in (header, *header.get("parts", {}).values())]
+    return facts, (task, fitted, {key: array.tobytes() for key, array in tensors.items()})
 
 
 def parts_of(name: str) -> list[type]:

@@ -27,6 +27,7 @@ VERBS = {
 CHANGED: dict[str, Any] = {
     "beam": "8",
     "labels_only": "--labels-only",
+    "confidence": "--confidence",
     "word": "lemma",
     "column": "xpos",
     "use": "pos=xpos",
@@ -85,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name in POOR:
             (made / f"{name}.poor").write_text(POOR[name])
             poor += ["--templates", made / f"{name}.poor"]
-        for ending, more in ("lols", []), ("certify", poor):
+        for ending, more in ("lols", ["--dev", data]), ("certify", poor):
             trained = run("train", name, data, "-o", made / f"{name}.{ending}", "--json", *options, *more)
             assert trained.exit_code == 0, trained.output
     return made

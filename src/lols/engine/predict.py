@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from lols.contract.hashing import mix
-from lols.engine.compile.dual import dual, has, loss, needs, row, step
+from lols.engine.compile.dual import dual, has, loss, needs, not_inlined, row, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.policy import cheapest, draw_component, gather, gather_action, in_role, score, types_of
@@ -34,6 +36,8 @@ class Ends(Struct):
     taken: np.ndarray  # actions, and -1 after the last one
     first_step: np.ndarray  # [example]: its first action
     scores: np.ndarray  # [action taken, action], or empty
+    shares: np.ndarray  # [action taken]: its share in a softmax of the costs, or empty
+    temperature: float  # of that softmax
 
 
 @dual
@@ -81,6 +85,19 @@ def record_step(ends, example, t, a, legal, costs):
     if ends.scores.shape[0] > 0:
         for j in range(legal.size):
             ends.scores[ends.first_step[example] + t, j] = costs[j] if legal[j] else np.float32(np.inf)
+    if ends.shares.size > 0:
+        ends.shares[ends.first_step[example] + t] = share(ends.temperature, a, legal, costs)
+
+
+@not_inlined
+@dual
+def share(temperature, a, legal, costs):
+    """The share of an action in a softmax of the costs of the legal ones. Not inlined: it is seldom asked for."""
+    total = 0.0
+    for j in range(legal.size):
+        if legal[j]:
+            total += math.exp(min((np.float64(costs[a]) - np.float64(costs[j])) / temperature, 700.0))
+    return 1.0 / total
 
 
 def predict(space, data, policy, plan, scratch, begin_at, end_at, ends):

@@ -63,6 +63,19 @@ class Estimator(FileVerbs):
         """The trained model."""
         return self.model_
 
+    def calibrated(self) -> Any:
+        """The calibration of the model; an error that says what to do if there is none."""
+        calibration = self._fitted.calibration
+        if calibration is None:
+            from lols.training.calibration import not_calibrated
+
+            raise not_calibrated(self.named)
+        return calibration
+
+    def check_calibrated(self) -> None:
+        """Raise an error that says what to do if confidence is unknown."""
+        self.calibrated()
+
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         raise NotImplementedError

@@ -20,9 +20,10 @@ from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.opening import opened
 from lols.tasks.base import as_paths
 from lols.tasks.case import Case, Naming, draw_examples
-from lols.tasks.search import SearchEstimator
+from lols.tasks.search import Judges, SearchEstimator
 from lols.tasks.verbs import CertifyOptions, Evaluation, Say, VerbReport, Verbs, silent
 from lols.training.clock import Clock
+from lols.training.confidence import judged_steps
 from lols.training.model import make_model
 
 if TYPE_CHECKING:
@@ -106,13 +107,29 @@ class ObjectEstimator(SearchEstimator):
         task = ObjectTask(self.TASK)
         held = None if dev is None else Examples(task.space, list(dev), truth=True)
         score = None if held is None else (lambda model: {"cost": model.evaluate(held)})
-        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, **fitting)
+        teacher = task.reference(self.reference)
+        judges = Judges(
+            lambda model, part, _: judged_steps(model, part, teacher),
+            None if held is None else (lambda model: judged_steps(model, held, teacher)),
+        )
+        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, judges, **fitting)
         return self
 
-    def predict(self, X: Sequence[Any]) -> list[Any]:
-        """The task's output for each object."""
+    def predict(self, X: Sequence[Any], *, confidence: bool = False) -> Any:
+        """The task's output for each object; with `confidence` also that in each step, as `Model.predict` gives it."""
         self._check_fitted()
-        return self.model_.predict(X)
+        return self.model_.predict(X, confidence=confidence)
+
+    def calibrate_with(self, X: Sequence[Any]) -> Self:
+        """Fit confidences to labelled objects that training did not see; returns the estimator itself."""
+        self._check_fitted()
+        self.model_.calibrate_with(X, ObjectTask(self.TASK).reference(self.reference))
+        return self
+
+    def scores(self, X: Sequence[Any]) -> Any:
+        """All actions of all steps, as `Model.scores` gives them."""
+        self._check_fitted()
+        return self.model_.scores(X)
 
     def score(self, X: Sequence[Any], y: None = None) -> float:
         """Minus the average loss."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ROWS", "TOKENS", "CertifyOptions", "Evaluation", "FileLayout", "FileVerbs", "InspectOptions", "NoOptions"),
+    *("PredictOptions",),
     *("Say", "Unit", "VerbReport", "Verbs", "silent", "some_of"),
 ]
 
@@ -56,6 +57,18 @@ class FileLayout:
 @dataclasses.dataclass(frozen=True)
 class NoOptions:
     """The options of a verb that has none."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictOptions:
+    """What is written of every prediction."""
+
+    confidence: bool = option(
+        default=False,
+        help="Also write how likely each prediction is to be right: to MISC in CoNLL-U, else to a new last column. The "
+        "model must have been trained with --dev or --calibrate.",
+        flag="--confidence",
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -146,14 +159,28 @@ class Evaluation:
     scores: VerbReport
     count: int
     seconds_reading: float
+    plot: str | None = None  # where it was drawn how reliable confidence is
 
     def as_dict(self) -> dict[str, Any]:
         """The scores as plain values."""
-        return self.scores.as_dict()
+        return self.scores.as_dict() | ({} if self.plot is None else {"reliability_plot": self.plot})
 
     def show(self, console: Console) -> None:
         """Print the scores."""
         self.scores.show(console)
+        if self.plot is not None:
+            from lols.tasks.show import write
+
+            write(console, f"\n{self.plot} written")
+
+    def drawn(self, plot: str | None, reliability: Any) -> Self:
+        """The same, with a picture of how reliable confidence is, if one is wanted."""
+        if plot is None:
+            return self
+        from lols.plots import reliability_plot
+
+        reliability_plot(reliability, plot)
+        return dataclasses.replace(self, plot=plot)
 
 
 class FileVerbs:

@@ -200,6 +200,9 @@ class TrainingRun:
                 raise ModelFileError(
                     f"{path}: made with another {name}; resume with the same data and options, or delete it"
                 )
+        rivalry = header.get("rivalry")
+        if self.trainer.plan.compare and isinstance(rivalry, dict) and not rivalry.keys() & {"squares", "weights"}:
+            raise ModelFileError(f"{path}: made by a version with another beta='auto'; delete it and train anew")
         try:
             self._take_over(header, tensors)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:

@@ -69,9 +69,7 @@ class Stream:
                 until = min(len(examples), done + size - (self.round - self.batch_began))
                 at = order[done:until]
                 rounds = self.round + np.arange(at.size)
-                beta, beta_in = (
-                    np.full(at.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules
-                )
+                beta, beta_in = self._betas(rounds)
                 ends = self.round + at.size == self.batch_began + size
                 policy = self.learner.policy() if self.held is None else self.held
                 batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
@@ -88,6 +86,11 @@ class Stream:
                         self.adaptive.observe(np.concatenate(self.losses))
                     self.losses = []
 
+    def _betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """β of roll-out and roll-in for these rounds."""
+        out, into = (np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules)
+        return out, into
+
     def model(self) -> Model:
         """The model as it is now."""
         trainer = self.trainer
@@ -102,7 +105,7 @@ class Stream:
         }
         report = {
             "progressive_loss": [float(self.sums[0] / max(self.sums[1], 1.0))],
-            "beta": self.adaptive.beta,
+            "beta": float(self._betas(np.array([max(self.round - 1, 0)]))[0][0]),
             **self.learner.report(),
         }
         policy = trainer.returned_policy(self.learner)

@@ -32,5 +32,5 @@ def predicted(model: Path, folder: Path) -> list[str]:
     """What the library predicts for the test file."""
     classifier = lols.load(model)
     source = open_files([str(folder / "test.csv")], TableFiles())
-    numbers = np.concatenate([n for _, n in predict_batches(classifier, source)])
+    numbers = np.concatenate([each.numbers for each in predict_batches(classifier, source)])
     return classifier.classes_[numbers].tolist()

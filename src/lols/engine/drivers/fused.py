@@ -145,9 +145,18 @@ class FusedDriver:
         self._run(algorithm1_kernel, [(*arguments, *w) for w in work], again, indices)
         return batch
 
-    def predict(self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
+    def predict(
+        self,
+        policy: FrozenPolicy,
+        plan: Plan,
+        *,
+        scores: bool = False,
+        temperature: float = 0.0,
+        same: bool = False,
+    ) -> Predictions:
         """Follow the learned policy on all examples; `same` says that it has not changed since the last call."""
-        predictions = Predictions(self.examples, self.compiled, self.examples.most_actions if scores else 0)
+        actions = self.examples.most_actions if scores else 0
+        predictions = Predictions(self.examples, self.compiled, actions, temperature)
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         scratches = self._scratches(policy)
         for scratch in scratches:

@@ -180,9 +180,11 @@ class LockStepDriver(FusedDriver):
         first = trails.action.offsets[:-1]
         return np.concatenate([trails.action.values[f : f + n] for f, n in zip(first, batch.lessons.filled)])
 
-    def predict(self, policy: Any, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
+    def predict(
+        self, policy: Any, plan: Plan, *, scores: bool = False, temperature: float = 0.0, same: bool = False
+    ) -> Predictions:
         """Follow the learned policy on all examples."""
-        predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0)
+        predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0, temperature)
         most = min(self._most, getattr(policy, "most_examples", None) or self._most)
         for low in range(0, len(self.examples), most):
             self._follow(policy, plan, predictions, low, min(low + most, len(self.examples)))

@@ -17,6 +17,7 @@ from lols.tasks.choice import Choice
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tables.cells import NoNumber
+from lols.tasks.tables.confidence import ProbableClassifier, judges_of
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.files import (
     MEMORY,
@@ -45,7 +46,6 @@ from lols.tasks.tables.input import (
     targets_of,
     tree_of,
 )
-from lols.tasks.tables.model import StoredClassifier
 from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.scan import ColumnScan
@@ -67,7 +67,7 @@ MOST_TOGETHER = 1 << 12  # rows of a batch
 
 
 @estimator
-class CostSensitiveClassifier(StoredClassifier):
+class CostSensitiveClassifier(ProbableClassifier):
     """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
 
     `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are
@@ -121,7 +121,7 @@ class CostSensitiveClassifier(StoredClassifier):
     UNIT = "steps"
     NEIGHBOURS = 8
 
-    algorithm: str | Algorithm = shared(StoredClassifier, "algorithm", default="auto")
+    algorithm: str | Algorithm = shared(ProbableClassifier, "algorithm", default="auto")
     batch_size: int | None = option(
         default=None,
         help="How many rows are classified with the same policy before it learns from them; by default a "
@@ -296,7 +296,7 @@ class CostSensitiveClassifier(StoredClassifier):
         if dev is not None and dev[0].rows == 0:
             raise LolsError("there are no dev rows to choose on: give some, or no dev data")
         made = partial(task.examples, rows, targets.labels, targets.vectors, targets.weights)
-        trainer = self._train(task, made, scorer(task, dev), **fitting)
+        trainer = self._train(task, made, scorer(task, dev), judges_of(task, targets, dev), **fitting)
         self.classes_ = np.array(targets.classes)
         self.model_.report["trials"] = [trial.as_dict() for trial in self._trials]
         self._stream, self._model, self._learner = None, None, trainer.learner
@@ -395,7 +395,7 @@ class CostSensitiveClassifier(StoredClassifier):
     def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
         """The class of each row of tables in files, laid out as in training."""
         source = open_files(as_paths(paths), self.file_columns)
-        numbers = [found for _, found in predict_batches(self, source, threads=threads)]
+        numbers = [batch.numbers for batch in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
 
     def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
@@ -406,7 +406,13 @@ class CostSensitiveClassifier(StoredClassifier):
         return evaluate_files(self, source, name, threads=threads)
 
     def set_fitted(
-        self, task: ClassificationTask, stream: Stream, choice: Choice, losses: list[float], rows: int
+        self,
+        task: ClassificationTask,
+        stream: Stream,
+        choice: Choice,
+        losses: list[float],
+        rows: int,
+        dev: tuple[Rows, Targets] | None,
     ) -> None:
         """Take over what training out of core has come to."""
         self.task_, self._learner, self._model = task, stream.learner, None
@@ -414,14 +420,24 @@ class CostSensitiveClassifier(StoredClassifier):
         self._stream = None
         self.model_.about |= {"best_pass": choice.best_pass, "passes": len(losses), "examples": rows}
         self.model_.report |= {"progressive_loss": losses, "dev": choice.history}
+        if dev is not None:
+            self._calibrate_with_dev(task, dev)
         self.classes_ = np.array(task.classes)
 
     # --- prediction ---
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
-        numbers = self.predict_rows(self._rows(X))
-        return self.classes_[numbers]
+    def predict(self, X: Any, *, confidence: bool = False) -> Any:
+        """The class of each row; with `confidence` a pair: these, and how likely each of them is to be right.
+
+        For that the classifier must be calibrated.
+        """
+        if not confidence:
+            numbers = self.predict_rows(self._rows(X))
+            return self.classes_[numbers]
+        self._check_fitted()
+        self.calibrated()
+        numbers, sure = self.confident_rows(self._rows(X))
+        return self.classes_[numbers], sure
 
     def predict_rows(self, rows: Rows) -> np.ndarray:
         """The numbers of the classes of rows that are encoded already."""
@@ -455,7 +471,10 @@ class CostSensitiveClassifier(StoredClassifier):
         """The average cost, the share of errors, and which classes were taken for which."""
         rows = self._rows(X)
         targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))
-        return score_classes(self.task_.classes, targets, self.predict_rows(rows))
+        if self._fitted.calibration is None:
+            return score_classes(self.task_.classes, targets, self.predict_rows(rows))
+        numbers, sure = self.confident_rows(rows)
+        return score_classes(self.task_.classes, targets, numbers, sure)
 
     # --- helpers ---
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,11 +29,13 @@ from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, scores_of_confusion
 from lols.tasks.tables.stream import fit_stream
 from lols.tasks.tables.weights import class_weights, product
+from lols.training.calibration import Reliability
 from lols.training.clock import Clock
 
 __all__ = [
     "MEMORY",
     "LabelNumbers",
+    "PredictedBatch",
     "TableFiles",
     "TablePiece",
     "check_columns",
@@ -164,6 +166,11 @@ def fit_files(
     reader = _Reader(estimator, source, label, list(kinds), seconds, weight)
     scans = [ColumnScan(name, kind, missing_texts(estimator.missing)) for name, kind in kinds.items()]
     held, rows = reader.scan(scans, memory)
+    if held is None and estimator.calibrate and dev is None:
+        raise ConfigurationError(
+            f"{source.paths[0]}: the table is larger than memory, so nothing is held out of it: calibrate needs dev "
+            "data (--dev), or more --memory"
+        )
     if held is None and fitting.get("resume"):
         raise ConfigurationError(
             f"{source.paths[0]}: the table is larger than memory, so its training has no checkpoint to resume from; "
@@ -382,20 +389,34 @@ def encoded(encoder: TableEncoder, piece: TablePiece, source: TableSource) -> Ro
         raise error.at(piece.columns[error.column], lambda row: source.place(piece.first + row)) from None
 
 
+class PredictedBatch(NamedTuple):
+    """A batch of a table, the numbers of the classes of its rows, and how likely these are to be right."""
+
+    batch: Any
+    numbers: np.ndarray
+    confidence: np.ndarray | None  # None unless it was asked for
+
+
 def predict_batches(
-    estimator: Any, source: TableSource, *, threads: int = 1, seconds: dict[str, float] | None = None
-) -> Iterator[tuple[Any, np.ndarray]]:
-    """The batches of a table, each with the numbers of the classes of its rows."""
+    estimator: Any,
+    source: TableSource,
+    *,
+    threads: int = 1,
+    seconds: dict[str, float] | None = None,
+    confidence: bool = False,
+) -> Iterator[PredictedBatch]:
+    """The batches of a table, each with the classes of its rows."""
     encoder = table_encoder(estimator)
     names = [column.name for column in encoder.columns]
     check_columns(source, names, None)
     first = 0
 
-    def work(given: tuple[int, Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+    def work(given: tuple[int, Any]) -> tuple[PredictedBatch, np.ndarray]:
         begin, batch = given
         piece = TablePiece(begin, batch.num_rows, cells_of_batch(batch, names, source.typed), None)
         rows = encoded(encoder, piece, source)
-        return batch, estimator.predict_rows(rows), rows.unknown
+        found = estimator.confident_rows(rows) if confidence else (estimator.predict_rows(rows), None)
+        return PredictedBatch(batch, *found), rows.unknown
 
     def batches() -> Iterator[tuple[int, Any]]:
         nonlocal first
@@ -403,9 +424,9 @@ def predict_batches(
             yield first, batch
             first += batch.num_rows
 
-    for batch, numbers, unknown in in_order(work, batches(), threads):
+    for predicted, unknown in in_order(work, batches(), threads):
         encoder.unknown = encoder.unknown + unknown
-        yield batch, numbers
+        yield predicted
 
 
 def evaluate_files(
@@ -417,12 +438,15 @@ def evaluate_files(
     labels = LabelNumbers(label, [str(name) for name in task.classes], estimator.label_map)
     count = len(task.classes)
     confusion = np.zeros(count * count, np.int64)
-    first = 0
-    for batch, predicted in predict_batches(estimator, source, threads=threads, seconds=seconds):
-        true = labels.number(cells_of_batch(batch, [label], source.typed)[label], first, source)
-        confusion += np.bincount(true * count + predicted, minlength=count * count)
-        first += batch.num_rows
-    return scores_of_confusion(task.classes, confusion.reshape(count, count), task.matrix)
+    first, sure = 0, estimator._fitted.calibration is not None
+    seen = Reliability.of(np.zeros(0), np.zeros(0)) if sure else None
+    for each in predict_batches(estimator, source, threads=threads, seconds=seconds, confidence=sure):
+        true = labels.number(cells_of_batch(each.batch, [label], source.typed)[label], first, source)
+        confusion += np.bincount(true * count + each.numbers, minlength=count * count)
+        if seen is not None and each.confidence is not None:
+            seen = seen + Reliability.of(each.confidence, true == each.numbers)
+        first += each.batch.num_rows
+    return replace(scores_of_confusion(task.classes, confusion.reshape(count, count), task.matrix), reliability=seen)
 
 
 def table_encoder(estimator: Any) -> TableEncoder:

@@ -65,7 +65,7 @@ def fit_stream(
             losses.append(float(loss / max(seen, 1.0)))
             if held_out is not None and choice(number, stream.model()):
                 break
-    estimator.set_fitted(task, stream, choice, losses, total)
+    estimator.set_fitted(task, stream, choice, losses, total, held_out)
 
 
 def mixed(pieces: Iterator[Piece], room: int) -> Iterator[Piece]:

@@ -99,10 +99,13 @@ class ClassificationTask:
         On the way from the root, what each child costs more than the cheapest beside it, added up: 0 for the choice. Of
         several policies that are drawn from, as in Searn, the average, less that of the cheapest class.
         """
-        made = np.zeros((rows.rows, self.tree.labels), np.float32)
         if rows.rows == 0:
-            return made
-        examples = self.examples(rows)
+            return np.zeros((0, self.tree.labels), np.float32)
+        return self.costs_of(policy, self.examples(rows), compiled=compiled)
+
+    def costs_of(self, policy: FrozenPolicy, examples: Examples, *, compiled: bool = True) -> np.ndarray:
+        """The same for rows that are examples already."""
+        made = np.zeros((len(examples), self.tree.labels), np.float32)
         weights = np.diff(policy.chances, prepend=0.0)
         nodes, actions = self.tree.children.shape
         columns = policy.stack.shape[2]

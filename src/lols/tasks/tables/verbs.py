@@ -62,14 +62,18 @@ class ClassifierVerbs(SearchEstimator):
         check_columns(source, [column.name for column in table_encoder(self).columns], None)
         if not asked.labels_only:
             check_format(output, source.format)
-        writer = table_writer(source, layout.label or PREDICTION, self.classes_, labels_only=asked.labels_only)
+        if asked.confidence:
+            self.check_calibrated()
+        how: Any = {"labels_only": asked.labels_only, "confidence": asked.confidence}
+        writer = table_writer(source, layout.label or PREDICTION, self.classes_, **how)
         clock, seconds, rows = Clock(), {"reading": 0.0}, 0
 
         def counted() -> Iterator[Any]:
             nonlocal rows
-            for batch, numbers in predict_batches(self, source, threads=threads, seconds=seconds):
-                rows += numbers.size
-                yield batch, numbers
+            how: Any = {"threads": threads, "seconds": seconds, "confidence": asked.confidence}
+            for each in predict_batches(self, source, **how):
+                rows += each.numbers.size
+                yield each
 
         writer.write(counted(), out, threads)
         speed = rows / clock.working()
@@ -96,7 +100,11 @@ class ClassifierVerbs(SearchEstimator):
             from lols.plots import confusion
 
             confusion(scores, asked.plot)
-        return Evaluation(ClassifierScores(scores, self.unknown_, asked.plot), scores.rows, seconds["reading"])
+        found = Evaluation(ClassifierScores(scores, self.unknown_, asked.plot), scores.rows, seconds["reading"])
+        if asked.plot is None or scores.reliability is None:
+            return found
+        beside = Path(asked.plot)
+        return found.drawn(str(beside.with_stem(f"{beside.stem}-reliability")), scores.reliability)
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a row is led down the tree of classes, and which of its values mattered."""

@@ -36,9 +36,11 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         """Where things are in files like those of training."""
         return getattr(self, "columns_", FileColumns(label="upos", use={}))
 
-    def predict_pieces(self, path: Any, columns: FileColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+    def predict_pieces(
+        self, path: Any, columns: FileColumns, *, threads: int = 1, confidence: bool = False
+    ) -> Iterator[tuple[bytes, int]]:
         """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return tag_pieces(self, path, columns, threads=self.threads_for(threads))
+        return tag_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
 
     def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
@@ -47,7 +49,9 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         if asked.unseen == "error":
             data.check_known(self.task_, "count such labels as wrong with --unseen wrong")
         self._fitted.threads = threads
-        return Evaluation(self.evaluate_columns(data.corpus, data.labels), data.corpus.tokens, seconds)
+        self.check_plot(asked.plot)
+        scores = self.evaluate_columns(data.corpus, data.labels)
+        return Evaluation(scores, data.corpus.tokens, seconds).drawn(asked.plot, scores.reliability)
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""

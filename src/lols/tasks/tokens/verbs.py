@@ -20,9 +20,12 @@ class SentenceVerbs(FileVerbs):
 
     task_: Any
     reference: str
+    check_calibrated: Any
 
-    def predict_pieces(self, path: Any, columns: Any, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
-        """The file with predictions, piece by piece, and how many tokens each piece has."""
+    def predict_pieces(
+        self, path: Any, columns: Any, *, threads: int = 1, confidence: bool = False
+    ) -> Iterator[tuple[bytes, int]]:
+        """The file with predictions, and confidence in them if that is wanted, piece by piece, and their tokens."""
         raise NotImplementedError
 
     def prepare(self) -> None:
@@ -53,6 +56,14 @@ class SentenceVerbs(FileVerbs):
         other.reference = reference
         return other
 
+    def check_plot(self, plot: str | None) -> None:
+        """Raise an error, before the work, if a picture is wanted that cannot be drawn."""
+        if plot is not None:
+            from lols.plots import check_plot
+
+            check_plot(plot)
+            self.check_calibrated()
+
     def searching(self, options: Any) -> Self:
         """The estimator as the options of a verb want it to search."""
         return self
@@ -63,7 +74,10 @@ class SentenceVerbs(FileVerbs):
         """Write a file of sentences with the predicted columns replaced; all else stays as it is, byte for byte."""
         columns, asked = self.asked("predict", options)
         clock, tokens = Clock(), 0
-        for data, count in self.searching(asked).predict_pieces(path, columns, threads=threads):
+        if asked.confidence:
+            self.check_calibrated()
+        how: Any = {"threads": threads, "confidence": asked.confidence}
+        for data, count in self.searching(asked).predict_pieces(path, columns, **how):
             out.write(data)
             tokens += count
         return {"tokens": tokens, "tokens_per_second": tokens / clock.working()}
