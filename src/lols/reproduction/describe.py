@@ -16,6 +16,7 @@ from lols.reproduction.describe_theory import theory_section
 from lols.reproduction.document import Chart, FigureText, Section, TextCell, TextTable, verdict
 from lols.reproduction.paper import LOLS, PAPER
 from lols.reproduction.plan import row_name
+from lols.reproduction.stored import public_results
 from lols.reproduction.story import drawn_map
 
 __all__ = ["describe", "story_section"]
@@ -25,7 +26,7 @@ RULES = (
     "A difference below two standard errors counts as none. A case is a task, a teacher and a learner. A claim holds "
     "in part if it holds in some cases and fails in none, and is mixed if it fails in others."
 )
-FIGURES = "The figures behind it"
+FIGURES, BANDS = "The figures behind it", "Bands: standard deviation over seeds."
 LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}
 METRICS = {
     "accuracy": "accuracy, % of words with the right tag",
@@ -51,11 +52,13 @@ CERTIFIED = (
 def describe(result: Values) -> list[Section]:
     """Sections for all parts that a result has."""
     tables = [(name, table) for name, table in (result.get("tables") or {}).items() if table.get("cells")]
+    small = result.get("generated") and result.get("claims")
     sections = [story_section(result["story"])] if result.get("story") else []
     sections += [_summary(result), *(_table(name, table) for name, table in tables), _claims(result)]
     for part, section in (("theory", theory_section), ("bandit", _bandit), ("certificates", _certificates)):
         if result.get(part):
             sections.append(section(result[part], _command(result, part)))
+    sections += [_stored([name for name, _ in tables])] if small else []
     return [section for section in sections if section.figures]
 
 
@@ -99,9 +102,14 @@ def _command(result: Values, part: str) -> str:
 def _summary(result: Values) -> Section:
     """A row for each claim: what holds and what does not, or, on generated data, what was seen there."""
     claims, command = list(result.get("claims") or []), str(result.get("command") or "")
-    judged = not result.get("generated")
+    judged, stored = not result.get("generated"), public_results()
+    known = {name: [str(entry["ours"]) for entry in group] for name, group in by_id(stored["claims"]).items()}
     paper, ours = (
-        [_summary_row(name, group, judged) for name, group in by_id(claims).items() if _is_ours(group) is who]
+        [
+            _summary_row(name, group, [] if judged else known[name])
+            for name, group in by_id(claims).items()
+            if _is_ours(group) is who
+        ]
         for who in (False, True)
     )
     theory = [
@@ -110,7 +118,7 @@ def _summary(result: Values) -> Section:
     ]
     bandit = _bandit_judgements(result.get("bandit") or {}, judged)
     columns = ("", "claim", "here")
-    compared = columns if judged else ("claim", "points", "2 se", "above 0", "below 0")
+    compared = columns if judged else ("claim", "points", "2 se", "above 0", "below 0", "on the public data")
     groups = (
         ("What the paper says", paper, compared, command),
         ("What this library adds", ours, compared, command),
@@ -128,7 +136,7 @@ def _summary(result: Values) -> Section:
             "These data are generated and small: they show that everything runs, and which way it goes. Below are the "
             "least and the greatest difference in points over all cases, two standard errors (2 se), and how many are "
             "above and below 0 by more than these. Whether the paper's claims hold is judged on the public data "
-            "sets only (lols reproduce all --data DIR); docs/reproduce.md has what came out there."
+            f"sets only: stored results of lols {stored['version']} ({stored['command']}, {_seeds(stored['seeds'])})."
         ]
     elif claims:
         level = f", {words.count('no difference')} show no difference" if "no difference" in words else ""
@@ -141,10 +149,10 @@ def _is_ours(entries: Sequence[Values]) -> bool:
     return bool(entries[0].get("ours_only"))
 
 
-def _summary_row(name: str, entries: Sequence[Values], judged: bool) -> list[TextCell | str]:
+def _summary_row(name: str, entries: Sequence[Values], known: Sequence[str]) -> list[TextCell | str]:
     claim, words = TextCell(str(entries[0]["claim"]), link=_claim_id(name)), [str(entry["ours"]) for entry in entries]
-    if not judged:
-        return [claim._replace(note=str(entries[0]["compared"])), *seen(entries)]
+    if known:
+        return [claim._replace(note=str(entries[0]["compared"])), *seen(entries), case_count(known)]
     here = f"{case_count(words)}."
     if 0 < words.count("fails") < len(words):
         here += f" It fails in {where_fails(entries)}."
@@ -154,6 +162,23 @@ def _summary_row(name: str, entries: Sequence[Values], judged: bool) -> list[Tex
         shows = "shows " if counted.startswith("no difference") else ""
         here += f" In the paper's own tables it {shows}{counted}."
     return [verdict(overall(words)), claim, here]
+
+
+def _stored(names: Sequence[str]) -> Section:
+    """The same tables on the public data sets, not computed now."""
+    stored = public_results()
+    figures = [
+        _strategies(name, table)._replace(title=f"{table['title']}: {table['data']}", charts=(), folded=True)
+        for name, table in stored["tables"].items()
+        if name in names
+    ]
+    lines = (f"Stored results of lols {stored['version']}, {_seeds(stored['seeds'])}; not computed here.",)
+    by = str(stored["command"])
+    return Section("The same on the public data sets", lines, [figure._replace(command=by) for figure in figures])
+
+
+def _seeds(seeds: Sequence[Any]) -> str:
+    return f"{len(seeds)} seeds" if len(seeds) > 1 else "one seed"
 
 
 def _claim_id(name: str) -> str:
@@ -301,6 +326,7 @@ def _curves(name: str, table: Values) -> FigureText | None:
         "Learning curves: after each pass, on the test part",
         [TextTable(columns, rows, words=3, folded=FIGURES)],
         [Chart(f"{name}-curves", "Learning curves", partial(charts.learning_curves, table))],
+        legend=BANDS if any(any(curve.get("sd") or ()) for curve in curves) else "",
     )
 
 
@@ -315,7 +341,7 @@ def _betas(name: str, table: Values) -> FigureText | None:
     rows = [[*who, *(by_beta.get(beta, "") for beta in betas)] for who, by_beta in means.items()]
     note = "β = 0 rolls out with the learned policy only, β = 1 with the reference only."
     note += " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
-    legend = "Bands: standard deviation over seeds." if any(cell.get("sd") for cell in cells) else ""
+    legend = BANDS if any(cell.get("sd") for cell in cells) else ""
     columns = ("teacher", "learner", *(f"β = {beta:g}" for beta in betas))
     chart = Chart(f"{name}-beta", "LOLS by β", partial(charts.beta_sweep, table))
     title = "LOLS by β, the probability of the reference in roll-outs"

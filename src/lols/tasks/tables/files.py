@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, short
 from lols.io.costs import are_costs, bare, cost_matrix_of, mapped
-from lols.io.tables import TableSource, open_table
 from lols.tasks.options import INPUT, option
 from lols.tasks.pieces import in_order
 from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_in, numbers_of
@@ -31,6 +30,9 @@ from lols.tasks.tables.stream import fit_stream
 from lols.tasks.tables.weights import class_weights, product
 from lols.training.calibration import Reliability
 from lols.training.clock import Clock
+
+if TYPE_CHECKING:
+    from lols.io.tables import TableSource
 
 __all__ = [
     "MEMORY",
@@ -82,6 +84,8 @@ class TablePiece(NamedTuple):
 
 def open_files(paths: Sequence[str], layout: TableFiles) -> TableSource:
     """Look at files of rows."""
+    from lols.io.tables import open_table
+
     return open_table(paths, header=layout.header, separator=layout.separator)
 
 

@@ -6,20 +6,23 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
-from lols.io.tables import TableSource, open_table
 from lols.tasks.case import Case, pair_of
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.files import check_columns, evaluate_files, open_files, predict_batches, table_encoder
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions, TableFiles
 from lols.tasks.tables.task import ClassificationTask
+from lols.tasks.tables.validation import installed
 from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
 from lols.training.clock import Clock
+
+if TYPE_CHECKING:
+    from lols.io.tables import TableSource
 
 __all__ = ["ClassifierVerbs"]
 
@@ -156,8 +159,10 @@ class ClassifierVerbs(SearchEstimator):
     def prepare(self) -> None:
         """Classify a row of a CSV file."""
         encoder = self.task_.encoder
-        if not isinstance(encoder, TableEncoder):
+        if not isinstance(encoder, TableEncoder) or not installed("pyarrow"):
             return
+        from lols.io.tables import open_table
+
         names = [column.name for column in encoder.columns]
         with tempfile.TemporaryDirectory() as folder, contextlib.suppress(LolsError):
             path = Path(folder) / "tiny.csv"
@@ -168,9 +173,12 @@ class ClassifierVerbs(SearchEstimator):
 
     def rehearse(self) -> None:
         """Train on three rows, with costs, and predict."""
+        made: Any = self
+        if not installed("pyarrow"):
+            made.fit([[1.0, "x"], [2.0, "y"], [3.0, "x"]], ["no", "yes", "yes"]).predict_costs([[1.0, "x"]])
+            return
         import pyarrow as pa
 
-        made: Any = self
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tiny.csv"
             path.write_text(THREE_ROWS)
