@@ -12,7 +12,9 @@ from tests.docs.test_docs import LINK, anchors, tool
 
 FOLDER = Path(__file__).parents[2] / "docs" / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-OF_A_MACHINE = re.compile(r"(?:/home|/root|/tmp|/Users|/usr|C:\\\\)|site-packages|iopub|0x[0-9a-f]{6,}|\d+(?:\.\d+)? ?ms\b")
+OF_A_MACHINE = re.compile(
+    r"(?:/home|/root|/tmp|/Users|/usr|C:\\\\)|site-packages|iopub|0x[0-9a-f]{6,}|\d+(?:\.\d+)? ?ms\b"
+)
 
 
 def names(path):
