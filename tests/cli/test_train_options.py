@@ -73,6 +73,9 @@ CHANGED: dict[str, Any] = {
     "precision": "bfloat16",
     "width": "8",
     "layers": "1",
+    "vectors": "CLUSTERS",
+    "encoder": "nowhere",
+    "dropout": "0.2",
     "steps": "2",
 }
 
