@@ -184,7 +184,7 @@ class Pointer(nn.Module):
         there = functional.pad(there, (2, 0), value=True)
         for block in self.blocks:
             cities = block(cities, there)
-        scores = self.out(cities)[:, 2:, 0].float()
+        scores = self.out(cities)[:, 2:, 0].float() * there[:, 2:]
         return torch.zeros(left.shape, device=scores.device).scatter(1, chosen, scores)
 
 
