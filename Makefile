@@ -7,15 +7,16 @@ DEV := $(VENV)/.dev-stamp
 BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 TORCH := $(VENV)/.torch-stamp
+RAY := $(VENV)/.ray-stamp
 
-.PHONY: help demo test test-neural test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics study docs docs-serve clean
+.PHONY: help demo test test-neural test-ray test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(DEV)  ## the paper in small: all strategies under good and bad teachers; tables, claims, a report
-	@echo "==> lols reproduce all --quick: generated data; the first run compiles, which takes a few minutes"
+demo: $(DEV)  ## a policy overtakes its teacher; then the paper in small, with a report
+	@echo "==> lols reproduce all --quick: first a policy that overtakes its teacher, then the paper on generated data"
 	@mkdir -p reports/demo
 	@$(BIN)/lols reproduce all --quick --json reports/demo/reproduce.json --html reports/demo/report.html
 
@@ -24,12 +25,16 @@ PYTEST := LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q -n auto --maxprocesses
 
 test: lint  ## lint, then the tests and doctests that take no more than a few seconds each
 	@echo "==> tests and doctests; make test-slow has more"
-	@$(PYTEST) -m "not slow" --doctest-modules --ignore src/lols/torch --ignore tests/torch src/lols tests
+	@$(PYTEST) -m "not slow and not ray" --doctest-modules --ignore src/lols/torch --ignore tests/torch src/lols tests
 
 # PyTorch takes 5 GB with its libraries for GPUs, so only who works on neural policies installs it.
 test-neural: $(TORCH)  ## the tests and doctests of lols.torch, after installing PyTorch (5 GB)
 	@echo "==> tests and doctests of neural policies"
 	@LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q --doctest-modules src/lols/torch tests/torch
+
+test-ray: $(RAY)  ## the tests of lols.engines on Ray, after installing it: clusters on this machine, faults
+	@echo "==> tests of Ray"
+	@LOLS_COMPILE_AHEAD=0 timeout 300 $(BIN)/python -m pytest -q -m ray tests/engines
 
 test-slow: $(DEV)  ## the slow tests, those of kernels as plain Python, and again with bounds checks
 	@echo "==> the slow tests: kills, statistics of long runs, pages of the documentation"
@@ -165,6 +170,11 @@ $(BENCH): $(DEV)
 $(TORCH): $(DEV)
 	@echo "==> installing PyTorch into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[torch]'
+	@touch $@
+
+$(RAY): $(DEV)
+	@echo "==> installing Ray into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]'
 	@touch $@
 
 $(DOCS): $(DEV)

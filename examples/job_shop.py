@@ -28,6 +28,7 @@ from lols import emit_curve, emit_surface, feature
 __all__ = ["RULES", "JobShop", "best_known", "draw"]
 
 SPT, FIFO, MOR, MWKR = range(4)  # the rules
+FAR = 1e30  # later than anything
 
 
 def begin(x, s, j):
@@ -55,26 +56,30 @@ def urgency(x, rule, j, k, ready):
     return float(x.machines - k) if rule == MOR else x.rest[j * x.machines + k]
 
 
-def rule_ends(x, s, a, rule):
-    """When the schedule ends if job `a` goes on next, and then always the most urgent of the jobs that can do so first.
+def rule_ends(x, s, a):
+    """When the schedule ends if job `a` goes on next, and then always the one with the most work left of those that can
+    begin first.
 
-    The rest of the schedule is made in parts of the state that nothing else reads.
+    The rest of the schedule is made in parts of the state that nothing else reads. `soon` is when a job can begin, or
+    earlier: it is brought up to date where it matters.
     """
-    for j in range(x.jobs):
-        s.done_then[j], s.job_then[j] = s.done[j], s.job[j]
     for i in range(x.machines):
-        s.machine_then[i] = s.machine[i]
+        s.free[i] = s.machine[i]
+    for j in range(x.jobs):
+        s.next[j] = j * x.machines + s.done[j]
+        s.soon[j] = begin(x, s, j) if s.done[j] < x.machines else math.inf
     end = 0.0
     while a >= 0:
-        at = a * x.machines + s.done_then[a]
-        end = max(end, take(x, s.done_then, s.job_then, s.machine_then, a, at))
-        a, soon, most = -1, 0.0, 0.0
+        k = s.next[a]
+        until = s.soon[a] + x.time[k]
+        end, s.free[x.machine[k]], s.next[a] = max(end, until), until, k + 1
+        s.soon[a] = until if k + 1 < (a + 1) * x.machines else math.inf
+        a, least = -1, FAR
         for j in range(x.jobs):
-            if s.done_then[j] < x.machines:
-                ready = max(s.job_then[j], s.machine_then[x.machine[j * x.machines + s.done_then[j]]])
-                wanted = urgency(x, rule, j, s.done_then[j], ready)
-                if a < 0 or ready < soon or (ready == soon and wanted > most):
-                    a, soon, most = j, ready, wanted
+            if s.soon[j] <= least:
+                soon = s.soon[j] = max(s.soon[j], s.free[x.machine[s.next[j]]])
+                if soon < least or (soon == least and x.rest[s.next[j]] > x.rest[s.next[a]]):
+                    a, least = j, soon
     return end
 
 
@@ -107,11 +112,11 @@ class JobShop(lols.Task):
     settings: ClassVar = {"foresight": 1}
     sizes = lols.Sizes(
         state=lols.State(
-            done="jobs", job=lols.reals("jobs"), machine=lols.reals("machines"), done_then="jobs",
-            job_then=lols.reals("jobs"), machine_then=lols.reals("machines"), wait=lols.reals("jobs"),
-            slack=lols.reals("jobs"), late=lols.reals("jobs"), ends=lols.reals("jobs"), ends_too=lols.reals("jobs"),
+            done="jobs", job=lols.reals("jobs"), machine=lols.reals("machines"), next="jobs",
+            soon=lols.reals("jobs"), free=lols.reals("machines"), wait=lols.reals("jobs"),
+            slack=lols.reals("jobs"), late=lols.reals("jobs"), ends=lols.reals("jobs"),
         ),
-        steps=lambda x: x.jobs * x.machines, actions=lambda x: x.jobs, features=0, action_features=70,
+        steps=lambda x: x.jobs * x.machines, actions=lambda x: x.jobs, features=0, action_features=50,
     )  # fmt: skip
 
     def encode(shop):
@@ -141,21 +146,21 @@ class JobShop(lols.Task):
                 s.wait[a], s.late[a] = begin(x, s, a), others_end(x, s, legal, a)
                 s.slack[a] = last - begin(x, s, a) - x.rest[a * x.machines + s.done[a]]
                 if x.foresight == 1:
-                    s.ends[a], s.ends_too[a] = rule_ends(x, s, a, MWKR), rule_ends(x, s, a, MOR)
-        for part in (s.wait, s.late, s.ends, s.ends_too):
+                    s.ends[a] = rule_ends(x, s, a)
+        for part in (s.wait, s.late, s.ends):
             lols.above_least(part, legal)
 
     def action_features(x, s, a, out):
         k, mean = a * x.machines + s.done[a], x.mean
         length, wait, slack, late = x.time[k] / mean, s.wait[a] / mean, s.slack[a] / mean, s.late[a] / mean
-        ends, ends_too, rest = s.ends[a] / mean, s.ends_too[a] / mean, x.rest[k] / mean
+        ends, rest = s.ends[a] / mean, x.rest[k] / mean
         left = float(x.machines - s.done[a])
         curves = ((length, 0.25), (wait, 0.25), (slack, 0.5), (late, 0.25), (rest, 1.0), (left, 1.0))
-        for n, (value, width) in enumerate((*curves, (ends, 0.25), (ends_too, 0.25))):
+        for n, (value, width) in enumerate((*curves, (ends, 0.25))):
             emit_curve(out, feature(n), value, width)
         # Each pair has knots half a mean time apart, but for slack and work left, which are larger.
         pairs = ((wait, length), (slack / 2, wait), (slack / 2, length), (late, wait), (late, slack / 2))
-        more = ((rest / 4, length), (ends, ends_too), (ends, late), (ends, wait), (ends, slack / 2))
+        more = ((rest / 4, length), (ends, late), (ends, wait), (ends, slack / 2))
         for n, (value, other) in enumerate((*pairs, *more)):
             emit_surface(out, feature(10 + n), value, 0.5, other, 0.5)
 
@@ -251,19 +256,34 @@ def cp_sat(shop: Shop, seconds: float) -> float | None:
 
 # --- the comparison ---------------------------------------------------------------------------------------------------
 
+Group = list[tuple[Shop, float]]  # instances with their best known end
 
-def families(instances: dict[str, tuple[Shop, float]], which: str) -> dict[str, list[tuple[Shop, float]]]:
-    """The instances whose names begin with `which`, by their size."""
-    groups: dict[str, list[tuple[Shop, float]]] = {}
+
+def families(instances: dict[str, tuple[Shop, float]], which: str) -> dict[str, Group]:
+    """The instances whose names begin with `which`, by their size; all by their family if it is "all"."""
+    groups: dict[str, Group] = {}
     for name, (shop, best) in sorted(instances.items()):
-        if name.startswith(which):
-            groups.setdefault("{}x{}".format(*shop[0].shape), []).append((shop, best))
+        if which == "all" or name.startswith(which):
+            size = "{}x{}".format(*shop[0].shape)
+            groups.setdefault(name.rstrip("0123456789").upper() if which == "all" else size, []).append((shop, best))
     return groups
 
 
-def above(ends: Sequence[float | None], group: list[tuple[Shop, float]]) -> list[float]:
+def above(ends: Sequence[float | None], group: Group) -> list[float]:
     """By how many percent schedules end later than the best known ones."""
     return [math.nan if end is None else 100.0 * (end / best - 1.0) for end, (_, best) in zip(ends, group, strict=True)]
+
+
+def show(name: str, decide: Callable[[list[Shop]], Sequence[float | None]], groups: dict[str, Group]) -> float:
+    """Print how far above the best known ends a way to decide is, and return its seconds for an instance."""
+    began = time.perf_counter()
+    each = [above(decide([shop for shop, _ in group]), group) for group in groups.values()]
+    took = (time.perf_counter() - began) / sum(len(group) for group in groups.values())
+    means = [*(np.nanmean(e) if not np.all(np.isnan(e)) else math.nan for e in each), np.nanmean(np.concatenate(each))]
+    unsolved = int(np.isnan(np.concatenate(each)).sum())
+    note = f"  without {unsolved} that it did not solve" if unsolved else ""
+    print(f"{name:<22}" + "".join(f"{mean:>8.1f}" for mean in means) + f"{1000.0 * took:>10.2f}{note}", flush=True)
+    return took
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -271,7 +291,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data", type=Path, help="JSPLIB, an archive or a folder; default: random instances")
     parser.add_argument(
-        "--family", default="ta", help="instances of JSPLIB, by the beginning of their names (default ta)"
+        "--family", default="ta", help="instances of JSPLIB, by the beginning of their names, or all (default ta)"
     )
     parser.add_argument("--rule", choices=RULES, default="MWKR", help="the teacher (default MWKR)")
     parser.add_argument(
@@ -280,7 +300,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--minutes", type=float, default=1.0, help="time to learn in (default 1)")
     parser.add_argument("--seed", type=int, default=0, help="what is drawn to learn from (default 0)")
     parser.add_argument("--largest", type=int, default=600, help="the most operations of an instance (default 600)")
-    parser.add_argument("--solver", type=float, default=0.0, help="seconds of OR-Tools for each instance (default 0)")
+    parser.add_argument(
+        "--minute", type=int, default=0, help="instances of each group that the solver has a minute for (default 0)"
+    )
     chosen = parser.parse_args(argv)
     task = JobShop(foresight=chosen.foresight)
     found = lols.optimise(task, draw, RULES[chosen.rule], minutes=chosen.minutes, seed=chosen.seed, best_of=1)
@@ -291,25 +313,27 @@ def main(argv: list[str] | None = None) -> None:
         groups = {name: [(shop, task.encode(shop).x["bound"]) for shop, _ in group] for name, group in groups.items()}
     else:
         groups = families(best_known(chosen.data), chosen.family)
-        groups = {name: group for name, group in groups.items() if group[0][0][0].size <= chosen.largest}
-    rows: dict[str, Callable[[list[Shop]], Sequence[float | None]]] = {
-        name: lambda shops, rule=rule: found.model.reference_outputs(shops, rule) for name, rule in RULES.items()
-    }
-    rows["learned"] = found.model.predict
-    rows["best of 64"] = lambda shops: found.model.predict(shops, best_of=64)
-    if chosen.solver > 0:
-        rows[f"CP-SAT, {chosen.solver:g} s"] = lambda shops: [cp_sat(shop, chosen.solver) for shop in shops]
+        groups = {name: [one for one in group if one[0][0].size <= chosen.largest] for name, group in groups.items()}
+        groups = {name: group for name, group in groups.items() if group}
+    model, every = found.model, [shop for group in groups.values() for shop, _ in group]
+    learned = {"learned": model.predict, "best of 64": lambda shops: model.predict(shops, best_of=64)}
     print(f"percent above the {'least possible' if chosen.data is None else 'best known'} end")
-    print(f"{'':<16}" + "".join(f"{name:>9}" for name in groups) + f"{'all':>9}{'ms each':>10}")
-    for name, decide in rows.items():
-        decide([shop for group in groups.values() for shop, _ in (group if name in RULES else group[:1])])  # compiles
-        began = time.perf_counter()
-        each = [above(decide([shop for shop, _ in group]), group) for group in groups.values()]
-        took = 1000.0 * (time.perf_counter() - began) / sum(len(group) for group in groups.values())
-        mean = np.nanmean(np.concatenate(each))
-        print(
-            f"{name:<16}" + "".join(f"{np.nanmean(e):>9.1f}" for e in each) + f"{mean:>9.1f}{took:>10.2f}", flush=True
-        )
+    heading = f"{'':<22}" + "".join(f"{name:>8}" for name in (*groups, "all")) + f"{'ms each':>10}"
+    print(heading)
+    for name, rule in RULES.items():
+        model.reference_outputs(every, rule)  # compiles
+        show(name, lambda shops, rule=rule: model.reference_outputs(shops, rule), groups)
+    model.predict(every[:1], best_of=2)
+    same = [show(name, decide, groups) for name, decide in learned.items()][-1]
+    if not solving.INSTALLED:
+        return
+    solver = {"CP-SAT, the same time": lambda shops: [cp_sat(shop, same) for shop in shops]}
+    show(*next(iter(solver.items())), groups)
+    if chosen.minute > 0:
+        print(f"\nthe first {chosen.minute} of each:\n{heading}")
+        solver["CP-SAT, a minute"] = lambda shops: [cp_sat(shop, solving.MINUTE) for shop in shops]
+        for name, decide in (learned | solver).items():
+            show(name, decide, {name: group[: chosen.minute] for name, group in groups.items()})
 
 
 if __name__ == "__main__":

@@ -16,9 +16,10 @@ import numpy as np
 
 import lols
 
-__all__ = ["compare", "cp_sat", "options"]
+__all__ = ["INSTALLED", "MINUTE", "compare", "cp_sat", "options"]
 
-BEST_OF = 64
+BEST_OF, MINUTE = 64, 60.0
+INSTALLED = importlib.util.find_spec("ortools") is not None
 WORKERS = 8  # of CP-SAT: each has a strategy of its own, also on fewer cores
 Solver = Callable[[Any, float], float | None]
 Plain = Callable[[Any], float]
@@ -35,6 +36,7 @@ def options(description: str, argv: list[str] | None, **more: Any) -> argparse.N
     parser.add_argument("--seed", type=int, default=0, help="what instances and policies are drawn from (default 0)")
     parser.add_argument("--tests", type=int, default=30, help="instances to compare on (default 30)")
     parser.add_argument("--long", type=float, default=1.0, help="seconds of the solver for an instance (default 1)")
+    parser.add_argument("--minute", type=int, default=0, help="instances that the solver has a minute for (default 0)")
     chosen = parser.parse_args(argv)
     if chosen.tests < 2:
         parser.error("--tests must be at least 2")
@@ -69,18 +71,22 @@ def compare(
     kept = found.report.kept_heuristic
     rows["learned"] = rows[teacher] if kept else _timed(lambda: model.losses(examples))
     rows[f"learned, best of {BEST_OF}"] = same = _timed(lambda: model.losses(examples, best_of=BEST_OF))
-    installed = importlib.util.find_spec("ortools") is not None
-    for name, solver in solvers.items() if installed else ():
-        for words, seconds in ((f"{name}, the same time", same[1]), (f"{name}, {chosen.long:g} s", chosen.long)):
-            reached = [solver(instance, seconds) for instance in test]
+    for name, solver in solvers.items() if INSTALLED else ():
+        times = {f"{name}, the same time": (same[1], len(test)), f"{name}, {chosen.long:g} s": (chosen.long, len(test))}
+        times |= {f"{name}, a minute": (MINUTE, chosen.minute)} if chosen.minute > 0 else {}
+        for words, (seconds, count) in times.items():
+            reached = [solver(instance, seconds) for instance in test[:count]] + [None] * (len(test) - count)
             rows[words] = np.array([np.nan if loss is None else loss for loss in reached]), seconds
     _print(rows, teacher)
+    if INSTALLED and chosen.minute > 0:
+        print(f"\nThe first {chosen.minute} of them:")
+        _print({name: (losses[: chosen.minute], seconds) for name, (losses, seconds) in rows.items()}, teacher)
     print(
         f"\n{len(test)} instances; learned in {found.report.seconds:.0f} s by {found.report.chosen}, from: {teacher}."
     )
     if kept:
         print("The learned policy was not better than the rule on held-out instances, so predictions are the rule's.")
-    if solvers and not installed:
+    if solvers and not INSTALLED:
         print("The rows of the solver are left out: pip install 'lols[bench]' installs OR-Tools.")
     return found
 

@@ -53,7 +53,7 @@ _HOME = {
 }
 
 # Modules that belong to the public interface.
-_MODULES = {"checks": "contract.checks", "policies": "policies"}
+_MODULES = {"checks": "contract.checks", "engines": "engines", "policies": "policies"}
 
 __all__ = [
     "Algorithm",
@@ -85,6 +85,7 @@ __all__ = [
     "emit",
     "emit_curve",
     "emit_surface",
+    "engines",
     "explain",
     "feature",
     "load",
@@ -102,6 +103,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     import lols.contract.checks as checks
+    import lols.engines as engines
     import lols.policies as policies
     from lols.bandit.bandit import StructuredBandit
     from lols.certificates.certify import certify

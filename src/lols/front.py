@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError
 from lols.io.model_file import read_tensors
 from lols.programs.program import Program
 
 if TYPE_CHECKING:
+    from lols.engines import Engine
     from lols.learners.settings import LearnerSettings
     from lols.training.algorithms import Algorithm
     from lols.training.model import Model
@@ -49,11 +51,12 @@ def train(
     passes: int = 5,
     batch_size: int | None = None,
     seed: int = 0,
-    threads: int = 1,
+    threads: Threads = None,
     shuffle: bool = True,
     neighbours: int = 1,
     compiled: bool = True,
     tricks: dict[str, bool] | None = None,
+    engine: str | Engine | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     resume: bool = False,
@@ -92,6 +95,8 @@ def train(
         The seed of all random numbers.
     threads, compiled, tricks
         How the work is done, which does not change the result: see `Trainer`.
+    engine
+        Who does the work: this process, `"processes"`, `"ray"`, or an engine of `lols.engines` with its settings.
     checkpoint, checkpoint_every, resume
         A file to which training is saved every so many seconds, and whether to continue from it.
     progress
@@ -134,6 +139,7 @@ def train(
         "neighbours": neighbours,
         "compiled": compiled,
         "tricks": tricks,
+        "engine": engine,
     }
     fitting: dict[str, Any] = {
         "checkpoint": checkpoint,
@@ -156,7 +162,7 @@ def load(
     space: SearchSpace | Task | type[Task] | Program | None = None,
     *,
     policy: Any = None,
-    threads: int = 1,
+    threads: Threads = None,
     compiled: bool = True,
 ) -> Any:
     """Read a model file, which contains data only.

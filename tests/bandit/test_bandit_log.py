@@ -49,7 +49,7 @@ def decisions(draw: st.DrawFn, k: int) -> Decision:
     explored, by_action, actions = bool(legal.any()) and draw(st.booleans()), draw(st.booleans()), len(legal)
     if explored:
         step, action = draw(st.integers(0, 2**63 - 1)), draw(st.sampled_from(np.flatnonzero(legal).tolist()))
-        chance = st.floats(0, 1, exclude_min=True)
+        chance = st.floats(1e-15, 1)
     else:
         step, action = draw(number), draw(number)
     bounds = np.sort(draw(arrays(np.int64, 2 * actions * by_action, elements=st.integers(0, len(action_ids)))))

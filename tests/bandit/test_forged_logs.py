@@ -64,6 +64,7 @@ CHANGES: dict[str, tuple[Callable[[Decision], dict[str, Any]], str]] = {
     "a negative step": (lambda d: {"step": -1}, "explored at step -1"),
     "a chance of zero": (lambda d: {"chance_action": 0.0}, "cannot have been taken with the chance 0.0"),
     "a step's chance of zero": (lambda d: {"chance_step": 0.0}, "cannot have been taken with the chance 0.0"),
+    "a chance next to zero": (lambda d: {"chance_action": 1e-40}, "cannot have been taken with the chance 1e-40"),
     "an infinite chance": (lambda d: {"chance_action": float("inf")}, "chance_action is inf"),
     "chances of zero": (lambda d: {"chances": d.chances * 0}, "cannot have been taken with the chances"),
     "chances that are no numbers": (lambda d: {"chances": d.chances * np.float32(np.nan)}, "with the chances"),

@@ -17,13 +17,13 @@ from lols.certificates.deviations import collect_deviations
 from lols.certificates.fitting import Fit, fit_policy
 from lols.certificates.intervals import Estimate, estimates
 from lols.certificates.training import Training, training_of
+from lols.contract.choosing import Draw, drawn, some
 from lols.contract.examples import Examples
 from lols.datasets.small_worlds import out_reference, world_reference, world_space
 from lols.engine.drivers.fused import FusedDriver
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
 from lols.specification import Choices, SlowPolicy, SlowSearch
-from lols.tasks.choosing import Draw, drawn, some
 from lols.training.algorithms import LOLS
 from tests.certificates.certify_worlds import BLIND, KNOWING, LAZY, SIGHTED, TRAP, sentences
 from tests.engine.random_space import VARIANTS, random_data

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.tasks.choosing import drawn
+from lols.contract.choosing import drawn
 from lols.tasks.parsing.case import parser_examples
 from tests.cli.command_line import error_line, run
 from tests.tasks.tagging.tagger_data import conllu, sentences, spans
@@ -72,7 +72,9 @@ def folder(tmp_path_factory):
     labels = ["no" if a < 40 else "yes" if c == "red" else "ask" for a, c in rows]
     with open(made / "rows.csv", "w") as file:
         csv.writer(file).writerows([["age", "colour", "label"], *([*r, w] for r, w in zip(rows, labels, strict=True))])
-    classifier = lols.CostSensitiveClassifier(passes=1, cost_matrix=[[0, 1, 2], [1, 0, 1], [4, 1, 0]])
+    classifier = lols.CostSensitiveClassifier(
+        passes=1, tree="order", numeric="bins", cost_matrix=[[0, 1, 2], [1, 0, 1], [4, 1, 0]]
+    )
     classifier.fit_files(str(made / "rows.csv")).save(made / "classifier.lols")
     return made
 

@@ -72,6 +72,7 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--best-of": ("2",),
         "--seed": ("3",),
         "--output": ("FOLDER/found.lols",),
+        "--picture": ("FOLDER/plans.svg",),
         "--threads": ("1",),
         "--json": (),
     },
@@ -79,7 +80,8 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--data": ("FOLDER",),
         "--download": (),
         "--quick": (),
-        "--seeds": ("3",),
+        "--seeds": ("2",),
+        "--only": ("learned/mixture",),
         "--jobs": ("5",),
         "--json": ("FOLDER/figures.json",),
         "--html": ("FOLDER/report.html",),
@@ -207,6 +209,10 @@ listed = shops(12)
 
 class Shop(Known):
     pass
+
+
+def show(axes, instance, output):
+    axes.barh([0], [output])
 """
 
 
@@ -242,7 +248,9 @@ def test_options_of_optimise(folder: Path, monkeypatch: pytest.MonkeyPatch, flag
         (SHOP + "\n\nclass Two(Known):\n    pass\n", "", "shop.py: has 2 tasks, Shop, Two: choose one by --task"),
         (SHOP.replace("draw, ", ""), "", "shop.py: has neither `draw` nor `instances`"),
         (SHOP, "--instances none", "shop.py: has no `none`"),
-        (SHOP, "--minutes 0", "minutes is 0.0; it must be positive"),
+        (SHOP, "--minutes 0", "minutes is 0.0; it must be a positive number"),
+        (SHOP.replace("def show", "def hide"), "--picture plans.svg", "shop.py: has no `show`: --picture draws by"),
+        (SHOP, "--picture plans.txt", "a drawing is"),
     ],
 )
 def test_files_that_cannot_be_optimised(folder: Path, text: str, typed: str, says: str) -> None:
@@ -293,6 +301,8 @@ def test_options_of_reproduce(folder: Path, monkeypatch: pytest.MonkeyPatch, fla
     [
         ("theory --data .", "--data has no effect on theory: it needs no data"),
         ("theory --seeds 2", "--seeds has no effect on theory: it is computed exactly"),
+        ("story --seeds 2", "--seeds has no effect on story: it always has three"),
+        ("theory --only searn", "--only has no effect on theory: it has no rows"),
         ("theory --download", "--download has no effect on theory"),
         ("bandit --download", "--download has no effect on bandit"),
         ("bandit --data .", "holds no ewt-train.conllu.gz and ewt-test.conllu.gz"),

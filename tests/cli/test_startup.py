@@ -46,11 +46,13 @@ def test_help_imports_nothing_that_computes() -> None:
 def test_a_second_prediction_needs_no_compiler_and_no_scikit_learn(kind: str, tmp_path: Path) -> None:
     model, file = tmp_path / "model.lols", tmp_path / "one.conllu"
     file.write_text(SENTENCE)
+    words, tags, trees = [["the", "dog"]] * 3, [["DET", "NOUN"]] * 3, [[(2, "det"), (0, "root")]] * 3
     if kind == "tagger":
-        lols.Tagger(passes=1).fit([["the", "dog"]] * 3, [["DET", "NOUN"]] * 3).save(model)
+        lols.Tagger(passes=1).fit(words, tags, dev=(words * 100, tags * 100)).save(model)
     else:
-        lols.Parser(passes=1).fit([["the", "dog"]] * 3, [[(2, "det"), (0, "root")]] * 3).save(model)
-    imported_by("predict", model, file)
+        lols.Parser(passes=1).fit(words, trees, dev=(words * 100, trees * 100)).save(model)
+    imported_by("predict", model, file, "--confidence")
+    assert not imported_by("predict", model, file, "--confidence") & {*HEAVY, "rich"}
     assert not imported_by("predict", model, file) & {*HEAVY, "rich"}
 
 

@@ -11,6 +11,7 @@ import pytest
 from lols.cli.train import train_command
 from lols.errors import LolsError
 from lols.io.model_file import read_tensors
+from lols.tasks.engine_options import EngineOptions
 from lols.tasks.options import options_of, types_of
 from lols.tasks.registry import ESTIMATORS, estimator
 from tests.cli.command_line import run
@@ -34,6 +35,7 @@ CHANGED: dict[str, Any] = {
     "seed": "7",
     "threads": "2",
     "dev": "DATA",
+    "calibrate": "--calibrate",
     "patience": ("1", "--dev", "DATA", "--passes", "9"),
     "templates": "TEMPLATES",
     "more_templates": "TEMPLATE",
@@ -68,6 +70,9 @@ CHANGED: dict[str, Any] = {
     "margin": ("unit", "--cost-matrix", "COSTS"),
     "separator": ";",
     "memory": "1kB",
+    "class_weight": "yes=9",
+    "weight": "number",
+    "text": "colour",
     "policy": "other",  # networks are trained in tests/torch
     "device": "cpu",
     "precision": "bfloat16",
@@ -77,7 +82,14 @@ CHANGED: dict[str, Any] = {
     "encoder": "nowhere",
     "dropout": "0.2",
     "steps": "2",
+    "engine": "other",  # those that there are do not change the result: tests/engines
+    "workers": "2",
+    "address": "auto",
+    "sync": "pass",
+    "shards": "2",
+    "legs": "2",
 }
+SETTLED = {"classifier": ("--tree", "order", "--numeric", "bins")}  # one decision would need no roll-outs
 
 
 @pytest.fixture(scope="module")
@@ -96,20 +108,22 @@ def trained(folder: Path, name: str, *options: str) -> tuple[Any, Any]:
         "COSTS": str(folder / "costs.csv"),
         "MAP": str(folder / "map.csv"),
     }
-    made = run("train", name, data, "-o", model, "--json", *(replaced.get(each, each) for each in options))
+    given = (replaced.get(each, each) for each in options)
+    made = run("train", name, data, "-o", model, "--json", *SETTLED.get(name, ()), *given)
     if made.exit_code != 0:
         assert isinstance(made.exception, LolsError), made.exception
         return "refused", str(made.exception)
     facts = {key: value for key, value in json.loads(made.stdout).items() if "second" not in key}
     header, tensors = read_tensors(model, "model")
     task = {key: value for key, value in header["task"].items() if key not in ("options", "files", "parts")}
-    return facts, (task, {key: array.tobytes() for key, array in tensors.items()})
+    fitted = [each.get("calibration") for each in (header, *header.get("parts", {}).values())]
+    return facts, (task, fitted, {key: array.tobytes() for key, array in tensors.items()})
 
 
 def parts_of(name: str) -> list[type]:
     """The dataclasses whose fields are the options of `lols train NAME`."""
     kind = estimator(name)
-    return [kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])]
+    return [kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else []), EngineOptions]
 
 
 FLAGS = {

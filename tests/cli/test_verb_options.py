@@ -27,6 +27,7 @@ VERBS = {
 CHANGED: dict[str, Any] = {
     "beam": "8",
     "labels_only": "--labels-only",
+    "confidence": "--confidence",
     "word": "lemma",
     "column": "xpos",
     "use": "pos=xpos",
@@ -76,6 +77,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in reversed(ESTIMATORS):  # beside test_train_options, which compiles them in the other order
         data = made / ("data.csv" if name == "classifier" else "data.conllu")
         options = ["--algorithm", "lols", "--passes", 2]
+        if name == "classifier":  # more than one decision
+            options += ["--tree", "order", "--numeric", "bins"]
         if name in ("parser", "pipeline"):  # with few features, so that words and beams make a difference
             options += ["--templates", made / "parser-templates"]
         # For certificates a model that errs, since its teacher does, and since it sees little.
@@ -83,7 +86,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name in POOR:
             (made / f"{name}.poor").write_text(POOR[name])
             poor += ["--templates", made / f"{name}.poor"]
-        for ending, more in ("lols", []), ("certify", poor):
+        for ending, more in ("lols", ["--dev", data]), ("certify", poor):
             trained = run("train", name, data, "-o", made / f"{name}.{ending}", "--json", *options, *more)
             assert trained.exit_code == 0, trained.output
     return made

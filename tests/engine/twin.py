@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -29,11 +30,11 @@ def train(
 ) -> SlowPolicy:
     """Passes over the data in its order; the examples of a batch see the same policy, and are learned from in order.
 
-    β="auto" is the teacher's share of the squared mean losses. With `searn` each pass trains a new learner, and rolls
-    with a mixture of the averages of the passes before it, one drawn at each step.
+    β="auto" is the probability that the teacher's completions are cheaper. With `searn` each pass trains a new learner,
+    and rolls with a mixture of the averages of the passes before it, one drawn at each step.
     """
     total = passes * len(data)
-    teacher_mean = learner_mean = compared = 0.0
+    seen: list[tuple[float, float]] = []  # losses of completions by teacher and learner
     alpha = 1 - 0.5 ** (2 / max(total, 2))
     components: list[tuple[float, SlowPolicy]] = []
     for number in range(passes):
@@ -43,8 +44,7 @@ def train(
             policy = _blend(components, learner) if searn else learner.policy()
             beta = choices.beta
             if beta == "auto":
-                squares = (teacher_mean**2, learner_mean**2)
-                beta = squares[1] / sum(squares) if sum(squares) else 0.5
+                beta = _teacher_is_better(seen)
             if searn:
                 beta = (1 - alpha) ** (number * len(data))
             beta_in = beta if choices.beta_in is None else choices.beta_in
@@ -58,13 +58,30 @@ def train(
             ]  # fmt: skip
             for examples, losses in batch:
                 learner.learn_round(examples)
-                compared += 1
-                teacher_mean += (losses[1] - teacher_mean) / min(compared, 300)
-                learner_mean += (losses[2] - learner_mean) / min(compared, 300)
+                seen.append((losses[1], losses[2]))
         if searn:
             kept = (1 - alpha) ** len(data)
             components = [(w * kept, p) for w, p in components] + [(1 - kept, learner.policy(averaged=True))]
     return _blend(components, learner) if searn else learner.policy(averaged=True)
+
+
+def _teacher_is_better(seen: list[tuple[float, float]]) -> float:
+    """The probability that the teacher's completions are cheaper, from the weighted means of all that was seen."""
+    if len(seen) < 2:
+        return 1.0
+    teacher = learner = squares = 0.0
+    spread = 1.0
+    for count, (with_teacher, with_learner) in enumerate(seen, 1):
+        rate = max(3.0 / (count + 2.0), 1.0 / 300)
+        teacher += rate * (with_teacher - teacher)
+        learner += rate * (with_learner - learner)
+        squares += rate * ((with_teacher - with_learner) ** 2 - squares)
+        spread += rate * (rate - (2.0 - rate) * spread)
+    gain = teacher - learner
+    error = math.sqrt(max(squares - gain**2, 0.0) * spread / (1.0 - spread))
+    if error == 0.0:
+        return 0.5 if gain == 0.0 else float(gain < 0.0)
+    return 0.5 * math.erfc(gain / (error * math.sqrt(2.0)))
 
 
 def _blend(components: list[tuple[float, SlowPolicy]], learner: TwinLearner) -> SlowPolicy:

@@ -101,6 +101,29 @@ def test_a_schedule_has_one_job_at_a_time() -> None:
     assert with_all is not None and with_all <= model.predict([shop], best_of=16)[0]
 
 
+def test_foresight_is_where_the_rule_ends() -> None:
+    for seed in range(5):
+        machine, length = job_shop.draw(np.random.default_rng(seed), (4, 3))
+        rest = np.cumsum(length[:, ::-1], axis=1)[:, ::-1].astype(float)
+        x = SimpleNamespace(jobs=4, machines=3, machine=machine.ravel(), time=length.ravel(), rest=rest.ravel())
+        for first in range(4):
+            s = SimpleNamespace(done=np.zeros(4, int), job=np.zeros(4), machine=np.zeros(3))
+            s.next, s.soon, s.free = np.zeros(4, int), np.zeros(4), np.zeros(3)
+            found, a = job_shop.rule_ends(x, s, first), first
+            for _ in range(12):  # the same, job by job
+                job_shop.take(x, s.done, s.job, s.machine, a, 3 * a + s.done[a])
+                open_ = [j for j in range(4) if s.done[j] < 3]
+                a = min(open_, key=lambda j: (job_shop.begin(x, s, j), -rest[j, s.done[j]]), default=-1)
+            assert found == s.job.max()
+
+
+def test_families_of_instances() -> None:
+    shop = job_shop.draw(np.random.default_rng(0), (4, 3))
+    known = {"ft06": (shop, 1.0), "ft10": (shop, 2.0), "ta01": (shop, 3.0)}
+    assert job_shop.families(known, "ft") == {"4x3": [(shop, 1.0), (shop, 2.0)]}
+    assert {name: len(group) for name, group in job_shop.families(known, "all").items()} == {"FT": 2, "TA": 1}
+
+
 def test_instances_of_the_literature_are_read(tmp_path: Path) -> None:
     (tmp_path / "instances").mkdir()
     (tmp_path / "instances" / "tiny").write_text("# two jobs\n2 2\n0 3 1 2\n1 4 0 1\n", "utf-8")
@@ -168,12 +191,15 @@ def test_the_table(installed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
     monkeypatch.setattr(solving.lols, "optimise", learned)
     monkeypatch.setattr(solving, "BEST_OF", 2)
-    monkeypatch.setattr(solving.importlib.util, "find_spec", lambda name: installed or None)
+    monkeypatch.setattr(solving, "INSTALLED", installed)
+    monkeypatch.setattr(solving, "MINUTE", 0.06)
     monkeypatch.setattr(tardiness, "solve", lambda jobs, seconds: None if seconds < 0.05 else 0.0)
-    tardiness.main(["--jobs=4", "--tests=3", "--long=0.05"])
+    tardiness.main(["--jobs=4", "--tests=3", "--long=0.05", "--minute=2"])
     printed = capsys.readouterr().out
     assert "apparent tardiness cost" in printed and "learned, best of 2" in printed
     assert ("local search, 0.05 s" in printed) == ("CP-SAT, the same time" in printed) == installed
+    assert ("CP-SAT, a minute" in printed) == ("The first 2 of them:" in printed) == installed
+    assert ("on the 2 instances that it solved" in printed) == installed
     assert ("rows of the solver are left out" in printed) != installed
     assert ("predictions are the rule's" in printed) != installed
 

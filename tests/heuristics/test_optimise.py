@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 
 import lols
 from lols.errors import ConfigurationError, SpaceError
+from lols.heuristics.report import Comparison, OptimisationReport
 from tests.heuristics.small_shop import Shop, draw, shops
 
 
@@ -69,12 +72,87 @@ def test_the_heuristic_is_kept_if_nothing_is_better() -> None:
     ("arguments", "options", "says"),
     [
         ((Shop, []), {}, "there are 0 instances: give at least 10"),
-        ((Shop, draw), {"minutes": 0.0}, "minutes is 0.0; it must be positive"),
+        ((Shop, draw), {"minutes": 0.0}, "minutes is 0.0; it must be a positive number"),
+        ((Shop, draw), {"minutes": "2"}, "minutes is '2'; it must be a positive number"),
+        ((Shop, draw), {"best_of": 0}, "best_of is 0; it must be at least 1"),
+        ((Shop, draw), {"seed": -1}, "seed is -1; it must be at least 0"),
+        ((Shop, draw), {"threads": 0}, "threads is 0; it must be at least 1"),
+        (
+            (Shop, lambda: draw(None)),
+            {},
+            "draws an instance fails with TypeError: .*it is given a numpy.random.Generator",
+        ),
     ],
 )
 def test_mistakes(arguments: Any, options: Any, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         lols.optimise(*arguments, **options)
+
+
+class NothingToDo(Shop):
+    def actions(x, s, legal):
+        for j in range(x.jobs):
+            legal[j] = s.done[j] < x.machines and x.scale < 0.0
+
+
+class Coin(Shop):
+    def reference(x, y, s):
+        j = np.random.randint(x.jobs)
+        while s.done[j] == x.machines:
+            j = np.random.randint(x.jobs)
+        return j
+
+
+class Saved(Shop):
+    def loss(x, y, s):
+        return -s.job[0]
+
+
+class Endless(Shop):
+    def loss(x, y, s):
+        return math.inf
+
+
+class FewJobs(Shop):
+    sizes = lols.Sizes(
+        state=lols.State(done="jobs", job=lols.reals("jobs"), machine=lols.reals("machines")),
+        steps=15,
+        actions=5,
+        features=0,
+        action_features=4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("task", "jobs", "says"),
+    [
+        (NothingToDo, 5, "example 0, step 0: `actions` allows nothing at the start state: leave such examples out"),
+        (Coin, 5, "the heuristic is not deterministic: let it draw by lols.uniform(rng), its fourth argument"),
+        (Saved, 5, "example 0: `loss` is negative: add a constant, so that the best result costs 0"),
+        (Endless, 5, "example 0: `loss` gives NaN or infinity: a dead end, or a mistake in it"),
+        (FewJobs, 6, "`actions`, example 0, step 0: uses index 5 of legal, which has 5 entries: actions are numbered"),
+    ],
+)
+def test_instances_and_heuristics_that_do_not_work_are_one_line(task: Any, jobs: int, says: str) -> None:
+    with pytest.raises(SpaceError, match=re.escape(says)) as failed:
+        lols.optimise(task, shops(20, jobs=jobs), minutes=0.01, threads=1)
+    assert "\n" not in str(failed.value)
+
+
+def test_the_time_is_kept_and_progress_says_what_was_reached(capsys: pytest.CaptureFixture[str]) -> None:
+    lols.optimise(Shop, draw, minutes=0.01, best_of=16, threads=1)  # compiles
+    found = lols.optimise(Shop, draw, minutes=0.05, best_of=16, threads=1, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert found.report.seconds < 2 * 3.0  # the machine may be busy
+    assert "s  the heuristic: " in lines[0] and "reference roll-outs, margin='cost': " in lines[1]
+
+
+def test_an_interval_that_contains_nothing_is_pointed_out() -> None:
+    rows = tuple(Comparison.of(name, np.array(each), np.array([2.0, 2.0])) for name, each in
+                 (("heuristic", [2.0, 2.0]), ("learned", [0.0, 3.0])))  # fmt: skip
+    report = OptimisationReport((), "x", 2, rows, 1.0, kept_heuristic=False)
+    assert "The interval of the learned policy contains 0" in str(report)
+    assert "contains 0" not in str(report._replace(rows=(rows[0], rows[0]._replace(high=-0.1))))
 
 
 def test_a_loss_that_needs_labels_is_refused() -> None:

@@ -26,6 +26,7 @@ def made_result(seeds: int = 3, passes: int = 4) -> dict[str, Any]:
         "version": "0.1.0",
         "command": "lols reproduce all --quick",
         "quick": True,
+        "story": made_story(),
         "seeds": list(range(seeds)),
         "data": {name: table["data"] for name, table in tables.items()},
         "seconds": 123.4,
@@ -65,7 +66,8 @@ def made_table(name: str, seeds: int, passes: int) -> dict[str, Any]:
                 if row in ("learned/reference", "learned/mixture", "learned/learned", "searn", "auto"):
                     lag = [(3.0 * unit / (k + 1) ** 1.5) * (1 if cost else -1) for k in range(passes)]
                     values = [found["mean"] + late - lag[-1] for late in lag]
-                    curves.append({"row": row, **place, "passes": list(range(1, passes + 1)), "values": values})
+                    curve = {"passes": list(range(1, passes + 1)), "values": values, "sd": [0.1 * unit] * passes}
+                    curves.append({"row": row, **place, **curve})
             for beta in BETAS:
                 share = {"optimal": 0.0, "suboptimal": 1.5, "bad": 9.0}[teacher] * beta**6 * unit
                 start = final("learned/learned", teacher) + better
@@ -98,6 +100,16 @@ def made_table(name: str, seeds: int, passes: int) -> dict[str, Any]:
         "coins": coins,
         "command": f"lols reproduce {name} --quick",
     }
+
+
+def made_story() -> dict[str, Any]:
+    """What `run_story` gives, on one map of four houses."""
+    return {
+        "houses": [[0.0, 0.0], [1.0, 1.0], [1.0, 0.0], [0.0, 1.0]],
+        "teacher": [0, 1, 2, 3], "learned": [0, 2, 1, 3], "shown_lengths": [4.83, 4.0],
+        "maps": [1, 10], "lengths": [[5.0, 5.2], [4.1, 4.3]], "teacher_length": 4.6, "gain": 0.4, "gain_error": 0.023,
+        "new_maps": 50,
+    }  # fmt: skip
 
 
 def made_theory() -> dict[str, Any]:
@@ -140,8 +152,7 @@ def made_theory() -> dict[str, Any]:
             "fit": {"base": 1.88, "scale": 0.6},
             "rows": [
                 {"steps": t, "policies": 2**t, "updates": n, "updates_algorithm1": n, "remembering_rounds": 30.0,
-                 "hamming_updates": t,
-                 "found_by": "exhaustive search"}
+                 "hamming_updates": t}
                 for t, n in steps
             ],
         },

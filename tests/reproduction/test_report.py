@@ -338,7 +338,7 @@ def test_all_drawings_are_written_the_same_each_time(result, tmp_path):
     tables = {"table2": result["tables"]["table2"], "table3": result["tables"]["table3"] | {"curves": [], "beta": None}}
     paths = write_plots(result | {"tables": tables}, tmp_path, ".svg")
     assert [path.stem for path in paths] == [
-        *("table2", "table2-curves", "table2-beta", "table3"),
+        *("story", "table2", "table2-curves", "table2-beta", "table3"),
         *(f"theory-{part}" for part in ("theorem3", "gap", "snakes")),
         "bandit-layout",
         "bandit-regret",

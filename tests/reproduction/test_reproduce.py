@@ -340,7 +340,8 @@ def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypa
     done = run("reproduce", "table2", "--quick", "--seeds", "2", "--jobs", "1", "--json", "r.json", "--plots", "p")
     assert done.exit_code == 0, done.output
     assert "Table 2: Cost-sensitive classification" in done.output
-    assert "LOLS beats Searn" in done.output and "judgements hold here" in done.output
+    assert "LOLS beats Searn" in done.output and "What was seen on small data" in done.output
+    assert "less than a minute left" in done.output and "judgements" not in done.output
     assert "Figures: r.json" in done.output and "Pictures: 2 in p" in done.output
     assert sorted(path.name for path in (tmp_path / "p").iterdir()) == ["table2-curves.png", "table2.png"]
     kept = json.loads((tmp_path / "r.json").read_text())
@@ -352,9 +353,10 @@ def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["table5"], "unknown part 'table5': choose one of table2"),
+        (["table5"], "unknown part 'table5': choose one of story"),
         (["table2", "--seeds", "0"], "--seeds is 0"),
         (["table2", "--jobs", "0"], "--jobs is 0"),
+        (["table2", "--only", "lols"], "--only has no row 'lols': choose from reference/reference"),
         (["table2", "--resume"], "name it with --json"),
         (["table2", "--json", "{here}/no/such/r.json"], "there is no folder"),
         (["table2", "--json", "{here}"], "is a folder"),

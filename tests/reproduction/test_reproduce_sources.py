@@ -15,6 +15,7 @@ from lols.datasets import intrusion
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
 from lols.reproduction import sources
+from lols.reproduction.data import public
 from lols.reproduction.plan import TABLES
 from lols.reproduction.sources import SOURCES, Source, cache_folder, download, find
 
@@ -58,7 +59,7 @@ def test_another_content_is_refused(known, tmp_path):
 def test_what_is_missing_is_named_with_its_home(known, tmp_path):
     with pytest.raises(LolsError, match=r"small\.csv\.gz: is not there .*--download.*https://example\.org/"):
         find("small.csv.gz", tmp_path)
-    with pytest.raises(LolsError, match=r"wsj-train\.conll\.gz: is not there .*nltk.*wsj_0001\.dp"):
+    with pytest.raises(LolsError, match=r"wsj-train\.conll\.gz: is not there .*nltk.*prepare_corpora\.py nltk"):
         find("wsj-train.conll.gz", tmp_path)
 
 
@@ -107,8 +108,21 @@ def test_where_the_cache_is(monkeypatch):
 
 def test_every_file_of_a_table_has_a_source():
     assert {file for spec in TABLES.values() for file in spec.files} <= set(SOURCES)
-    assert all(len(source.sha256) == 64 and source.home.startswith("http") for source in SOURCES.values())
+    assert all(source.home.startswith("http") for source in SOURCES.values())
+    assert all(len(source.sha256) == 64 or source.file.startswith("ptb-") for source in SOURCES.values())
     assert all(source.address or source.made for source in SOURCES.values())
+
+
+def test_a_corpus_of_ones_own_is_run_if_it_is_there(known, tmp_path, monkeypatch):
+    for spec in TABLES.values():
+        if not spec.name.endswith("-ptb"):
+            for file in spec.files:
+                monkeypatch.setitem(sources.SOURCES, file, SOURCES[file]._replace(sha256=known.sha256))
+                (tmp_path / file.removesuffix(".gz")).write_bytes(CONTENT)
+    assert [place.spec.name for place in public(["table4"], tmp_path)] == ["table4", "table4-ewt"]
+    for file in TABLES["table4-ptb"].files:
+        (tmp_path / file).write_bytes(gzip.compress(b"any content"))
+    assert [place.spec.name for place in public(["table4"], tmp_path)] == ["table4", "table4-ewt", "table4-ptb"]
 
 
 @pytest.mark.data

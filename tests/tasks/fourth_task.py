@@ -1,19 +1,17 @@
 """A made-up fourth task: put the spaces back into text. All that a task needs is here; the registry needs one line."""
 
-from itertools import pairwise
-
 import lols
 from lols.tasks.objects import ObjectEstimator
-from lols.tasks.verbs import CertifyOptions, Verbs
 
 
 class Spacing(lols.Task):
-    """After each letter: does a word end there?"""
-
-    columns = lols.Columns(x="letters", y="ends")
     sizes = lols.Sizes(state=lambda x: 1 + len(x.letters), actions=2, features=3, steps=lambda x: len(x.letters))
 
-    def actions(x, s, legal):
+    def encode(line):
+        ends = [int(after == " ") for letter, after in zip(line, line[1:] + " ", strict=True) if letter != " "]
+        return lols.Example({"letters": [ord(letter) for letter in line if letter != " "]}, {"ends": ends})
+
+    def actions(x, s, legal):  # after each letter: 0, the word goes on, or 1, it ends
         legal[:] = s[0] < len(x.letters)
 
     def step(x, s, a):
@@ -22,9 +20,8 @@ class Spacing(lols.Task):
 
     def features(x, s, out):
         following = x.letters[s[0] + 1] if s[0] + 1 < len(x.letters) else 0
-        lols.emit(out, lols.feature(0, x.letters[s[0]]))
-        lols.emit(out, lols.mix(x.letters[s[0]], following))
-        lols.emit(out, lols.feature(1, s[s[0]]))
+        for value in (x.letters[s[0]], lols.mix(x.letters[s[0]], following), s[s[0]] - 2):
+            lols.emit(out, value)
 
     def loss(x, y, s):
         wrong = 0.0
@@ -33,7 +30,7 @@ class Spacing(lols.Task):
         return wrong
 
     def output(x, s):
-        return s[1:].tolist()
+        return "".join(chr(letter) + " " * int(end) for letter, end in zip(x.letters, s[1:], strict=True)).strip()
 
     def reference(x, y, s):
         return y.ends[s[0]]
@@ -43,13 +40,3 @@ class Spacer(ObjectEstimator):
     """Text without spaces in, text with spaces out; a labelled file has the spaces."""
 
     TASK, ACTIONS, SAMPLE = Spacing, ("inside", "end"), "a dog\nthe cat\n"
-    VERBS = Verbs("spacer", "lines", "Lines of text.", options={"certify": CertifyOptions})
-
-    def read(self, text, layout):
-        lines = [line.strip() + " " for line in text.splitlines() if line.strip()]
-        ends = [[int(after == " ") for c, after in pairwise(line) if c != " "] for line in lines]
-        return [{"letters": [ord(c) for c in line if c != " "], "ends": e} for line, e in zip(lines, ends, strict=True)]
-
-    def text(self, objects, outputs):
-        pairs = [zip(x["letters"], ends, strict=True) for x, ends in zip(objects, outputs, strict=True)]
-        return "".join("".join(chr(c) + " " * end for c, end in pair).strip() + "\n" for pair in pairs)

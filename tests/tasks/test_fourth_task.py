@@ -118,5 +118,8 @@ def test_mistakes_are_one_line(model, folder, tmp_path, monkeypatch, capsys):
 
 def test_help_names_the_new_task():
     printed = " ".join(run("explain", "--help").stdout.replace("│", " ").split())
-    assert "Spacer: Lines of text." in printed and "--line" in printed
+    assert (
+        "Spacer: Text without spaces in, text with spaces out; a labelled file has the spaces." in printed
+        and "--line" in printed
+    )
     assert "spacer" in run("train", "--help").stdout

@@ -27,13 +27,14 @@ LABELS = ["no" if age < 40 else "yes" if colour == "red" else "ask" for age, col
 LETTERS = Spacer().read("a dog\nthe cat\nno dog\n", None) * 4
 
 
-def spell(search: Any, x: dict[str, Any]) -> list[int]:
+def spell(search: Any, line: str) -> list[int]:
     """A program: does a word end after this letter?"""
-    ends = []
-    for k, letter in enumerate(x["letters"]):
-        truth = x["ends"][k] if search.truth else None
-        ends.append(search.predict([("letter", letter), ("before", *ends[-1:])], reference=truth))
-        search.loss(ends[-1] != truth)
+    ends: list[int] = []
+    for letter, after in zip(line, line[1:] + " ", strict=True):
+        if letter != " ":
+            truth = int(after == " ") if search.truth else None
+            ends.append(search.predict([("letter", ord(letter)), ("before", *ends[-1:])], reference=truth))
+            search.loss(ends[-1] != truth)
     return ends
 
 

@@ -123,6 +123,17 @@ def test_a_tagger_learns_and_is_saved(tmp_path: Path) -> None:
     assert all(0.0 < share <= 1.0 for share in tagger.predict_confidence(WORDS[:1])[0])
 
 
+def test_networks_have_confidence_as_well(parser: lols.Parser) -> None:
+    again = lols.Tagger(**SMALL).fit(WORDS, TAGS, dev=(WORDS, TAGS))
+    tags, sure = again.predict(WORDS, confidence=True)
+    assert tags == again.predict(WORDS) and again.evaluate(WORDS, TAGS).reliability.error < 0.1  # type: ignore[union-attr]
+    trees = parser.predict(TAGGED)
+    parser.calibrate_with(TAGGED, trees)
+    made, sure = parser.predict(TAGGED, confidence=True)
+    assert made == trees and np.concatenate(sure).min() > 0.5  # all are what was called right
+    parser.model_.calibration = None
+
+
 def test_a_tagger_of_spans_predicts_legal_ones_only() -> None:
     tagger = lols.Tagger(**SMALL | {"passes": 2}).fit(WORDS, SPANS)
     for tags in tagger.predict(WORDS):

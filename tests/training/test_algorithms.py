@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 import pytest
 
 import lols
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError
-from lols.training.adaptive import AdaptiveBeta
+from lols.training.adaptive import RECENT, AdaptiveBeta
 from lols.training.algorithms import PRESETS, Algorithm, algorithm, explain, schedules, searn_alpha
 from lols.training.schedules import Constant, Geometric, Linear, schedule
 
@@ -77,7 +79,7 @@ def test_adding_a_preset_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "options", "words"),
     [
         ("lols", {}, ["Chang", "learned policy", "probability β", "0.5", "one per state", "average of the weights"]),
-        ("lols", {"beta": "auto"}, ["teacher and learner has recently done better"]),
+        ("lols", {"beta": "auto"}, ["that the teacher completes searches better"]),
         ("lols", {"mix": "rollout"}, ["one per roll-out, as Algorithm 1 is printed"]),
         ("lols", {"mix": "expected"}, ["both roll-outs are done"]),
         ("lols", {"mix": "example"}, ["one per example"]),
@@ -186,10 +188,27 @@ def test_auto_is_measured_and_not_a_schedule() -> None:
 
 def test_auto_follows_whoever_completes_searches_more_cheaply() -> None:
     level, teacher, learner = AdaptiveBeta(), AdaptiveBeta(), AdaptiveBeta()
-    level.observe(np.array([[0.0, 2.0, 2.0]]))
-    teacher.observe(np.array([[0.0, 0.0, 2.0]]))
-    learner.observe(np.array([[0.0, 2.0, 0.0]]))
-    assert (AdaptiveBeta().beta, level.beta, teacher.beta, learner.beta) == (0.5, 0.5, 1.0, 0.0)
+    level.observe(np.tile([0.0, 2.0, 2.0], (2, 1)))
+    teacher.observe(np.tile([0.0, 0.0, 2.0], (2, 1)))
+    learner.observe(np.tile([0.0, 2.0, 0.0], (2, 1)))
+    assert (AdaptiveBeta().beta, level.beta, teacher.beta, learner.beta) == (1.0, 0.5, 1.0, 0.0)
+
+
+def test_auto_is_the_probability_that_the_teacher_is_better() -> None:
+    rng = np.random.default_rng(0)
+    losses = np.column_stack([np.zeros(40), 2.0 + rng.random(40), 1.9 + rng.random(40)])
+    adaptive = AdaptiveBeta()
+    adaptive.observe(losses)
+    weights = np.ones(1)  # as `observe` should weigh them, written out
+    for count in range(2, 41):
+        rate = RECENT / (count + RECENT - 1.0)
+        weights = np.append((1.0 - rate) * weights, rate)
+    difference = losses[:, 1] - losses[:, 2]
+    mean, spread = np.average(difference, weights=weights), (weights**2).sum()
+    variance = np.average((difference - mean) ** 2, weights=weights) / (1.0 - spread)
+    expected = NormalDist().cdf(-mean / np.sqrt(variance * spread))
+    assert weights.sum() == pytest.approx(1.0) and adaptive.weights == pytest.approx(spread)
+    assert 0.01 < expected < 0.99 and adaptive.beta == pytest.approx(expected)
 
 
 def test_auto_forgets_what_is_long_past() -> None:

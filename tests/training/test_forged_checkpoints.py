@@ -22,6 +22,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "searn": {"algorithm": "searn"},
     "searn with bits": {"algorithm": "searn", "learner": lols.LearnerSettings(bits=6)},
     "drawn": {"returned": "drawn"},
+    "auto": {"beta": "auto"},
     "plain": {},
 }
 
@@ -122,3 +123,15 @@ def test_more_features_than_a_learner_has_room_for_are_refused(settings: dict[st
         state[f"shared.{part}"] = np.zeros((rows, 2), np.float32)
     with pytest.raises(LolsError, match="is not a list of at most"):
         learner.load(state)
+
+
+def test_a_checkpoint_of_another_way_to_adapt_beta_is_refused(written: dict[str, Path], tmp_path: Path) -> None:
+    before = {"rivalry": {"teacher": 1.0, "learner": 1.0, "count": 8}}  # as version 0.2 wrote it
+    rewritten(written["auto"], tmp_path / "run", before, lambda t: {})
+    with pytest.raises(ModelFileError, match="made by a version with another beta='auto'; delete it and train anew"):
+        train("auto", tmp_path / "run", resume=True)
+    rewritten(written["plain"], tmp_path / "plain", before, lambda t: {})
+    train("plain", tmp_path / "plain", resume=True)  # which does not adapt it
+    forged = {"rivalry": {"teacher": 1.0, "learner": 1.0, "squares": 1.0, "weights": 1.0, "count": 8}}
+    rewritten(written["auto"], tmp_path / "forged", forged, lambda t: {})
+    assert train("auto", tmp_path / "forged", resume=True).report["beta"] == 1.0

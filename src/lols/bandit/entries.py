@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lols.engine.structures import LARGEST_COST
 from lols.errors import LolsError, shown
 
 __all__ = ["ARRAYS", "SCALARS", "Decision", "Loss", "check", "check_fields", "check_loss", "from_row", "to_row"]
@@ -62,6 +63,7 @@ _COUNT = len(Decision._fields) - len(ARRAYS)
 _PROPENSITY = _COUNT - 1
 _ROUNDING = 1e-9  # by which a sum of probabilities may exceed 1
 _ROUNDING_STEPS = 1e-6  # the same for those of single steps, of 32 bits
+_SMALLEST_CHANCE = 1.0 / LARGEST_COST  # of what was explored: a loss divided by it is a cost to learn from
 
 SCALARS = Decision._fields[:_COUNT]
 
@@ -116,8 +118,8 @@ def _check_deviation(entry: Decision) -> None:
         raise LolsError(f"{where}: it explored at step {entry.step}: steps are counted from 0")
     if not 0 <= entry.action < actions or not entry.legal[entry.action]:
         raise LolsError(f"{where}: its action {entry.action} is not legal where it was taken")
-    if not (entry.chance_step > 0.0 and entry.chance_action > 0.0):
-        chance = entry.chance_action if entry.chance_step > 0.0 else entry.chance_step
+    chance = min(entry.chance_step, entry.chance_action)
+    if not chance >= _SMALLEST_CHANCE:
         raise LolsError(f"{where}: its action cannot have been taken with the chance {chance}")
     if entry.predicted.size != actions or start.size not in (0, actions):
         raise LolsError(f"{where}: it has {actions} actions, but not as many predicted costs or lists of features")

@@ -15,16 +15,17 @@ from lols.certificates.fitting import Crossed, crossed
 from lols.certificates.intervals import RESAMPLES, estimates
 from lols.certificates.places import by_decision, by_step
 from lols.certificates.training import Training, training_of
+from lols.contract.choosing import drawn, some
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference
 from lols.contract.task import as_teacher
+from lols.contract.threads import Threads
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
 from lols.tasks.case import Case, Naming
-from lols.tasks.choosing import drawn, some
 from lols.tasks.verbs import FileVerbs
 from lols.training.model import Model
 from lols.training.progress import Progress
@@ -46,7 +47,7 @@ def certify(
     names: Sequence[str] | Callable[[int], str] | None = None,
     top: int = TOP,
     resamples: int = RESAMPLES,
-    threads: int = 1,
+    threads: Threads = None,
     progress: bool | None = None,
 ) -> Certificate:
     """Measure a policy by Theorem 3 of the paper, and say what limits it.
@@ -138,7 +139,7 @@ def certify_case(
     seed: int = 0,
     top: int = TOP,
     resamples: int = RESAMPLES,
-    threads: int = 1,
+    threads: Threads = None,
     progress: bool | None = None,
 ) -> Certificate:
     """The certificate of a case."""

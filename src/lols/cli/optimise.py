@@ -31,6 +31,12 @@ def optimise(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where to write the model.", show_default=False)
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw an instance before and after by `show(axes, instance, output)` of the file.", show_default=False
+        ),
+    ] = None,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
@@ -42,27 +48,43 @@ def optimise(
     """
     from lols.heuristics.optimise import optimise as learn
     from lols.io.whole_file import check_writable
+    from lols.plots.look import check_plot
 
     if output is not None:
         check_writable(output)
+    if picture is not None:
+        check_plot(picture)
     module = _run(file)
     kind = _task(module, file, task)
     source = _instances(module, file, instances)
+    if picture is not None and not hasattr(module, "show"):
+        raise ConfigurationError(f"{file}: has no `show`: --picture draws by a function show(axes, instance, output)")
     found = learn(
         kind, source, minutes=minutes, best_of=best_of, seed=seed, threads=threads, progress=False if as_json else None
     )
     if output is not None:
         found.save(output)
+    if picture is not None:
+        _draw(found, source, module.show, picture, seed=seed, best_of=best_of)
     if as_json:
-        print_json(
-            {"file": str(file), "task": kind.__name__, **found.report.as_dict(), "model": output and str(output)}
-        )
+        written = {"model": output and str(output), "picture": picture and str(picture)}
+        print_json({"file": str(file), "task": kind.__name__, **found.report.as_dict(), **written})
         return
     print(found.report)
     if output is not None:
         load = f'lols.load("{output}", {kind.__name__})'
         kept = " It is the learned policy, which is not better here." if found.report.kept_heuristic else ""
         print(f"\nWrote {output}: {load} reads it.{kept}")
+    if picture is not None:
+        print(f"\nDrew an instance before and after: {picture}")
+
+
+def _draw(found: Any, source: Any, show: Any, path: Path, *, seed: int, best_of: int) -> None:
+    """Draw an instance that was drawn anew, or the first of a list, as the heuristic and the best samples decide it."""
+    import numpy as np
+
+    instance = source(np.random.default_rng([seed, 1])) if callable(source) else source[0]
+    found.picture(instance, show, path, best_of=best_of)
 
 
 def _run(file: Path) -> ModuleType:

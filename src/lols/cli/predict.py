@@ -13,7 +13,7 @@ import typer
 
 from lols.cli.base import MAKERS, Json, discard_output, print_json
 from lols.cli.generate import built_command, optional, required
-from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument, settle
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, settle
 from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import compressing
 from lols.io.whole_file import whole_file
@@ -48,7 +48,7 @@ def predict_command() -> Any:
         settle()
         say = silent if as_json else (lambda line: print(line, file=sys.stderr))
         with written(output) as out:
-            facts = estimator.predict_file(file, out, output=output, threads=threads or cores(), say=say, **values)
+            facts = estimator.predict_file(file, out, output=output, threads=threads, say=say, **values)
         if as_json:
             seconds = {"seconds_compiling": clock.compiling(), "seconds_total": clock.total()}
             print_json({"output": output, **facts, **seconds})

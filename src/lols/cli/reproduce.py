@@ -20,8 +20,9 @@ def reproduce(
     part: Annotated[
         str,
         typer.Argument(
-            metavar="[table2|table3|table4|theory|bandit|all]",
-            help="table2: classification; table3: tagging; table4: parsing; theory: what can be computed exactly; "
+            metavar="[story|table2|table3|table4|theory|bandit|all]",
+            help="story: a policy overtakes its teacher; table2: classification; table3: tagging; table4: parsing; "
+            "theory: what can be computed exactly; "
             "bandit: learning from the loss of what was shown.",
             show_default=False,
         ),
@@ -42,7 +43,19 @@ def reproduce(
     ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Less data, fewer passes: under three minutes.")] = False,
     seeds: Annotated[
-        int | None, typer.Option(help="Runs of each cell: 2 with --quick, else 1.", show_default=False)
+        int | None,
+        typer.Option(
+            help="Runs of each cell: 2 with --quick, else 3 if that takes less than 80 minutes of one core, or 1.",
+            show_default=False,
+        ),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROW",
+            help="Run only this row of the tables, such as learned/mixture or beta=0.25; may be given several times.",
+            show_default=False,
+        ),
     ] = None,
     jobs: Annotated[
         int | None, typer.Option(help="Processes at a time: as many as there are cores.", show_default=False)
@@ -68,7 +81,7 @@ def reproduce(
     from lols.plots.look import check_matplotlib
     from lols.reproduction import run
     from lols.reproduction.console import print_sections
-    from lols.reproduction.describe import describe
+    from lols.reproduction.describe import describe, story_section
     from lols.reproduction.report import duration, write_plots, write_report
 
     if html is not None:
@@ -76,7 +89,12 @@ def reproduce(
         check_matplotlib()
     if plots is not None:
         run.check_folder(plots)
-    command = _command(part, data, quick, seeds)
+    command = _command(part, data, quick, seeds, only or [])
+
+    def show(name: str, found: Any) -> None:
+        if name == "story":
+            print_sections([story_section(found)], say)
+
     try:
         with _Bar() as bar:
             result = run.reproduce(
@@ -85,11 +103,13 @@ def reproduce(
                 download=download,
                 quick=quick,
                 seeds=seeds,
+                only=only or [],
                 jobs=jobs,
                 file=json_file,
                 resume=resume,
                 watch=bar.watch,
                 say=bar.say,
+                show=show,
                 command=command,
             )
     except KeyboardInterrupt:
@@ -98,7 +118,7 @@ def reproduce(
         )
         print(f"lols: stopped; {kept}", file=sys.stderr)
         raise typer.Exit(130) from None
-    print_sections(describe(result), say)
+    print_sections(describe({**result, "story": None}), say)
     say.print(f"Done in {duration(result['seconds'])}.")
     if json_file is not None:
         say.print(f"Figures: {json_file}")
@@ -109,12 +129,13 @@ def reproduce(
         say.print(f"Pictures: {len(write_plots(result, plots))} in {plots}")
 
 
-def _command(part: str, data: str | None, quick: bool, seeds: int | None) -> str:
+def _command(part: str, data: str | None, quick: bool, seeds: int | None, only: list[str]) -> str:
     """The command that gives the same figures."""
     words = ["lols reproduce", part]
     words += ["--quick"] if quick else []
     words += [f"--data {shlex.quote(data)}"] if data is not None else []
     words += [f"--seeds {seeds}"] if seeds is not None else []
+    words += [f"--only {shlex.quote(row)}" for row in only]
     return " ".join(words)
 
 
@@ -132,7 +153,6 @@ class _Bar:
                 progress.TextColumn("{task.completed}/{task.total}"),
                 progress.BarColumn(20),
                 progress.TimeElapsedColumn(),
-                progress.TimeRemainingColumn(),
                 progress.TextColumn("{task.description}", markup=False),
                 console=Console(stderr=True),
                 transient=True,
@@ -148,14 +168,17 @@ class _Bar:
         if self.bar is not None:
             self.bar.stop()
 
-    def watch(self, done: int, total: int, running: list[str]) -> None:
-        """Show what is running."""
+    def watch(self, done: int, total: int, running: list[str], left: float) -> None:
+        """Show how far it is, about how much time is left, and what is running."""
+        minutes = round(left / 60.0)
+        remains = f"about {minutes} min left" if minutes else "less than a minute left" if done < total else ""
         if self.bar is not None:
-            self.bar.update(self.task, completed=done, total=total, description=" · ".join(running))
+            self.bar.update(self.task, completed=done, total=total, description=" · ".join([remains, *running]))
         elif (tenth := 10 * done // max(total, 1)) > self.told:
             self.told = tenth
-            more = "" if tenth else "; the first run compiles, which takes a few minutes"
-            print(f"{done} of {total} done, {time.monotonic() - self.began:.0f} s{more}", file=sys.stderr, flush=True)
+            words = [f"{done} of {total} done", f"{time.monotonic() - self.began:.0f} s", remains]
+            words += [] if tenth else ["the first run compiles"]
+            print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
 
     def say(self, words: str) -> None:
         """Show a few words."""

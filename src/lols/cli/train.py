@@ -12,6 +12,7 @@ from lols.cli.base import Json, app
 from lols.cli.console import say
 from lols.cli.generate import built_command, optional, parameters_of, required
 from lols.cli.training import check_output, report_training
+from lols.tasks.engine_options import EngineOptions, engine_of
 from lols.tasks.options import values_of
 from lols.tasks.registry import ESTIMATORS, estimator
 
@@ -49,7 +50,7 @@ def train_command(name: str) -> Any:
         check_patience(typed.get("patience"), dev is not None)
         clock = Clock()
         made = kind.from_typed(typed)
-        made.progress = False if as_json else None
+        made.progress, made.engine = False if as_json else None, engine_of(typed)
         places = values_of(kind.VERBS.files, typed) | (values_of(kind.TRAINING, typed) if kind.TRAINING else {})
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
@@ -66,7 +67,7 @@ def train_command(name: str) -> Any:
         required("output", Output),
         optional("dev", Annotated[str | None, typer.Option(help=kind.DEV, show_default=False)], None),
     ]
-    for part in (kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else [])):
+    for part in (kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else []), EngineOptions):
         taken = {*kind.WITHOUT, *(each.name for each in parameters)}
         parameters += [each for each in parameters_of(part) if each.name not in taken]
     parameters += [optional("resume", Resume, False), optional("as_json", Json, False)]

@@ -7,6 +7,7 @@ from typing import Any
 
 from lols.cli.base import print_json
 from lols.cli.console import say
+from lols.contract.threads import chosen_threads
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
 from lols.tasks.show import plain_table
@@ -46,7 +47,7 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
         "progressive_loss": report["progressive_loss"],
         "dev": report["dev"],
         "seed": estimator.seed,
-        "threads": estimator.threads,
+        "threads": chosen_threads(estimator.threads),
         **seconds,
         unit.speed: facts[unit.name] * passes / max(work, 1e-9),
     }

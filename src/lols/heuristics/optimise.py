@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
+from lols.contract.threads import chosen_threads
 from lols.errors import ConfigurationError, SpaceError
 from lols.heuristics.report import Attempt, Comparison, OptimisationReport
 from lols.learners.settings import LearnerSettings
@@ -32,6 +34,7 @@ CHOOSING, REPORTING = 64, 200  # instances that are drawn to choose a strategy, 
 SHARES = (0.3, 0.2, 0.5)  # of the time: trying all strategies, the best two once more, training the best one
 FEW = 8  # instances that show how long training takes
 PASSES, MOST_PASSES = 3, 50  # over the instances of one attempt: as planned, and at most if there is time
+OFTEN = 5.0  # seconds between the lines of one attempt that is under way
 
 
 class Strategy(NamedTuple):
@@ -104,7 +107,8 @@ class Optimised:
         """
         outputs = [self.model.reference_outputs([instance], self.reference)[0], self.predict([instance], **search)[0]]
         losses = [self.model.reference_losses([instance], self.reference)[0], self._loss(instance, search)]
-        titles = [f"{name}: {loss:.4g}" for name, loss in zip(("heuristic", "learned"), losses, strict=True)]
+        learned = f"learned, best of {search['best_of']}" if search.get("best_of", 1) > 1 else "learned"
+        titles = [f"{name}: {loss:.4g}" for name, loss in zip(("heuristic", learned), losses, strict=True)]
         side_by_side(draw, [(instance, output) for output in outputs], titles, path)
 
     def _loss(self, instance: Any, search: dict[str, Any]) -> float:
@@ -149,18 +153,22 @@ def optimise(
     seed
         Of the instances that are drawn, and of training.
     threads
-        Threads of training and prediction; by default all cores, at most 8. They do not change a policy, but with more
+        Threads of training and prediction; by default all cores, at most 6. They do not change a policy, but with more
         of them the time suffices for more training.
     progress
         Whether to print what is tried; by default on a terminal only.
 
     """
-    if not 0.0 < minutes < math.inf:
-        raise ConfigurationError(f"minutes is {minutes}; it must be positive")
+    began = time.perf_counter()
+    if not (isinstance(minutes, int | float) and 0.0 < minutes < math.inf):
+        raise ConfigurationError(f"minutes is {minutes!r}; it must be a positive number")
+    for name, value, least in (("best_of", best_of, 1), ("seed", seed, 0), ("threads", threads, 1)):
+        if value is not None and value < least:
+            raise ConfigurationError(f"{name} is {value}; it must be at least {least}")
     space = as_space(task)
-    search = _Search(space, as_teacher(reference, space), seed, threads or min(os.cpu_count() or 1, 8))
-    search.say = _printer(progress)
-    return search.run(_Instances(space, instances, seed), 60.0 * minutes, best_of)
+    search = _Search(space, as_teacher(reference, space), seed, chosen_threads(threads), best_of)
+    search.began, search.say = began, _printer(progress, began)
+    return search.run(_Instances(space, instances, seed), 60.0 * minutes)
 
 
 class _Instances:
@@ -185,7 +193,13 @@ class _Instances:
 
     def _drawn(self, count: int) -> list[Any]:
         assert self._draw is not None
-        return [self._draw(self._rng) for _ in range(count)]
+        try:
+            return [self._draw(self._rng) for _ in range(count)]
+        except Exception as error:
+            raise ConfigurationError(
+                f"the function that draws an instance fails with {type(error).__name__}: {error}; "
+                "it is given a numpy.random.Generator"
+            ) from error
 
     def encoded(self, objects: Sequence[Any]) -> Examples:
         """Examples of objects; the loss must be known."""
@@ -215,27 +229,32 @@ class _Result(NamedTuple):
 class _Search:
     """The search for the best strategy."""
 
-    def __init__(self, space: SearchSpace, reference: Reference, seed: int, threads: int):
+    def __init__(self, space: SearchSpace, reference: Reference, seed: int, threads: int, best_of: int):
         self.space, self.reference, self.seed, self.threads = space, reference, seed, threads
+        self.best_of, self.began = best_of, time.perf_counter()
         self.attempts: list[Attempt] = []
-        self.seconds_each: dict[str, float] = {}
+        self.seconds_each: dict[str, float] = {}  # of training, for one instance
+        self.evaluating = self.reporting = 0.0  # seconds of one look at the choosing instances, and of the report
         self.say: Callable[[str], None] = lambda _text: None
 
-    def run(self, instances: _Instances, seconds: float, best_of: int) -> Optimised:
+    def run(self, instances: _Instances, seconds: float) -> Optimised:
         """Try strategies, train the best one for the rest of the time, and compare it with the heuristic."""
-        began = time.perf_counter()
-        heuristic = self._heuristic(instances.choosing)
+        heuristic = float(self._heuristic(instances.choosing).mean())
+        self.say(f"the heuristic: {heuristic:.4g}")
         self._measure(instances)
-        trying, again, _ = (share * (seconds - (time.perf_counter() - began)) for share in SHARES)
+        trying, again, _ = (share * self._left(seconds) for share in SHARES)
         share = trying / len(STRATEGIES)
         tried = [self._attempt(s, instances, share) for s in STRATEGIES if self._affordable(s, share)]
         tried.sort(key=lambda result: result.loss)
         finals = [self._attempt(result.strategy, instances, again / 2) for result in tried[:2]]
         chosen = min(finals, key=lambda result: result.loss).strategy
-        left = seconds - (time.perf_counter() - began)
-        last = self._attempt(chosen, instances, max(left, 1.0))
+        last = self._attempt(chosen, instances, self._left(seconds))
         best = min([last, *finals, *tried], key=lambda result: result.loss)
-        return self._reported(best, instances, best.loss < float(heuristic.mean()), best_of, began)
+        return self._reported(best, instances, best.loss < heuristic)
+
+    def _left(self, seconds: float) -> float:
+        """What is left of the time for training."""
+        return max(seconds - (time.perf_counter() - self.began) - self.reporting, 0.0)
 
     def _heuristic(self, examples: Examples) -> np.ndarray:
         """The heuristic's losses; it must give the same ones again."""
@@ -248,13 +267,17 @@ class _Search:
         return losses
 
     def _measure(self, instances: _Instances) -> None:
-        """Measure how many seconds one instance takes in training, by algorithm, once kernels are compiled."""
+        """Measure what training, a look at the choosing instances and the report take, once kernels are compiled."""
         few = instances.training(FEW)
         for strategy in {s.algorithm: s for s in STRATEGIES}.values():
-            self._trained(strategy, few, 1)
-            began = time.perf_counter()
-            self._trained(strategy, few, 1)
-            self.seconds_each[strategy.algorithm] = (time.perf_counter() - began) / len(few)
+            model = self._trained(strategy, few, 1)
+            self.seconds_each[strategy.algorithm] = _seconds(partial(self._trained, strategy, few, 1)) / len(few)
+        model.evaluate(instances.choosing)
+        self.evaluating = _seconds(lambda: model.evaluate(instances.choosing))
+        if self.best_of > 1:
+            model.losses(few, best_of=2)
+            sample = _seconds(lambda: model.losses(few, best_of=self.best_of)) / len(few)
+            self.reporting = sample * len(instances.reporting)
 
     def _affordable(self, strategy: Strategy, seconds: float) -> bool:
         """Whether a strategy gets through a few instances in its time; reference roll-outs are always tried."""
@@ -282,39 +305,57 @@ class _Search:
     def _attempt(self, strategy: Strategy, instances: _Instances, seconds: float) -> _Result:
         """Train for about so many seconds: the policy after the pass that was best on the choosing instances."""
         began, each = time.perf_counter(), self.seconds_each[strategy.algorithm]
-        examples = instances.training(max(FEW, int(seconds / (PASSES * each))))
+        examples = instances.training(max(FEW, int((seconds / PASSES - self.evaluating) / each)))
         results: list[_Result] = []
+        said = began
 
-        def after_pass(_number: int, model: Model) -> bool:
+        def after_pass(number: int, model: Model) -> bool:
+            nonlocal said
+            before = time.perf_counter()
             results.append(_Result(model.evaluate(instances.choosing), model, strategy))
-            return time.perf_counter() - began >= seconds * len(results) / (len(results) + 1)
+            now = time.perf_counter()
+            self.evaluating = now - before
+            if now - said > OFTEN:
+                self.say(f"  {strategy.name}: {results[-1].loss:.4g} after pass {number + 1}")
+                said = now
+            return now - began >= seconds * len(results) / (len(results) + 1)
 
         self._trained(strategy, examples, MOST_PASSES, after_pass)
         took, best = time.perf_counter() - began, min(results, key=lambda result: result.loss)
-        self.seconds_each[strategy.algorithm] = took / (len(examples) * len(results))
+        training = max(took - len(results) * self.evaluating, 0.1 * took)
+        self.seconds_each[strategy.algorithm] = training / (len(examples) * len(results))
         self.attempts.append(Attempt(strategy.name, len(examples), len(results), took, best.loss))
         self.say(f"{strategy.name}: {best.loss:.4g} after {took:.1f} s")
         return best
 
-    def _reported(self, result: _Result, instances: _Instances, better: bool, best_of: int, began: float) -> Optimised:
+    def _reported(self, result: _Result, instances: _Instances, better: bool) -> Optimised:
         examples, model = instances.reporting, result.model
         heuristic = model.reference_losses(examples, self.reference)
         greedy = model.losses(examples)
         rows = [Comparison.of("heuristic", heuristic, heuristic), Comparison.of("learned", greedy, heuristic)]
-        if best_of > 1:
-            samples = model.losses(examples, best_of=best_of, seed=self.seed)
-            rows.append(Comparison.of(f"learned, best of {best_of}", samples, heuristic))
+        if self.best_of > 1:
+            samples = model.losses(examples, best_of=self.best_of, seed=self.seed)
+            rows.append(Comparison.of(f"learned, best of {self.best_of}", samples, heuristic))
         report = OptimisationReport(
             attempts=tuple(self.attempts),
             chosen=result.strategy.name,
             held_out=len(examples),
             rows=tuple(rows),
-            seconds=time.perf_counter() - began,
+            seconds=time.perf_counter() - self.began,
             kept_heuristic=not (better and float(greedy.mean()) <= float(heuristic.mean())),
         )
         return Optimised(model, self.reference, report)
 
 
-def _printer(progress: bool | None) -> Callable[[str], None]:
-    wanted = sys.stderr.isatty() if progress is None else progress
-    return (lambda text: print(text, file=sys.stderr, flush=True)) if wanted else lambda _text: None
+def _seconds(work: Callable[[], Any]) -> float:
+    """How long it takes."""
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _printer(progress: bool | None, began: float) -> Callable[[str], None]:
+    """A function that prints a line with the time since `began`, or does nothing."""
+    if not (sys.stderr.isatty() if progress is None else progress):
+        return lambda _text: None
+    return lambda text: print(f"{time.perf_counter() - began:6.0f} s  {text}", file=sys.stderr, flush=True)

@@ -87,4 +87,9 @@ class OptimisationReport(NamedTuple):
             lines.append(text)
         if self.kept_heuristic:
             lines += ["", "The learned policy is not better than the heuristic here: predictions are the heuristic's."]
+        elif len(self.rows) > 1 and self.rows[1].high >= 0.0:
+            lines += [
+                "",
+                "The interval of the learned policy contains 0: more instances would show whether it is better.",
+            ]
         return "\n".join(lines)

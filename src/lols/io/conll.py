@@ -16,10 +16,10 @@ import numpy as np
 from lols.errors import LolsError
 from lols.io.conll_scan import last_cut
 from lols.io.conll_tokens import ONE_TOKEN, Reader, Sentences, newlines, parse
-from lols.io.conll_write import as_conllu, replace, replace_columns
+from lols.io.conll_write import add_confidence, as_conllu, replace, replace_columns
 from lols.io.opening import opened, reading
 
-__all__ = ["Sentences", "as_conllu", "chunks", "parse", "read", "replace", "replace_columns"]
+__all__ = ["Sentences", "add_confidence", "as_conllu", "chunks", "parse", "read", "replace", "replace_columns"]
 
 STDIN = "standard input"
 BLOCK = 1 << 24  # bytes read at a time

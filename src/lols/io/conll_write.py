@@ -11,12 +11,12 @@ import numpy as np
 
 from lols.errors import LolsError
 from lols.io.conll_layout import NAMES, TITLES, TokenLayout, find_layout, has_keys, resolve
-from lols.io.conll_scan import TAB, fill
+from lols.io.conll_scan import NEWLINE, TAB, fill
 from lols.io.conll_tokens import Sentences, parse, places
 from lols.io.opening import BOM
 from lols.io.strings import Texts
 
-__all__ = ["as_conllu", "replace", "replace_columns"]
+__all__ = ["add_confidence", "as_conllu", "replace", "replace_columns"]
 
 ABSENT = ("", "_")  # labels for a missing value
 
@@ -91,6 +91,41 @@ def replace_columns(sentences: Sentences, changes: Mapping[str, tuple[Sequence[s
     interleaved = (np.stack([arrays[k] for k in order], axis=1).reshape(-1) for arrays in (begins, ends, numbers))
     begin, end, number = interleaved
     return _fill(sentences, begin, end, labels, number)
+
+
+def add_confidence(data: bytes, sentences: Sentences, confidence: Mapping[str, np.ndarray]) -> bytes:
+    """Bytes with the lines of sentences, and the confidence in what was predicted: one number a token for each name.
+
+    In CoNLL-U they go to MISC, as `UposConfidence=0.9871` for the name `upos`; elsewhere they are appended as columns.
+
+    >>> from lols.io import conll
+    >>> data = b"The DT\\r\\ncat NN"
+    >>> conll.add_confidence(data, conll.parse(data, ["form"]), {"2": np.array([1.0, 0.51239])})
+    b'The DT 1.0000\\r\\ncat NN 0.5124'
+    """
+    if sentences.format == "conllx":
+        raise LolsError(f"{sentences.path}: CoNLL-X has no place for confidence; give CoNLL-U, plain columns or TSV")
+    lines = data.split(b"\n")
+    ends = np.flatnonzero(sentences.buffer == NEWLINE)
+    at = np.searchsorted(ends, sentences.begin[0]).tolist()  # the lines of the tokens, of which each has a form
+    texts = [[f"{value:.4f}" for value in values.tolist()] for values in confidence.values()]
+    keys = ["".join(part[:1].upper() + part[1:] for part in f"{name}:confidence".split(":")) for name in confidence]
+    for line, values in zip(at, zip(*texts, strict=True), strict=True):
+        cells = lines[line].removesuffix(b"\r")
+        rest = lines[line][len(cells) :]
+        if sentences.format == "conllu":
+            before, tab, misc = cells.rpartition(b"\t")
+            cell = misc.decode()
+            for key, value in zip(keys, values, strict=True):
+                cell = _cell(cell, key, value, False)
+            lines[line] = before + tab + cell.encode() + rest
+        else:
+            between = "\t" if sentences.format == "tsv" or b"\t" in cells else " "
+            lines[line] = cells + "".join(between + value for value in values).encode() + rest
+    if sentences.format == "tsv" and at and (above := [k for k in range(at[0]) if lines[k].strip()]):
+        header = lines[above[-1]].removesuffix(b"\r")  # only a header stands before the first token
+        lines[above[-1]] = header + "".join(f"\t{key}" for key in keys).encode() + lines[above[-1]][len(header) :]
+    return b"\n".join(lines)
 
 
 def as_conllu(sentences: Sentences) -> Sentences:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lols.contract.hashing import mix
+from lols.engine.drivers.portable import Portable
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.structures import Batch, FrozenPolicy, Plan
 from lols.programs.choices import ActionChoices
@@ -37,9 +38,19 @@ class ProgramDriver:
     ):
         self.program, self.objects = program, objects
         self.tricks = dict.fromkeys(TRICKS, True) | dict(tricks or {})
+        self.compiled = compiled
         self.choices = ActionChoices(program.actions, program.labels)
         self.scorer = Scorer(compiled)
         self.evaluator = Evaluator((program, self.choices, self.scorer), self.tricks)
+
+    def portable(self) -> Portable:
+        """What makes such a driver on another machine."""
+        arguments = {"program": self.program, "objects": self.objects, "tricks": self.tricks, "compiled": self.compiled}
+        return Portable(type(self), arguments, {"the program": self.program.run})
+
+    def work_of(self, indices: np.ndarray) -> np.ndarray:
+        """About how much work each of these objects is, which is not known."""
+        return np.ones(indices.size, np.int64)
 
     def make_lessons(
         self,

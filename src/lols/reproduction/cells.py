@@ -47,7 +47,8 @@ def measure(cell: Cell, place: DataPlace) -> Run:
 def options_for(cell: Cell, place: DataPlace) -> dict[str, Any]:
     """The options of the estimator that a cell trains."""
     of_cell = {"reference": cell.teacher, "learner": cell.learner, "seed": cell.seed}
-    return {**options_of(cell.row), **of_cell, "passes": place.spec.passes, "progress": False}
+    alone = {"threads": 1, "calibrate": False, "progress": False}  # cells run at the same time
+    return {**options_of(cell.row), **of_cell, "passes": place.spec.passes, **alone}
 
 
 @lru_cache(maxsize=3)
@@ -93,6 +94,7 @@ def _rows(place: DataPlace) -> CellData:
 
     classes, costs = read_cost_matrix("kdd99")
     known: dict[str, Any] = {"classes": classes, "cost_matrix": costs, "label_map": read_label_map("kdd99")}
+    known |= {"numeric": "bins", "tree": "order", "passes": 5}
     kept: list[Any] = []
 
     class EncodedData(CostSensitiveClassifier):
@@ -106,6 +108,6 @@ def _rows(place: DataPlace) -> CellData:
     train, test = kept
 
     def fit(**options: Any) -> CostSensitiveClassifier:
-        return CostSensitiveClassifier(**known, **options).fit_rows(*train, dev=test)
+        return CostSensitiveClassifier(**known | options).fit_rows(*train, dev=test)
 
     return CellData(fit, test, test[0].rows, float(costs.max()))

@@ -15,7 +15,8 @@ from lols.reproduction.paper import LOLS
 from lols.reproduction.plan import row_name
 
 __all__ = [
-    "beta_sweep", "gap_curves", "heat_map", "learning_curves", "regret_slope", "snake_growth", "tightness",
+    "beta_sweep", "gap_curves", "heat_map", "learning_curves", "overtaking", "regret_slope", "snake_growth",
+    "tightness",
 ]  # fmt: skip
 
 Values = Mapping[str, Any]
@@ -26,6 +27,41 @@ SLACK = (
     ("limits", "changes must be in the class", GREEN),
     ("teacher", "one better action would help the teacher", ORANGE),
 )
+
+
+# --- the story --------------------------------------------------------------------------------------------------------
+
+
+@drawing
+def overtaking(story: Values) -> Any:
+    """Round trips by how many maps were learned from, beside the teacher's, and the same map twice."""
+    figure = new_figure(12.4, 4.2)
+    curve, *maps = figure.subplots(1, 3, width_ratios=[1.25, 1, 1])
+    sizes, lengths = story["maps"], np.array(story["lengths"])
+    curve.fill_between(sizes, lengths.min(axis=1), lengths.max(axis=1), color=BLUE, alpha=0.16, linewidth=0)
+    curve.plot(
+        sizes, lengths.mean(axis=1), label=f"the policy, mean and range of {lengths.shape[1]} trainings", **SERIES[0]
+    )
+    curve.axhline(
+        story["teacher_length"], color=ORANGE, linewidth=1.8, label="its teacher: always to the nearest house"
+    )
+    curve.set_xscale("log")
+    curve.set_xticks(sizes, [f"{size:,}" for size in sizes])
+    curve.minorticks_off()
+    curve.set(xlabel="maps learned from", ylabel=f"mean length on {story['new_maps']:,} new maps")
+    curve.set_title("The policy overtakes its teacher")
+    curve.legend()
+    places = np.array(story["houses"])
+    names, lengths = ("teacher", "learned"), story["shown_lengths"]
+    for axes, name, length, colour in zip(maps, names, lengths, (ORANGE, BLUE)):
+        trip = places[[*story[name], story[name][0]]]
+        axes.plot(*trip.T, color=colour, linewidth=1.8, marker="o", markersize=4)
+        axes.plot(*trip[0], color=TEXT, marker="o", markersize=8)
+        axes.set_title(f"the {'teacher' if name == 'teacher' else 'policy'}: {length:.2f}")
+        axes.set(aspect="equal", xticks=[], yticks=[])
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+    return figure
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -87,6 +123,7 @@ def learning_curves(table: Values) -> Any:
             label = row_name(curve["row"]) + (" (LOLS)" if curve["row"] == LOLS else "")
             style = SERIES[rows.index(curve["row"]) % len(SERIES)]
             axes.plot(curve["passes"], curve["values"], markersize=4.5, label=label, **style)
+            _band(axes, curve["passes"], curve["values"], curve.get("sd"), style)
         axes.set_title(f"{learner}, {teacher} teacher", fontsize=10)
         axes.xaxis.get_major_locator().set_params(integer=True)
     return _finished(figure, grid, "passes", table)
@@ -110,10 +147,18 @@ def beta_sweep(table: Values) -> Any:
             here.sort(key=lambda c: float(c["beta"]))
             if here:
                 x, y, spread = ([c.get(name) or 0.0 for c in here] for name in ("beta", "mean", "sd"))
-                look = {"capsize": 3, "elinewidth": 1.0, "markersize": 5, **SERIES[k % len(SERIES)]}
-                axes.errorbar(x, y, spread, label=f"{teacher} teacher", **look)
+                style = SERIES[k % len(SERIES)]
+                axes.plot(x, y, markersize=5, label=f"{teacher} teacher", **style)
+                _band(axes, x, y, spread, style)
         axes.set_title(learner, fontsize=10)
     return _finished(figure, grid, "β, the probability of the reference", table)
+
+
+def _band(axes: Any, x: Sequence[float], y: Sequence[float], sd: Sequence[float] | None, style: Values) -> None:
+    """Draw what lies within one standard deviation over seeds."""
+    if sd is not None and any(sd):
+        low, high = np.subtract(y, sd), np.add(y, sd)
+        axes.fill_between(x, low, high, color=style["color"], alpha=0.16, linewidth=0)
 
 
 def _title(table: Values) -> str:
@@ -162,14 +207,12 @@ def regret_slope(regret: Values) -> Any:
         line = means[0] * (rounds / rounds[0]) ** regret["bound"]
         label = f"slope {regret['bound']:.2f}, Corollary 2"
         axes.plot(rounds, line, color=ORANGE, linestyle=(0, (5, 2)), linewidth=1.4, label=label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
     axes.set_xticks([], minor=True)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}")
-    axes.set_xlabel("rounds N")
-    axes.set_ylabel("left side of Theorem 3")
+    axes.set(xlabel="rounds N", ylabel="left side of Theorem 3")
     axes.legend()
     axes.set_title("How the bandit's regret falls")
     return figure
@@ -194,8 +237,7 @@ def tightness(theorem: Values) -> Any:
     place = {"xytext": (-6, 4), "textcoords": "offset points", "ha": "right", "va": "bottom"}
     points.annotate("equal", (0.75 * most, 0.75 * most), color=SOFT, fontsize=9, **place)
     points.axhline(0.0, color=LINE, linewidth=0.8, zorder=0)
-    points.set_xlabel("right side, T δ_N")
-    points.set_ylabel("left side: regret to teacher and to deviations")
+    points.set(xlabel="right side, T δ_N", ylabel="left side: regret to teacher and to deviations")
     points.set_title(f"Theorem 3 holds in {len(runs) - theorem['violations']:,} of {len(runs):,} runs")
     points.legend(markerscale=1.8, loc="lower right")
     at, bottom = np.arange(len(by_beta)), np.zeros(len(by_beta))
@@ -273,7 +315,6 @@ def snake_growth(snakes: Values) -> Any:
     axes.minorticks_off()
     axes.set_xticks(steps)
     axes.set_xlim(steps[0] - 0.3, steps[-1] + 0.3)
-    axes.set_xlabel("T, decisions")
-    axes.set_ylabel("updates to a local optimum")
+    axes.set(xlabel="T, decisions", ylabel="updates to a local optimum")
     axes.set_title("Theorem 4: local descent can take exponentially long")
     return figure

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from lols.reproduction.paper import LOLS, ROLL_OUTS, STRATEGIES, TEACHERS, paper_error, paper_figure
 
 __all__ = [
-    "CLAIMS", "Claim", "Judgement", "Measured", "by_id", "case_count", "judge_claims", "overall", "place_of",
+    "CLAIMS", "Claim", "Judgement", "Measured", "by_id", "case_count", "judge_claims", "overall", "place_of", "seen",
     "where_fails",
 ]  # fmt: skip
 
@@ -37,6 +37,7 @@ class Judgement(NamedTuple):
 
     word: str
     detail: str = ""
+    gains: Sequence[tuple[float, float]] = ()  # what is compared: differences in points, each with two standard errors
 
 
 class Figures(NamedTuple):
@@ -61,9 +62,10 @@ class Figures(NamedTuple):
         gain = self.gain(row, other)
         return 0 if abs(gain) <= self.twice(row, other) else int(math.copysign(1, gain))
 
-    def within(self, gain: float, allowed: float, row: Measured, other: Measured) -> str:
-        """Whether a gain is within what is allowed, or no difference."""
-        return HOLDS if gain <= max(allowed, self.twice(row, other)) else FAILS
+    def within(self, allowed: float, row: Measured, other: Measured, detail: str) -> Judgement:
+        """Whether a row is ahead of another by what is allowed at most, or by no difference."""
+        gain, twice = self.gain(row, other), self.twice(row, other)
+        return Judgement(HOLDS if gain <= max(allowed, twice) else FAILS, detail, [(gain, twice)])
 
     def show(self, row: Measured) -> str:
         """A figure as it is printed."""
@@ -87,9 +89,11 @@ def _beats(intro: str, *pairs: tuple[str, str, str]) -> Judge:
     def judge(of: Figures) -> Judgement | None:
         if not all(row in of.rows for pair in pairs for row in pair[1:]):
             return None
-        signs = [of.better(of.rows[row], of.rows[other]) for _, row, other in pairs]
-        detail = "; ".join(label + of.versus(of.rows[row], of.rows[other]) for label, row, other in pairs)
-        return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, intro + detail)
+        compared = [(of.rows[row], of.rows[other]) for _, row, other in pairs]
+        signs = [of.better(*pair) for pair in compared]
+        detail = "; ".join(label + of.versus(*pair) for (label, *_), pair in zip(pairs, compared))
+        gains = [(of.gain(*pair), of.twice(*pair)) for pair in compared]
+        return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, intro + detail, gains)
 
     return judge
 
@@ -104,7 +108,7 @@ def _near_the_best(own: str, allowed: float, words: str) -> Judge:
         best = max(others, key=lambda row: of.gain(others[row], of.rows[own]))
         behind = of.gain(others[best], of.rows[own])
         detail = f"{words.format(best=best, behind=behind)}: {of.versus(of.rows[own], others[best])}"
-        return Judgement(of.within(behind, allowed, others[best], of.rows[own]), detail)
+        return of.within(allowed, others[best], of.rows[own], detail)
 
     return judge
 
@@ -117,7 +121,7 @@ def _beta(of: Figures) -> Judgement | None:
     order = sorted(inner, key=lambda beta: of.gain(inner[beta], next(iter(inner.values()))))
     worst, best = inner[order[0]], inner[order[-1]]
     detail = f"β = {order[-1]:g} vs {order[0]:g}: {of.versus(best, worst)}; up to {STEADY} points are steady"
-    return Judgement(of.within(of.gain(best, worst), STEADY, best, worst), detail)
+    return of.within(STEADY, best, worst, detail)
 
 
 def _gap(of: Figures) -> Judgement | None:
@@ -129,7 +133,7 @@ def _gap(of: Figures) -> Judgement | None:
     worst = min(others, key=lambda row: of.gain(row, top))
     coin = "" if of.coin is None else f"; one coin per roll-out: {of.show(of.coin)}"
     detail = f"reference vs the worse of mixture and learned: {of.versus(top, worst)}{coin}"
-    return Judgement(of.within(of.gain(top, worst), WITHIN, top, worst), detail)
+    return of.within(WITHIN, top, worst, detail)
 
 
 class Claim(NamedTuple):
@@ -137,6 +141,7 @@ class Claim(NamedTuple):
 
     id: str
     words: str
+    compared: str  # the first of two figures, and the other
     judge: Judge
     teachers: tuple[str, ...] = TEACHERS
     tasks: tuple[str, ...] = ("classification", "tagging", "parsing")
@@ -149,20 +154,24 @@ class Claim(NamedTuple):
 OPTIMAL, POOR = TEACHERS[:1], TEACHERS[1:]
 REFERENCE, LEARNED = "learned/reference", "learned/learned"
 CLAIMS = (
-    Claim("roll-in-reference-is-bad", "rolling in with the reference is bad",
+    Claim("roll-in-reference-is-bad", "rolling in with the reference is bad", "learned less reference roll-in",
           _beats("learned vs reference, ",
                  *((f"roll-out {out}: ", f"learned/{out}", f"reference/{out}") for out in ROLL_OUTS))),
     Claim("roll-out-bad-reference-is-bad", "rolling out with a poor reference is bad",
+          "mixture less reference roll-out",
           _beats("mixture vs reference roll-outs: ", ("", LOLS, REFERENCE)), POOR, tagging=LEVEL),
-    Claim("lols-is-best", "LOLS is best or level under poor teachers",
+    Claim("lols-is-best", "LOLS is best or level under poor teachers", "the best other less LOLS",
           _near_the_best(LOLS, 0.0, "LOLS vs {best}, the best other"), POOR, tagging=UNSAID),
-    Claim("lols-beats-searn", "LOLS beats Searn", _beats("LOLS vs Searn: ", ("", LOLS, SEARN))),
+    Claim("lols-beats-searn", "LOLS beats Searn", "LOLS less Searn", _beats("LOLS vs Searn: ", ("", LOLS, SEARN))),
     Claim("reference-roll-outs-are-best", "reference roll-outs are best for an optimal teacher",
+          "reference less mixture or learned roll-out",
           _beats("vs mixture and learned roll-outs: ", ("", REFERENCE, LOLS), ("", REFERENCE, LEARNED)), OPTIMAL),
-    Claim("beta-does-not-matter", "LOLS is not sensitive to β", _beta),
+    Claim("beta-does-not-matter", "LOLS is not sensitive to β", "the best β less the worst", _beta),
     Claim("the-gap-is-closed", "the shared coin and the hinge close Table 3's gap",
+          "reference less the worse of mixture and learned roll-out",
           _gap, OPTIMAL, ("tagging",), ours_only=True, text=UNSAID),
     Claim("auto-is-near-the-best", f"LOLS with β = auto is within {WITHIN} points of the best strategy",
+          "the best other less β = auto",
           _near_the_best("auto", WITHIN, "{behind:+.2f} points behind {best}"), ours_only=True, text=UNSAID),
 )  # fmt: skip
 
@@ -198,6 +207,8 @@ def _of_teacher(claim: Claim, name: str, table: Mapping[str, Any], teacher: str)
                 "paper": printed.word,
                 "ours": ours.word,
                 "detail": ours.detail,
+                "compared": claim.compared,
+                "gains": [list(gain) for gain in ours.gains],
                 "paper_detail": printed.detail,
             }
 
@@ -235,6 +246,23 @@ def by_id(claims: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, An
     for claim in claims:
         groups.setdefault(str(claim["id"]), []).append(claim)
     return groups
+
+
+def seen(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What was seen, without a judgement: differences, two standard errors, and how many differ by more than these.
+
+    >>> seen([{"gains": [[1.5, 0.4], [0.0, 0.1]]}, {"gains": [[-0.125, 0.25]]}])
+    ['-0.12 to +1.50', '0.10 to 0.40', '1 of 3', '0 of 3']
+    """
+    gains = [tuple(gain) for entry in entries for gain in entry["gains"]]
+    above, below = (sum(sign * gain > twice for gain, twice in gains) for sign in (1, -1))
+    spans = [_span(values, digits) for values, digits in zip(zip(*gains), ("+.2f", ".2f"))]
+    return [*spans, f"{above} of {len(gains)}", f"{below} of {len(gains)}"]
+
+
+def _span(values: Sequence[float], digits: str) -> str:
+    low, high = f"{min(values):{digits}}", f"{max(values):{digits}}"
+    return low if low == high else f"{low} to {high}"
 
 
 def overall(words: Sequence[str]) -> str:

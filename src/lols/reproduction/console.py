@@ -17,7 +17,7 @@ LOLS = "black on pale_green1"  # as the paper's cells are
 
 
 def print_sections(sections: Sequence[Section], console: Console) -> None:
-    """Print sections without their charts; the first one, the summary, comes last.
+    """Print sections without their charts; the summary comes last.
 
     >>> from lols.reproduction.document import FigureText, verdict
     >>> table = TextTable(("where", ""), [["Theorem 3", verdict("holds")]], words=2)
@@ -29,15 +29,19 @@ def print_sections(sections: Sequence[Section], console: Console) -> None:
     Theorem 3  ✓ holds
     <BLANKLINE>
     """
-    for section in [*sections[1:], *sections[:1]]:
+    for section in sorted(sections, key=lambda section: section.in_brief):
+        if all(figure.folded for figure in section.figures):
+            continue
         console.print(Text(section.title, style="bold"))
         for line in section.lines:
             console.print(Text(line))
         console.print()
         for figure in section.figures:
             tables = [table for table in figure.tables if not table.folded]
-            if tables:
+            if tables or figure.drawn:
                 console.print(Text(figure.title, style="italic"))
+                for line in figure.drawn:
+                    console.print(Text(line), no_wrap=True, overflow="crop")
                 for table in tables:
                     console.print(_table(table))
                 if figure.note:
@@ -50,7 +54,7 @@ def _table(table: TextTable) -> ConsoleTable:
         title=table.title or None, title_justify="left", title_style="", box=None, pad_edge=False, padding=(0, 2, 0, 0)
     )
     for k, column in enumerate(table.columns):
-        shown.add_column(column, justify="left" if k < table.words else "right", no_wrap=k == 0)
+        shown.add_column(column, justify="left" if k < table.words else "right", no_wrap=not (k or table.wraps))
     for k, row in enumerate(table.rows):
         marked = LOLS if k == table.marked else ""
         shown.add_row(*(_cell(cell, marked) for cell in row))

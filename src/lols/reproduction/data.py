@@ -11,7 +11,7 @@ from typing import NamedTuple
 from lols.datasets import grammar, intrusion
 from lols.errors import LolsError
 from lols.reproduction.plan import KDD99, TABLES, TableSpec
-from lols.reproduction.sources import SOURCES, find
+from lols.reproduction.sources import SOURCES, find, has
 
 __all__ = ["DataPlace", "generated", "public"]
 
@@ -47,7 +47,8 @@ def generated(tables: Iterable[str], folder: str | os.PathLike[str], *, quick: b
             grammar.write_conllu(paths[1], grammar.generate(test, TEST))
             about = f"generated: sentences of a small grammar, {train:,}, tested on {test:,}"
         digest = "-".join(hashlib.sha256(path.read_bytes()).hexdigest()[:8] for path in paths)
-        spec = (TABLES[table].in_brief() if quick else TABLES[table])._replace(about=about, passes=passes)
+        spec = TABLES[table].in_brief() if quick else TABLES[table]
+        spec = spec._replace(about=about, passes=passes, size=train)
         made.append(DataPlace(spec, str(paths[0]), str(paths[1]), "upos", digest))
     return made
 
@@ -66,11 +67,17 @@ def public(
     made = []
     for table in tables:
         further = [name for name, spec in TABLES.items() if spec.paper == table != name and not quick]
-        for name in (table, *further):
+        for name in (table, *(name for name in further if _wanted(TABLES[name], folder))):
             spec = TABLES[name].in_brief()._replace(passes=1) if quick else TABLES[name]
             if say is not None:
                 say(f"checking {' and '.join(spec.files)}")
             train, test = (str(find(file, folder, fetch=fetch)) for file in spec.files)
-            digest = "-".join(SOURCES[file].sha256[:8] for file in spec.files)
+            digest = "-".join(SOURCES[file].sha256[:8] or "own" for file in spec.files)
             made.append(DataPlace(spec, train, test, "xpos", digest))
     return made
+
+
+def _wanted(spec: TableSpec, folder: str | os.PathLike[str] | None) -> bool:
+    """Whether a further data set is run: one that cannot be published only if the user has a copy of it."""
+    own = [file for file in spec.files if not SOURCES[file].sha256]
+    return not own or (folder is not None and all(has(file, folder) for file in own))

@@ -11,19 +11,22 @@ from typing import Any
 from lols.plots.bandit import bandit_figure
 from lols.plots.certificates import regret_figure
 from lols.reproduction import charts
-from lols.reproduction.claims import by_id, case_count, overall, place_of, where_fails
+from lols.reproduction.claims import by_id, case_count, overall, place_of, seen, where_fails
 from lols.reproduction.describe_theory import theory_section
 from lols.reproduction.document import Chart, FigureText, Section, TextCell, TextTable, verdict
 from lols.reproduction.paper import LOLS, PAPER
 from lols.reproduction.plan import row_name
+from lols.reproduction.stored import public_results
+from lols.reproduction.story import drawn_map
 
-__all__ = ["describe"]
+__all__ = ["describe", "story_section"]
 
 Values = Mapping[str, Any]
 RULES = (
     "A difference below two standard errors counts as none. A case is a task, a teacher and a learner. A claim holds "
     "in part if it holds in some cases and fails in none, and is mixed if it fails in others."
 )
+FIGURES, BANDS = "The figures behind it", "Bands: standard deviation over seeds."
 LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}
 METRICS = {
     "accuracy": "accuracy, % of words with the right tag",
@@ -47,13 +50,42 @@ CERTIFIED = (
 
 
 def describe(result: Values) -> list[Section]:
-    """Sections for all parts that a result has; the first one is the summary."""
+    """Sections for all parts that a result has."""
     tables = [(name, table) for name, table in (result.get("tables") or {}).items() if table.get("cells")]
-    sections = [_summary(result), *(_table(name, table) for name, table in tables), _claims(result)]
+    small = result.get("generated") and result.get("claims")
+    sections = [story_section(result["story"])] if result.get("story") else []
+    sections += [_summary(result), *(_table(name, table) for name, table in tables), _claims(result)]
     for part, section in (("theory", theory_section), ("bandit", _bandit), ("certificates", _certificates)):
         if result.get(part):
             sections.append(section(result[part], _command(result, part)))
+    sections += [_stored([name for name, _ in tables])] if small else []
     return [section for section in sections if section.figures]
+
+
+def story_section(story: Values) -> Section:
+    """How a policy overtakes its teacher, in pictures."""
+    teacher, means = story["teacher_length"], [statistics.fmean(runs) for runs in story["lengths"]]
+    maps = [drawn_map(story["houses"], story[name]) for name in ("teacher", "learned")]
+    titles = [f"{name}: {length:.2f}" for name, length in zip(("the teacher", "the policy"), story["shown_lengths"])]
+    drawn = [f"{left:<40}{right}" for left, right in zip([titles[0], *maps[0]], [titles[1], *maps[1]])]
+    drawn += ["", f"{'maps learned from':<20}mean length on {story['new_maps']:,} new maps"]
+    rows = [("(the teacher)", teacher), *((f"{size:,}", mean) for size, mean in zip(story["maps"], means))]
+    drawn += [f"{name:<20}{'█' * round(8 * mean)} {mean:.2f}{' shorter' * (mean < teacher)}" for name, mean in rows]
+    gain, error = 100 * story["gain"] / teacher, 100 * 2 * story["gain_error"] / teacher
+    said = (
+        f"A courier visits {len(story['houses'])} houses and returns. The teacher is a rule of thumb: always go to the "
+        "nearest house that is left. The policy learns from it, and from what other choices would have cost (LOLS)."
+    )
+    seen = (
+        f"After {story['maps'][-1]:,} maps its trips through {story['new_maps']:,} new ones are {gain:.1f} % shorter "
+        f"than its teacher's (± {error:.1f}, two standard errors over maps). The map shown has the median gain."
+    )
+    figures = TextTable(
+        ("maps learned from", "mean length"), [[name, f"{mean:.3f}"] for name, mean in rows], folded=FIGURES
+    )
+    chart = Chart("story", "Lengths of round trips, and one map twice", partial(charts.overtaking, story))
+    figure = FigureText("Round trips", [figures], [chart], seen, "lols reproduce story", drawn=drawn)
+    return Section("A policy overtakes its teacher", (said,), [figure])
 
 
 def _command(result: Values, part: str) -> str:
@@ -68,37 +100,59 @@ def _command(result: Values, part: str) -> str:
 
 
 def _summary(result: Values) -> Section:
-    """What holds and what does not, a row for each claim."""
-    claims = list(result.get("claims") or [])
-    by_claim = {ours: by_id(c for c in claims if bool(c.get("ours_only")) is ours) for ours in (False, True)}
-    paper, ours = ([_summary_row(name, group) for name, group in by_claim[who].items()] for who in (False, True))
+    """A row for each claim: what holds and what does not, or, on generated data, what was seen there."""
+    claims, command = list(result.get("claims") or []), str(result.get("command") or "")
+    judged, stored = not result.get("generated"), public_results()
+    known = {name: [str(entry["ours"]) for entry in group] for name, group in by_id(stored["claims"]).items()}
+    paper, ours = (
+        [
+            _summary_row(name, group, [] if judged else known[name])
+            for name, group in by_id(claims).items()
+            if _is_ours(group) is who
+        ]
+        for who in (False, True)
+    )
     theory = [
         [verdict("holds" if claim["holds"] else "fails"), claim["where"], claim["paper"]]
         for claim in (result.get("theory") or {}).get("claims") or []
     ]
-    bandit = _bandit_judgements(result.get("bandit") or {})
-    command = str(result.get("command") or "")
+    bandit = _bandit_judgements(result.get("bandit") or {}, judged)
+    columns = ("", "claim", "here")
+    compared = columns if judged else ("claim", "points", "2 se", "above 0", "below 0", "on the public data")
     groups = (
-        ("What the paper says", paper, command),
-        ("What this library adds", ours, command),
-        ("The theory, computed on small spaces", theory, _command(result, "theory")),
-        ("The structured bandit", bandit, _command(result, "bandit")),
+        ("What the paper says", paper, compared, command),
+        ("What this library adds", ours, compared, command),
+        ("The theory, computed on small spaces", theory, columns, _command(result, "theory")),
+        ("The structured bandit", bandit, columns, _command(result, "bandit")),
     )
     figures = [
-        FigureText(title, [TextTable(("", "claim", "here"), rows, words=3)], command=by)
-        for title, rows, by in groups
+        FigureText(title, [TextTable(names, rows, words=len(names), wraps=names is compared)], command=by)
+        for title, rows, names, by in groups
         if rows
     ]
-    lines = []
-    if claims:
-        words = [claim["ours"] for claim in claims]
+    lines, words = [], [claim["ours"] for claim in claims]
+    if claims and not judged:
+        lines = [
+            "These data are generated and small: they show that everything runs, and which way it goes. Below are the "
+            "least and the greatest difference in points over all cases, two standard errors (2 se), and how many are "
+            "above and below 0 by more than these. Whether the paper's claims hold is judged on the public data "
+            f"sets only: stored results of lols {stored['version']} ({stored['command']}, {_seeds(stored['seeds'])})."
+        ]
+    elif claims:
         level = f", {words.count('no difference')} show no difference" if "no difference" in words else ""
         lines = [f"{words.count('holds')} of {len(words)} judgements hold here{level}.", RULES]
-    return Section("What holds and what does not", lines, figures)
+    title = "What holds and what does not" if judged else "What was seen on small data"
+    return Section(title, lines, figures, in_brief=True)
 
 
-def _summary_row(name: str, entries: Sequence[Values]) -> list[TextCell | str]:
-    words = [str(entry["ours"]) for entry in entries]
+def _is_ours(entries: Sequence[Values]) -> bool:
+    return bool(entries[0].get("ours_only"))
+
+
+def _summary_row(name: str, entries: Sequence[Values], known: Sequence[str]) -> list[TextCell | str]:
+    claim, words = TextCell(str(entries[0]["claim"]), link=_claim_id(name)), [str(entry["ours"]) for entry in entries]
+    if known:
+        return [claim._replace(note=str(entries[0]["compared"])), *seen(entries), case_count(known)]
     here = f"{case_count(words)}."
     if 0 < words.count("fails") < len(words):
         here += f" It fails in {where_fails(entries)}."
@@ -107,14 +161,31 @@ def _summary_row(name: str, entries: Sequence[Values]) -> list[TextCell | str]:
     if counted:
         shows = "shows " if counted.startswith("no difference") else ""
         here += f" In the paper's own tables it {shows}{counted}."
-    return [verdict(overall(words)), TextCell(str(entries[0]["claim"]), link=_claim_id(name)), here]
+    return [verdict(overall(words)), claim, here]
+
+
+def _stored(names: Sequence[str]) -> Section:
+    """The same tables on the public data sets, not computed now."""
+    stored = public_results()
+    figures = [
+        _strategies(name, table)._replace(title=f"{table['title']}: {table['data']}", charts=(), folded=True)
+        for name, table in stored["tables"].items()
+        if name in names
+    ]
+    lines = (f"Stored results of lols {stored['version']}, {_seeds(stored['seeds'])}; not computed here.",)
+    by = str(stored["command"])
+    return Section("The same on the public data sets", lines, [figure._replace(command=by) for figure in figures])
+
+
+def _seeds(seeds: Sequence[Any]) -> str:
+    return f"{len(seeds)} seeds" if len(seeds) > 1 else "one seed"
 
 
 def _claim_id(name: str) -> str:
     return "claim-" + "".join(letter if letter.isalnum() else "-" for letter in name)
 
 
-def _bandit_judgements(bandit: Values) -> list[list[TextCell | str]]:
+def _bandit_judgements(bandit: Values, judged: bool) -> list[list[TextCell | str]]:
     """Whether the reference is beaten, and whether regret falls as promised, up to the intervals."""
     rows: list[list[TextCell | str]] = []
     for name, world in (bandit.get("worlds") or {}).items():
@@ -127,7 +198,7 @@ def _bandit_judgements(bandit: Values) -> list[list[TextCell | str]]:
         word = "no difference" if level else "holds" if policy < reference else "fails"
         here = f"a held-out loss of {policy:.3f}{f' ± {own:.3f}' if own else ''} after learning, {reference:.3f} before"
         here += f"; {100 * closed:.0f} % of the way to full information" if closed is not None and closed > 0 else ""
-        rows.append([verdict(word), f"{name}: the bandit beats its reference", here])
+        rows.append([verdict(word) if judged else "", f"{name}: the bandit beats its reference", here])
     regret = bandit.get("regret") or {}
     slope, bound = regret.get("slope") or {}, regret.get("bound")
     value = slope.get("value")
@@ -253,8 +324,9 @@ def _curves(name: str, table: Values) -> FigureText | None:
     columns = ("teacher", "learner", "roll-in / roll-out", *(f"pass {number}" for number in passes))
     return FigureText(
         "Learning curves: after each pass, on the test part",
-        [TextTable(columns, rows, words=3, folded="The figures behind it")],
+        [TextTable(columns, rows, words=3, folded=FIGURES)],
         [Chart(f"{name}-curves", "Learning curves", partial(charts.learning_curves, table))],
+        legend=BANDS if any(any(curve.get("sd") or ()) for curve in curves) else "",
     )
 
 
@@ -269,7 +341,7 @@ def _betas(name: str, table: Values) -> FigureText | None:
     rows = [[*who, *(by_beta.get(beta, "") for beta in betas)] for who, by_beta in means.items()]
     note = "β = 0 rolls out with the learned policy only, β = 1 with the reference only."
     note += " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
-    legend = "Whiskers: standard deviation over seeds." if any(cell.get("sd") for cell in cells) else ""
+    legend = BANDS if any(cell.get("sd") for cell in cells) else ""
     columns = ("teacher", "learner", *(f"β = {beta:g}" for beta in betas))
     chart = Chart(f"{name}-beta", "LOLS by β", partial(charts.beta_sweep, table))
     title = "LOLS by β, the probability of the reference in roll-outs"
@@ -302,10 +374,17 @@ def _coins(table: Values) -> FigureText | None:
 def _claims(result: Values) -> Section:
     """Every claim by the paper's text, by its own table, and by ours for each learner."""
     command, claims = str(result.get("command") or ""), by_id(result.get("claims") or [])
-    return Section("Claim by claim", (), [_claim(name, entries, command) for name, entries in claims.items()])
+    judged = not result.get("generated")
+    return Section("Claim by claim", (), [_claim(name, entries, command, judged) for name, entries in claims.items()])
 
 
-def _claim(name: str, entries: Sequence[Values], command: str) -> FigureText:
+def _ours(entry: Values, judged: bool) -> TextCell | str:
+    """A judgement, or the differences behind it."""
+    differences = (f"{gain:+.2f} ± {twice:.2f}" for gain, twice in entry.get("gains") or ())
+    return verdict(entry["ours"]) if judged else ", ".join(differences)
+
+
+def _claim(name: str, entries: Sequence[Values], command: str, judged: bool) -> FigureText:
     learners = list(dict.fromkeys(str(entry["learner"]) for entry in entries))
     places: dict[str, dict[str, Values]] = {}
     for entry in entries:
@@ -314,19 +393,20 @@ def _claim(name: str, entries: Sequence[Values], command: str) -> FigureText:
     details: list[list[TextCell | str]] = []
     for place, here in places.items():
         first = next(iter(here.values()))
-        ours = [verdict(here[learner]["ours"]) if learner in here else "" for learner in learners]
+        ours = [_ours(here[learner], judged) if learner in here else "" for learner in learners]
         rows.append([place, verdict(first["text"]), verdict(first["paper"]), *ours])
         whose = [("the paper's table", first["paper"], first.get("paper_detail"))]
-        whose += [(f"ours, {learner}", entry["ours"], entry.get("detail")) for learner, entry in here.items()]
-        details += [[place, who, verdict(word), str(detail)] for who, word, detail in whose if detail]
+        whose += [(f"ours, {of}", entry["ours"] if judged else "", entry.get("detail")) for of, entry in here.items()]
+        details += [[place, who, verdict(word) if word else "", str(text)] for who, word, text in whose if text]
     columns = ("where", "paper's text", "paper's table", *(f"ours, {learner}" for learner in learners))
     tables = [TextTable(columns, rows, words=len(columns))]
     if details:
-        tables.append(TextTable(("where", "whose", "", "figures"), details, words=4, folded="The figures behind it"))
+        tables.append(TextTable(("where", "whose", "", "figures"), details, words=4, folded=FIGURES))
     title = str(entries[0]["claim"])
     title = title[:1].upper() + title[1:] if title.partition(" ")[0].isalpha() else title
-    title += " (our claim)" if entries[0].get("ours_only") else ""
-    return FigureText(title, tables, command=command, id=_claim_id(name))
+    title += " (our claim)" if _is_ours(entries) else ""
+    note = "" if judged else f"Ours: {entries[0].get('compared')}, in points ± two standard errors."
+    return FigureText(title, tables, note=note, command=command, id=_claim_id(name))
 
 
 # --- the bandit, and certificates -------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ class TextTable(NamedTuple):
     words: int = 1
     marked: int | None = None  # the row of LOLS
     folded: str = ""  # if not empty: on the page behind this heading, and not on the console
+    wraps: bool = False  # whether the first column may be broken into lines
 
 
 class Chart(NamedTuple):
@@ -55,6 +56,8 @@ class FigureText(NamedTuple):
     command: str = ""
     id: str = ""
     legend: str = ""  # how to read it on the page
+    drawn: Sequence[str] = ()  # a picture in lines of text, for the console
+    folded: bool = False  # left out of the console
 
 
 class Section(NamedTuple):
@@ -63,6 +66,7 @@ class Section(NamedTuple):
     title: str
     lines: Sequence[str] = ()
     figures: Sequence[FigureText] = ()
+    in_brief: bool = False  # what people read first on the page, and last on the console
 
 
 def verdict(word: str) -> TextCell:

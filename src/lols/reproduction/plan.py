@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS
 
 __all__ = [
     "COIN", "EWT", "KDD99", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of",
-    "options_of", "row_name", "run_as",
+    "options_of", "row_name", "run_as", "usual_seconds",
 ]  # fmt: skip
 
 LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
 ROWS = (*STRATEGIES, "searn", "auto")
 COIN = "learned/mixture, coin per roll-out"  # Algorithm 1 as printed: deviations of a state may have other finishers
 CURVES = ("learned/reference", "learned/mixture", "learned/learned", "searn", "auto")
-PARTS = ("table2", "table3", "table4", "theory", "bandit", "all")
+PARTS = ("story", "table2", "table3", "table4", "theory", "bandit", "all")
+LEAST = 0.3  # seconds that a run takes, however small its data are
+PACE = {
+    "classification": 3e-6,
+    "tagging": 6e-4,
+    "parsing": 1.3e-3,
+}  # seconds for a row or sentence and pass, on average
 QUICK_BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # A mixture that is all teacher or all learner is a row of its own; one half is LOLS.
 SAME = {0.0: "learned/learned", 0.5: LOLS, 1.0: "learned/reference"}
@@ -28,6 +35,7 @@ class TableSpec(NamedTuple):
     paper: str  # which of the paper's tables
     title: str
     files: tuple[str, str]  # of the public data: to learn from, and to test on
+    size: int  # rows or sentences to learn from
     about: str
     teachers: tuple[str, ...] = TEACHERS
     learners: tuple[str, ...] = LEARNERS
@@ -40,6 +48,14 @@ class TableSpec(NamedTuple):
         """The same with the teachers of the paper's own table, each of which is compiled for itself, and fewer β."""
         teachers = tuple(name for name in self.teachers if name in PAPER[self.paper].figures)
         return self._replace(teachers=teachers, betas=tuple(beta for beta in self.betas if beta in QUICK_BETAS))
+
+    def only(self, rows: Collection[str]) -> TableSpec:
+        """The same with some rows."""
+        return self._replace(
+            rows=tuple(row for row in self.rows if row in rows),
+            betas=tuple(beta for beta in self.betas if beta_row(beta) in rows),
+            coins=self.coins and COIN in rows,
+        )
 
     @property
     def task(self) -> str:
@@ -61,19 +77,26 @@ KDD99 = ("kdd99-10percent.csv.gz", "kdd99-corrected.csv.gz")
 WSJ = ("wsj-train.conll.gz", "wsj-test.conll.gz")
 CRAFT = ("craft-train.conllu.gz", "craft-test.conllu.gz")
 EWT = ("ewt-train.conllu.gz", "ewt-test.conllu.gz")
+# From the user's own copy, where there is one: scripts/prepare_corpora.py
+PTB_TAGS = ("ptb-tags-train.conll.gz", "ptb-tags-test.conll.gz")
+PTB_TREES = ("ptb-trees-train.conll.gz", "ptb-trees-test.conll.gz")
 TABLES: dict[str, TableSpec] = {
     spec.name: spec
     for spec in (
-        TableSpec("table2", "table2", "Cost-sensitive classification", KDD99,
+        TableSpec("table2", "table2", "Cost-sensitive classification", KDD99, 494_021,
                   "KDD Cup 99: the 10 % file, tested on the contest's test set"),
-        TableSpec("table3", "table3", "Part-of-speech tagging", WSJ,
+        TableSpec("table3", "table3", "Part-of-speech tagging", WSJ, 3_401,
                   "the Penn Treebank sample of NLTK, fine tags", coins=True),
-        TableSpec("table4", "table4", "Dependency parsing", WSJ, "the Penn Treebank sample of NLTK, arcs only"),
-        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT", CRAFT, "CRAFT, fine tags",
+        TableSpec("table4", "table4", "Dependency parsing", WSJ, 3_401, "the Penn Treebank sample of NLTK, arcs only"),
+        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT", CRAFT, 18_951, "CRAFT, fine tags",
                   ("optimal",), ("hinge",), betas=(), coins=True, passes=3),
-        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", EWT,
+        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", EWT, 12_544,
                   "Universal Dependencies English EWT 2.16, arcs only",
                   ("optimal", "bad"), ("hinge",), betas=(), passes=2),
+        TableSpec("table3-ptb", "table3", "Part-of-speech tagging, the paper's own data", PTB_TAGS, 38_219,
+                  "Penn Treebank 3, sections 00-18, tested on 19-24", ("optimal",), betas=(), coins=True, passes=3),
+        TableSpec("table4-ptb", "table4", "Dependency parsing, the paper's own data", PTB_TREES, 39_832,
+                  "Penn Treebank 3, sections 02-21, tested on 23", betas=(), passes=2),
     )
 }  # fmt: skip
 
@@ -156,3 +179,8 @@ def cells_of(spec: TableSpec, seeds: int) -> list[Cell]:
             for learner in spec.learners:
                 wanted += [run_as(Cell(spec.name, row, teacher, learner, seed), spec) for row in rows]
     return list(dict.fromkeys(wanted))
+
+
+def usual_seconds(spec: TableSpec) -> float:
+    """About how long one run of a table takes."""
+    return LEAST + PACE[spec.task] * spec.size * spec.passes

@@ -6,12 +6,13 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from lols import __version__
+from lols.contract.threads import cores
 from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import write_whole
 from lols.plots.look import check_plot
@@ -19,18 +20,24 @@ from lols.reproduction import bandit_part, certify_part
 from lols.reproduction.cells import Run, measure
 from lols.reproduction.claims import judge_claims
 from lols.reproduction.data import DataPlace, generated, public
-from lols.reproduction.plan import EWT, PARTS, cells_of
+from lols.reproduction.plan import COIN, EWT, PARTS, ROWS, TABLES, beta_row, cells_of, usual_seconds
 from lols.reproduction.runner import Work, run_work
+from lols.reproduction.story import run_story
 from lols.reproduction.tables import make_table
 from lols.reproduction.theory_part import run_theory
 
 __all__ = ["check_file", "check_folder", "reproduce"]
 
-SEEDS = {True: 2, False: 1}  # quick or not
+FEW_SEEDS, SEEDS, PATIENCE = (
+    2,
+    3,
+    80 * 60.0,
+)  # when quick; else, if all take fewer seconds of one core than this, or one
 LONGEST = ("parsing", "tagging", "classification")  # to compile
+COMPILING = 15.0  # seconds, for the first run of a task
 OFTEN = 2.0  # seconds from one writing of the results to the next
 
-Watch = Callable[[int, int, list[str]], None]  # items done, items in all, and what is running
+Watch = Callable[[int, int, list[str], float], None]  # items done, items in all, what is running, seconds left
 
 
 def reproduce(
@@ -40,11 +47,13 @@ def reproduce(
     download: bool = False,
     quick: bool = False,
     seeds: int | None = None,
+    only: Sequence[str] = (),
     jobs: int | None = None,
     file: str | os.PathLike[str] | None = None,
     resume: bool = False,
     watch: Watch | None = None,
     say: Callable[[str], None] | None = None,
+    show: Callable[[str, Any], None] | None = None,
     command: str = "",
 ) -> dict[str, Any]:
     """Run the paper's experiments, and return tables, claims, theory and bandit as plain values.
@@ -52,7 +61,7 @@ def reproduce(
     Parameters
     ----------
     part
-        `"table2"`, `"table3"`, `"table4"`, `"theory"`, `"bandit"` or `"all"`.
+        `"story"`, `"table2"`, `"table3"`, `"table4"`, `"theory"`, `"bandit"` or `"all"`.
     data
         A folder with the public data sets; without it, data are generated.
     download
@@ -60,7 +69,9 @@ def reproduce(
     quick
         Less data, fewer passes and fewer values of β.
     seeds
-        The number of seeds; 2 when quick, else 1.
+        The number of seeds; by default 2 when quick, else 3 if that takes less than 80 minutes of one core, or 1.
+    only
+        Rows of the tables, such as `"learned/mixture"`: nothing else is run.
     jobs
         The number of processes, by default that of the cores. With more than one, a script must guard its own work by
         `if __name__ == "__main__":`.
@@ -68,23 +79,25 @@ def reproduce(
         A JSON file for results, written as they come.
     resume
         Whether to continue from that file.
-    watch, say
-        Called with the progress, and with what comes before it.
+    watch, say, show
+        Called with the progress, with what comes before it, and with the name and the result of each piece of work.
     command
         The command, for the report.
 
     """
     if part not in PARTS:
         raise ConfigurationError(f"unknown part '{part}': choose one of {', '.join(PARTS)}")
-    _check_effects(part, data is not None, download, seeds is not None)
+    _check_effects(part, {"--data": data, "--download": download, "--seeds": seeds, "--only": only})
+    rows = (*ROWS, *map(beta_row, TABLES["table2"].betas), COIN)
+    for row in only:
+        if row not in rows:
+            raise ConfigurationError(f"--only has no row '{row}': choose from {', '.join(dict.fromkeys(rows))}")
     if part == "bandit" and data is not None and not _has_treebank(data):
         needed = " and ".join(EWT)
         raise ConfigurationError(f"{os.fspath(data)}: holds no {needed}, which the bandit needs; leave out --data")
-    count = SEEDS[quick] if seeds is None else seeds
-    if count < 1:
-        raise ConfigurationError(f"--seeds is {count}; it must be at least 1")
-    if jobs is not None and jobs < 1:
-        raise ConfigurationError(f"--jobs is {jobs}; it must be at least 1")
+    for option, number in (("--seeds", seeds), ("--jobs", jobs)):
+        if number is not None and number < 1:
+            raise ConfigurationError(f"{option} is {number}; it must be at least 1")
     if resume and file is None:
         raise ConfigurationError("--resume goes on from a file of results: name it with --json")
     if file is not None:
@@ -95,21 +108,46 @@ def reproduce(
             places = generated(tables, stack.enter_context(tempfile.TemporaryDirectory(prefix="lols-")), quick=quick)
         else:
             places = public(tables, data, fetch=download, quick=quick, say=say)
-        state = _State(part, places, quick, count, data, command, file)
+        if only:
+            places, part = [place._replace(spec=place.spec.only(only)) for place in places], "" if tables else part
+        state = _State(part, places, quick, seeds, data, command, file)
         if resume:
             state.load()
         missing = [work for work in state.work if work.name not in state.done]
-        total = len(missing) + len(state.done)
+        total, clock = len(missing) + len(state.done), _Clock(missing, jobs or cores())
 
         def look(running: list[str]) -> None:
             if watch is not None:
-                watch(len(state.done), total, running)
+                watch(len(state.done), total, running, clock.left(state.done))
+
+        def keep(work: Work, found: Any) -> None:
+            state.keep(work, found)
+            if show is not None:
+                show(work.name, found)
 
         try:
-            run_work(missing, jobs=jobs or cores(), keep=state.keep, watch=look)
+            run_work(missing, jobs=jobs or cores(), keep=keep, watch=look)
         finally:
             state.write()
     return state.result()
+
+
+class _Clock:
+    """How many seconds are left: by how long runs usually take, and more and more by how long they take here."""
+
+    def __init__(self, work: Sequence[Work], jobs: int):
+        self.usual = {one.name: one.seconds for one in work}
+        kernels = {one.kernel[0]: one.name for one in reversed(work) if one.kernel is not None}
+        for name in kernels.values():
+            self.usual[name] += COMPILING
+        self.total, self.jobs, self.began = sum(self.usual.values()), jobs, time.perf_counter()
+
+    def left(self, done: Mapping[str, Any]) -> float:
+        """The seconds left; the guess weighs as much as a tenth of the work."""
+        finished = sum(seconds for name, seconds in self.usual.items() if name in done)
+        guess = 0.1 * self.total
+        pace = (time.perf_counter() - self.began + guess / self.jobs) / max(finished + guess, 1e-9)
+        return (self.total - finished) * pace
 
 
 def _has_treebank(data: str | os.PathLike[str]) -> bool:
@@ -117,20 +155,17 @@ def _has_treebank(data: str | os.PathLike[str]) -> bool:
     return all((Path(data) / name).is_file() for name in EWT)
 
 
-def _check_effects(part: str, data: bool, download: bool, seeds: bool) -> None:
+def _check_effects(part: str, given: Mapping[str, Any]) -> None:
     """Refuse options that are given although this part has no use for them."""
-    for option, given, idle, why in (
-        ("--data", data, ("theory",), "it needs no data"),
-        ("--download", download, ("theory", "bandit"), "it downloads no data"),
-        ("--seeds", seeds, ("theory",), "it is computed exactly"),
+    for option, idle, why in (
+        ("--data", ("story", "theory"), "it needs no data"),
+        ("--download", ("story", "theory", "bandit"), "it downloads no data"),
+        ("--seeds", ("theory",), "it is computed exactly"),
+        ("--seeds", ("story",), "it always has three"),
+        ("--only", ("story", "theory", "bandit"), "it has no rows"),
     ):
-        if given and part in idle:
+        if given[option] and part in idle:
             raise ConfigurationError(f"{option} has no effect on {part}: {why}; leave it out")
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _State:
@@ -141,14 +176,18 @@ class _State:
         part: str,
         places: Sequence[DataPlace],
         quick: bool,
-        seeds: int,
+        seeds: int | None,
         data: str | os.PathLike[str] | None,
         command: str,
         file: str | os.PathLike[str] | None,
     ):
-        self.places, self.quick, self.seeds = {place.spec.name: place for place in places}, quick, seeds
-        self.command, self.file = command, file
-        self.work = [*self._parts(part, data), *self._cells(), *self._certificates()]
+        self.places, self.quick = {place.spec.name: place for place in places}, quick
+        self.command, self.file, self.generated = command, file, all(place.label == "upos" for place in places)
+        self.seeds = seeds or (FEW_SEEDS if quick else SEEDS)
+        cells = self._cells()
+        if seeds is None and not quick and sum(work.seconds for work in cells) > PATIENCE:
+            self.seeds, cells = 1, [work for work in cells if work.name.endswith("|0")]
+        self.work = [*self._parts(part, data), *cells, *(self._certificates() if part else [])]
         self.done: dict[str, Any] = {}  # by the name of the work
         self.kept: dict[str, Any] = {}  # runs of a file that are not asked for now
         self.known: dict[str, str] = {}  # and on which data they were
@@ -156,8 +195,10 @@ class _State:
         self.written = 0.0
 
     def _parts(self, part: str, data: str | os.PathLike[str] | None) -> list[Work]:
-        """Theory and bandit: long work, which comes first, so that it is not left over in the end."""
-        made = [Work("theory", run_theory, (self.quick,))] if part in ("theory", "all") else []
+        """The story, which is shown first; theory and bandit: long work, which is not to be left over in the end."""
+        made = [Work("story", run_story, words="a policy overtakes its teacher", seconds=15.0)]
+        made += [Work("theory", run_theory, (self.quick,), seconds=10.0 if self.quick else 50.0)]
+        made = [work for work in made if part in (work.name, "all")]
         if part in ("bandit", "all"):
             folder = os.fspath(data) if data is not None and _has_treebank(data) else None
             made += bandit_part.bandit_work(self.quick, self.seeds, folder)
@@ -167,9 +208,10 @@ class _State:
         """The cells of all tables, further data sets last; what takes longest to compile first, while others run."""
         order = sorted(self.places.values(), key=lambda p: (p.spec.name != p.spec.paper, LONGEST.index(p.spec.task)))
         return [
-            Work(cell.key, measure, (cell, place), (place.spec.task, cell.teacher), cell.words)
+            Work(cell.key, measure, (cell, place), (spec.task, cell.teacher), cell.words, usual_seconds(spec))
             for place in order
-            for cell in cells_of(place.spec, self.seeds)
+            for spec in [place.spec]
+            for cell in cells_of(spec, self.seeds)
         ]
 
     def _certificates(self) -> list[Work]:
@@ -203,7 +245,7 @@ class _State:
             same &= all(own["data"].get(name, digest) == digest for name, digest in kept["data"].items())
             bandit = found["bandit"] or {"worlds": {}, "regret": None}
             done = {key: Run(**run) for key, run in found["runs"].items()}
-            done |= {"theory": found["theory"], bandit_part.REGRET: bandit["regret"]}
+            done |= {"story": found.get("story"), "theory": found["theory"], bandit_part.REGRET: bandit["regret"]}
             done |= {bandit_part.MARK + name: world for name, world in bandit["worlds"].items()}
             done |= {certify_part.MARK + name: value for name, value in (found.get("certificates") or {}).items()}
             other_seeds = {bandit_part.MARK + n for n, w in bandit["worlds"].items() if len(w["seeds"]) != self.seeds}
@@ -244,9 +286,11 @@ class _State:
             "version": __version__,
             "command": self.command,
             "quick": self.quick,
+            "generated": self.generated,
             "seeds": list(range(self.seeds)),
             "data": {name: place.spec.about for name, place in self.places.items()},
             "seconds": self.seconds + time.perf_counter() - self.began,
+            "story": self.done.get("story"),
             "tables": tables,
             "claims": judge_claims(tables),
             "theory": self.done.get("theory"),

@@ -24,6 +24,7 @@ class Work(NamedTuple):
     arguments: tuple[Any, ...] = ()
     kernel: tuple[str, str] | None = None  # a task and a teacher: what is compiled for it
     words: str = ""  # for people, where the name will not do
+    seconds: float = 10.0  # about how long it takes
 
 
 def compiling_first(work: Iterable[Work]) -> list[Work]:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from lols.errors import LolsError
 
-__all__ = ["SOURCES", "Source", "cache_folder", "checked", "download", "find"]
+__all__ = ["SOURCES", "Source", "cache_folder", "checked", "download", "find", "has"]
 
 PACKED = b"\x1f\x8b"  # how files of gzip begin
 PATIENCE = 60.0  # seconds without a byte
@@ -34,7 +34,7 @@ class Source(NamedTuple):
     about: str
     licence: str
     home: str
-    sha256: str  # of the unpacked content
+    sha256: str = ""  # of the unpacked content; none for a copy of the user's own
     address: str | None = None  # where exactly this content can be fetched
     made: str = ""  # how the file is made from what is at its home, where it is not there as it is
 
@@ -47,14 +47,13 @@ SOURCES = {
 
 def cache_folder() -> Path:
     """The folder for downloaded files: `LOLS_CACHE`, or one in the platform's folder for caches."""
-    named = os.environ.get("LOLS_CACHE")
-    if named:
+    if named := os.environ.get("LOLS_CACHE"):
         return Path(named)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "lols"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "lols"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "lols"
+    variable, usual = {
+        "win32": ("LOCALAPPDATA", Path.home() / "AppData" / "Local"),
+        "darwin": ("", Path.home() / "Library" / "Caches"),
+    }.get(sys.platform, ("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return Path(os.environ.get(variable) or usual) / "lols"
 
 
 def find(name: str, folder: str | os.PathLike[str] | None = None, *, fetch: bool = False) -> Path:
@@ -63,15 +62,19 @@ def find(name: str, folder: str | os.PathLike[str] | None = None, *, fetch: bool
     Uncompressed files may lack the `.gz` of their name.
     """
     source = SOURCES[name]
-    bare = name.removesuffix(".gz")
     for place in ([] if folder is None else [Path(folder)]) + [cache_folder()]:
-        for path in (place / name, place / bare):
-            if path.is_file():
-                return checked(path, source)
+        if path := has(name, place):
+            return checked(path, source)
     if fetch:
         return download(source)
     where = cache_folder() if folder is None else Path(folder)
     raise LolsError(f"{where / name}: is not there ({source.about}); {_advice(source)}")
+
+
+def has(name: str, folder: str | os.PathLike[str]) -> Path | None:
+    """A file of a folder, compressed or not, if it is there."""
+    paths = (Path(folder) / name, Path(folder) / name.removesuffix(".gz"))
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _advice(source: Source) -> str:
@@ -90,7 +93,7 @@ def checked(path: Path, source: Source) -> Path:
             found = hashlib.file_digest(content, "sha256").hexdigest()
     except (OSError, EOFError, zlib.error) as error:
         raise LolsError(f"{path}: cannot be read ({error}); get it again from {source.home}") from None
-    if found != source.sha256:
+    if source.sha256 and found != source.sha256:
         raise LolsError(
             f"{path}: is not {source.about}: the SHA-256 of its content is {found[:12]}..., not "
             f"{source.sha256[:12]}...; delete it, and get it again from {source.home}"

@@ -41,10 +41,12 @@ def make_table(place: DataPlace, runs: Mapping[str, Run], seeds: int, command: s
             if (figures := look.figures(row, **pair))
         ],
         "curves": [
-            {"row": row, **pair, "passes": list(range(1, len(curve) + 1)), "values": curve}
+            {"row": row, **pair, "passes": list(range(1, len(means) + 1)), "values": means, "sd": spreads}
             for pair in pairs
             for row in spec.rows
-            if row in CURVES and (curve := look.curve(row, **pair))
+            if row in CURVES
+            for means, spreads in [look.curve(row, **pair)]
+            if means
         ],
         "beta": None,
         "coins": None,
@@ -101,7 +103,8 @@ class _Look:
         spread = [statistics.variance(values) for values in known if len(values) > 1]
         return statistics.fmean(spread) ** 0.5 * self.spec.scale if spread else 0.0
 
-    def curve(self, row: str, teacher: str, learner: str) -> list[float]:
-        """The mean after each pass."""
-        passes = zip(*(run.values for run in self.found(row, teacher, learner)))
-        return [statistics.fmean(values) * self.spec.scale for values in passes]
+    def curve(self, row: str, teacher: str, learner: str) -> tuple[list[float], list[float]]:
+        """Mean and standard deviation after each pass."""
+        passes, scale = list(zip(*(run.values for run in self.found(row, teacher, learner)))), self.spec.scale
+        means = [statistics.fmean(values) * scale for values in passes]
+        return means, [statistics.stdev(values) * scale if len(values) > 1 else 0.0 for values in passes]

@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from lols.contract.threads import Threads
+from lols.errors import LolsError
 from lols.tasks.options import values_of
 from lols.tasks.verbs import FileVerbs, VerbReport
 
@@ -63,6 +65,19 @@ class Estimator(FileVerbs):
         """The trained model."""
         return self.model_
 
+    def calibrated(self) -> Any:
+        """The calibration of the model; an error that says what to do if there is none."""
+        calibration = self._fitted.calibration
+        if calibration is None:
+            from lols.training.calibration import not_calibrated
+
+            raise not_calibrated(self.named)
+        return calibration
+
+    def check_calibrated(self) -> None:
+        """Raise an error that says what to do if confidence is unknown."""
+        self.calibrated()
+
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         raise NotImplementedError
@@ -100,7 +115,7 @@ class Estimator(FileVerbs):
         return made
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, threads: Threads = None) -> Self:
         """Read a model file."""
         from lols.io.model_file import read_task
 
@@ -190,9 +205,11 @@ class Estimator(FileVerbs):
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
 
     def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
-        """What notebooks show: scikit-learn's diagram."""
-        from sklearn.utils import estimator_html_repr
-
+        """What notebooks show: scikit-learn's diagram, where it is installed."""
+        try:
+            from sklearn.utils import estimator_html_repr
+        except ImportError:
+            return {"text/plain": repr(self)}
         return {"text/plain": repr(self), "text/html": estimator_html_repr(self)}
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -223,8 +240,15 @@ def unfitted(estimator: Any) -> Any:
 
 
 def not_fitted(what: str) -> Exception:
-    """The error that scikit-learn knows for estimators that are not trained yet."""
-    from sklearn.exceptions import NotFittedError
-
-    made: Exception = NotFittedError(f"this {what} is not trained yet: call fit first")
+    """The error that scikit-learn knows for estimators that are not trained yet; without it, one like it."""
+    message = f"this {what} is not trained yet: call fit first"
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return NotFitted(message)
+    made: Exception = NotFittedError(message)
     return made
+
+
+class NotFitted(LolsError, AttributeError):
+    """What `not_fitted` raises without scikit-learn."""

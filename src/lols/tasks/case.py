@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.choosing import drawn, some
 from lols.contract.examples import Examples
 from lols.contract.space import Reference
 from lols.errors import ConfigurationError
-from lols.tasks.choosing import drawn, some
 from lols.training.model import Model
 
 __all__ = ["Case", "Naming", "draw_examples", "pair_of", "teacher_of"]

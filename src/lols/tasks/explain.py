@@ -101,20 +101,7 @@ def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[A
         raise ConfigurationError(f"roll_out is '{chosen}': choose one of {', '.join(ROLL_OUTS)}")
     if beta is not None and chosen != "mixture":
         raise ConfigurationError(f"beta has no effect: roll_out is '{chosen}', not 'mixture'")
-    made = replace(
-        stored if beta is None else replace(stored, beta=beta),
-        roll_in="learned",
-        roll_out=chosen,
-        mix="expected",
-        ties="first",
-        imitate=stored.imitate and chosen == "none",
-        restart=False,
-        alpha=None,
-        horizon=None,
-        sample_steps=None,
-        sample_actions=None,
-        prune=None,
-    )
+    made = (stored if beta is None else replace(stored, beta=beta)).exactly("learned", chosen)
     total = max(int(model.about.get("passes") or 1) * int(model.about.get("examples") or 1), 1)
     timed = schedules(made)[0]
     return made, BETA if timed is None else float(timed(np.array([total - 1]), total)[0])

@@ -1,8 +1,8 @@
 """Estimators of your own: a `lols.Task` on plain Python objects, with all verbs on files.
 
-A subclass names the task, and says how the text of a file becomes objects and how objects with their predictions become
-text. With a line in `lols.tasks.registry.ESTIMATORS` it can be trained, predicted with, evaluated, explained, inspected
-and certified on the command line.
+A subclass names the task. Files have an object in each line, which is the line itself, and predictions are lines as
+well; a subclass may read and write them in other ways. With a line in `lols.tasks.registry.ESTIMATORS` it can be
+trained, predicted with, evaluated, explained, inspected and certified on the command line.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.opening import opened
 from lols.tasks.base import as_paths
 from lols.tasks.case import Case, Naming, draw_examples
-from lols.tasks.search import SearchEstimator
-from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
+from lols.tasks.search import Judges, SearchEstimator
+from lols.tasks.verbs import CertifyOptions, Evaluation, Say, VerbReport, Verbs, silent
 from lols.training.clock import Clock
+from lols.training.confidence import judged_steps
 from lols.training.model import make_model
 
 if TYPE_CHECKING:
@@ -67,9 +69,10 @@ class ObjectScores:
 
 
 class ObjectEstimator(SearchEstimator):
-    """The base of estimators whose examples are plain Python objects.
+    """The base of estimators whose examples are plain Python objects, by default the lines of a file.
 
-    A subclass defines `VERBS` and the following.
+    A subclass defines the first two of the following. Its name is that of the command, in small letters, and the first
+    line of its docstring says what its files are, unless it has `VERBS` of its own.
     """
 
     TASK: ClassVar[type[Task]]  # the search problem, with a teacher of its own
@@ -77,13 +80,24 @@ class ObjectEstimator(SearchEstimator):
     ACTIONS: ClassVar[Sequence[str] | None] = None  # what the actions are called; by default by their numbers
     HELP = "Train a model, and write a model file."
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if not hasattr(cls, "VERBS"):
+            about = (cls.__doc__ or "").partition("\n")[0]
+            cls.VERBS = Verbs(cls.__name__.lower(), "lines", about, options={"certify": CertifyOptions})
+
     def read(self, text: str, layout: Any) -> list[Any]:
-        """The objects in the text of a file, as the task encodes them."""
-        raise NotImplementedError
+        """The objects in the text of a file, as the task encodes them; by default one for each line that has text."""
+        return [self.read_line(line) for line in text.splitlines() if line.strip()]
+
+    def read_line(self, line: str) -> Any:
+        """The object in a line: by default the line itself."""
+        return line
 
     def text(self, objects: Sequence[Any], outputs: Sequence[Any]) -> str:
-        """The text of a file of objects with the outputs that were predicted for them."""
-        raise NotImplementedError
+        """The text of a file of objects with the outputs that were predicted for them; by default a line for each."""
+        lists = (output if isinstance(output, list | tuple) else [output] for output in outputs)
+        return "".join(" ".join(map(str, values)) + "\n" for values in lists)
 
     # --- Python objects ---
 
@@ -94,13 +108,29 @@ class ObjectEstimator(SearchEstimator):
         task = ObjectTask(self.TASK)
         held = None if dev is None else Examples(task.space, list(dev), truth=True)
         score = None if held is None else (lambda model: {"cost": model.evaluate(held)})
-        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, **fitting)
+        teacher = task.reference(self.reference)
+        judges = Judges(
+            lambda model, part, _: judged_steps(model, part, teacher),
+            None if held is None else (lambda model: judged_steps(model, held, teacher)),
+        )
+        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, judges, **fitting)
         return self
 
-    def predict(self, X: Sequence[Any]) -> list[Any]:
-        """The task's output for each object."""
+    def predict(self, X: Sequence[Any], *, confidence: bool = False) -> Any:
+        """The task's output for each object; with `confidence` also that in each step, as `Model.predict` gives it."""
         self._check_fitted()
-        return self.model_.predict(X)
+        return self.model_.predict(X, confidence=confidence)
+
+    def calibrate_with(self, X: Sequence[Any]) -> Self:
+        """Fit confidences to labelled objects that training did not see; returns the estimator itself."""
+        self._check_fitted()
+        self.model_.calibrate_with(X, ObjectTask(self.TASK).reference(self.reference))
+        return self
+
+    def scores(self, X: Sequence[Any]) -> Any:
+        """All actions of all steps, as `Model.scores` gives them."""
+        self._check_fitted()
+        return self.model_.scores(X)
 
     def score(self, X: Sequence[Any], y: None = None) -> float:
         """Minus the average loss."""
@@ -146,7 +176,7 @@ class ObjectEstimator(SearchEstimator):
         return self
 
     def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file with its predictions."""
         layout, _ = self.asked("predict", options)
@@ -162,7 +192,7 @@ class ObjectEstimator(SearchEstimator):
             raise LolsError(f"{path}: there are no {self.VERBS.unit} in it; give a file with some")
         return Examples(self.model_.space, objects, truth=True)
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """The average loss on a labelled file."""
         layout, _ = self.asked("evaluate", options)
         clock, examples = Clock(), self.labelled_examples(path, layout)
@@ -225,7 +255,7 @@ class ObjectEstimator(SearchEstimator):
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Self:
         """The estimator that a file's header and arrays describe."""
         try:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
+from lols.contract.choosing import some
 from lols.contract.examples import Examples
+from lols.contract.hashing import mix
 from lols.engine.compile.kernel import compile_seconds
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
@@ -15,12 +19,23 @@ from lols.tasks.base import Estimator, not_fitted
 from lols.tasks.choice import Choice
 from lols.tasks.options import LEARNING, SEARCH, estimator, option
 from lols.training.algorithms import Algorithm, algorithm
+from lols.training.calibration import Judged, fit_calibration, together
 from lols.training.model import Model
+from lols.training.run import shuffled
 from lols.training.trainer import Trainer
 
-__all__ = ["SearchEstimator"]
+__all__ = ["Judges", "SearchEstimator"]
 
 PRUNE = 2
+FOLDS, PARTS = 5, 10  # held out for confidences: each of so many parts in turn, or one of so many
+MANY = 5000  # examples, from which on one part will do
+
+
+class Judges(NamedTuple):
+    """Who says which decisions of a model are right: on some of the training examples, and on dev data."""
+
+    part: Callable[[Model, Examples, np.ndarray], Judged]  # is given the part, and the numbers of its examples
+    dev: Callable[[Model], Judged] | None = None
 
 
 @estimator
@@ -90,11 +105,31 @@ class SearchEstimator(Estimator):
     )
     shuffle: bool = option(default=True, help="Whether each pass takes the examples in another order.", panel=LEARNING)
     seed: int = option(default=0, help="The seed of all random choices.", panel=LEARNING)
-    threads: int = option(default=1, help="Threads; their number does not change the result.")
+    threads: int | str | None = option(
+        default=None,
+        help="Threads; their number does not change the result. By default what is fastest: all cores, but at most 6, "
+        "and one for small data.",
+        kind=int | None,
+    )
+    engine: Any = option(
+        default=None,
+        help="Who does the work: None for this process, `processes`, `ray`, or an engine of `lols.engines`, such as "
+        "`lols.engines.Ray(workers=8)`.",
+        cli=False,
+    )
     patience: int | None = option(
         default=None,
         help="With dev data: stop after this many passes without improvement; by default never.",
         panel=LEARNING,
+    )
+    calibrate: bool | None = option(
+        default=None,
+        help="Whether confidences are fitted: to the dev data where there are any, else by a second training without a "
+        "part of the data. None: with dev data only. The weights do not depend on it.",
+        panel=LEARNING,
+        flag="--calibrate/--no-calibrate",
+        typed="Fit confidences: to the dev data if there are any, else by a second training without a part of the "
+        "data. By default with dev data only. The weights do not depend on it.",
     )
     progress: bool | None = option(
         default=None, help="Whether to show a progress bar; None for terminals only.", cli=False
@@ -171,6 +206,7 @@ class SearchEstimator(Estimator):
             threads=self.threads,
             shuffle=self.shuffle,
             neighbours=self.NEIGHBOURS if self.shuffle else 1,
+            engine=self.engine,
         )
 
     def _train(
@@ -178,9 +214,10 @@ class SearchEstimator(Estimator):
         task: Any,
         make_examples: Callable[[], Examples],
         score: Callable[[Model], dict[str, float]] | None,
+        judges: Judges,
         **fitting: Any,
     ) -> Trainer:
-        """Train, keep the best model, and note how it went."""
+        """Train, keep the best model, fit its confidences if that is wanted, and note how it went."""
         began, compiling = time.perf_counter(), compile_seconds()
         examples = make_examples()
         trainer = self._trainer(task, len(examples))
@@ -192,13 +229,40 @@ class SearchEstimator(Estimator):
         self.task_, self.model_ = task, choice.best or model
         self.model_.report = model.report
         self.model_.about["best_pass"] = choice.best_pass
+        self._calibrate(task, examples, judges)
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
         return trainer
 
+    def _calibrate(self, task: Any, examples: Examples, judges: Judges) -> None:
+        """Fit confidences to dev data, or to data that were held out of a second training."""
+        if self.calibrate is False:
+            return
+        if judges.dev is not None:
+            self.model_.calibration = fit_calibration(judges.dev(self.model_), "dev data")
+        elif self.calibrate:
+            found = [judges.part(model, part, chosen) for model, part, chosen in self._held_out(task, examples)]
+            self.model_.calibration = fit_calibration(together(found), "held-out data")
+
+    def _held_out(self, task: Any, examples: Examples) -> Iterator[tuple[Model, Examples, np.ndarray]]:
+        """Models that did not see a part of the examples, with that part: a tenth, or of few examples each fifth."""
+        count = len(examples)
+        if count < FOLDS:
+            raise ConfigurationError(f"calibrate needs dev data, or {FOLDS} examples: there are {count}; leave it out")
+        parts, used = (FOLDS, FOLDS) if count < MANY else (PARTS, 1)
+        order = shuffled(count, mix(mix(self.seed, 0xCA11), parts), min(self.NEIGHBOURS, count // parts))
+        for k in range(used):
+            inside = np.zeros(count, np.bool_)
+            inside[order[k * count // parts : (k + 1) * count // parts]] = True
+            rest, chosen = some(examples, np.flatnonzero(~inside)), np.flatnonzero(inside)
+            trainer = self._trainer(task, len(rest))
+            bar = trainer.bar(rest, self.progress, "calibrating", self.UNIT)
+            yield trainer.fit(rest, progress=bar), some(examples, chosen), chosen
+
     def _options(self) -> dict[str, Any]:
-        """The options that a model file keeps: all that are plain values."""
-        return {k: v for k, v in self.get_params().items() if v is None or isinstance(v, str | int | float)}
+        """The options that a model file keeps: all that are plain values, but for who did the work."""
+        params = {k: v for k, v in self.get_params().items() if k != "engine"}
+        return {k: v for k, v in params.items() if v is None or isinstance(v, str | int | float)}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):

@@ -15,7 +15,16 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["PlainTable", "plain_table", "show_matrix", "show_scores", "step_table", "styled", "write"]
+__all__ = [
+    "PlainTable",
+    "plain_table",
+    "show_calibration",
+    "show_matrix",
+    "show_scores",
+    "step_table",
+    "styled",
+    "write",
+]
 
 SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
@@ -68,6 +77,12 @@ def show_scores(
     for name, row in rows.items():
         table.add_row(name, *(f"{100 * row[key]:.2f}" for key in shares), f"{row['count']:,}")
     write(console, table)
+
+
+def show_calibration(console: Console, reliability: Any, of: str = "confidence") -> None:
+    """How far confidence is from accuracy, if it is known."""
+    if reliability is not None:
+        write(console, f"{of}: calibration error {reliability.error:.4f}")
 
 
 def show_matrix(console: Console, heading: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

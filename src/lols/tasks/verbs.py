@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Protocol, Self
 
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("ROWS", "TOKENS", "CertifyOptions", "Evaluation", "FileLayout", "FileVerbs", "InspectOptions", "NoOptions"),
+    *("PredictOptions",),
     *("Say", "Unit", "VerbReport", "Verbs", "silent", "some_of"),
 ]
 
@@ -56,6 +58,18 @@ class FileLayout:
 @dataclasses.dataclass(frozen=True)
 class NoOptions:
     """The options of a verb that has none."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictOptions:
+    """What is written of every prediction."""
+
+    confidence: bool = option(
+        default=False,
+        help="Also write how likely each prediction is to be right: to MISC in CoNLL-U, else to a new last column. The "
+        "model must have been trained with --dev or --calibrate.",
+        flag="--confidence",
+    )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -146,14 +160,28 @@ class Evaluation:
     scores: VerbReport
     count: int
     seconds_reading: float
+    plot: str | None = None  # where it was drawn how reliable confidence is
 
     def as_dict(self) -> dict[str, Any]:
         """The scores as plain values."""
-        return self.scores.as_dict()
+        return self.scores.as_dict() | ({} if self.plot is None else {"reliability_plot": self.plot})
 
     def show(self, console: Console) -> None:
         """Print the scores."""
         self.scores.show(console)
+        if self.plot is not None:
+            from lols.tasks.show import write
+
+            write(console, f"\n{self.plot} written")
+
+    def drawn(self, plot: str | None, reliability: Any) -> Self:
+        """The same, with a picture of how reliable confidence is, if one is wanted."""
+        if plot is None:
+            return self
+        from lols.plots import reliability_plot
+
+        reliability_plot(reliability, plot)
+        return dataclasses.replace(self, plot=plot)
 
 
 class FileVerbs:
@@ -184,7 +212,7 @@ class FileVerbs:
         raise NotImplementedError
 
     def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file with predictions to `out`, and return facts about it.
 
@@ -192,7 +220,7 @@ class FileVerbs:
         """
         raise NotImplementedError
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
         raise NotImplementedError
 

@@ -31,8 +31,8 @@ class Algorithm:
     roll_out
         The policy that completes deviations: `"reference"`, `"mixture"`, `"learned"`, `"none"`: immediate costs only.
     beta
-        Probability of the reference in a mixture roll-out: a number, a schedule, or `"auto"`, which follows whichever
-        of teacher and learner has recently completed searches better.
+        Probability of the reference in a mixture roll-out: a number, a schedule, or `"auto"`: how likely it is, by
+        what was measured, that the teacher completes searches better than the learner.
     beta_in
         The same for a mixture roll-in; by default equal to `beta`.
     mix
@@ -98,6 +98,17 @@ class Algorithm:
             schedule(self.beta)
         if self.beta_in is not None and self.beta_in != "auto":
             schedule(self.beta_in)
+
+    def exactly(self, roll_in: str, roll_out: str, **choices: Any) -> Algorithm:
+        """The same with this roll-in and roll-out, without sampling, pruning and avoidable randomness.
+
+        >>> PRESETS["searn"].exactly("learned", "none").mix
+        'expected'
+        """
+        exact: dict[str, Any] = {"mix": "expected", "ties": "first", "restart": False, "alpha": None, "horizon": None}
+        exact |= {"sample_steps": None, "sample_actions": None, "prune": None}
+        imitate = self.imitate and roll_out == "none"
+        return replace(self, roll_in=roll_in, roll_out=roll_out, imitate=imitate, **exact, **choices)
 
     def explain(self) -> str:
         """A description in words.
@@ -166,7 +177,7 @@ def _beta_words(beta: Any, of: Algorithm) -> str:
         rate = "α such that it is one half midway" if of.alpha is None else f"α = {of.alpha:g}"
         return f"(1 - α)^t after t rounds, {rate}"
     if beta == "auto":
-        return "follows whichever of teacher and learner has recently done better"
+        return "how likely it is, by what was measured, that the teacher completes searches better"
     return str(schedule(beta))
 
 
@@ -268,7 +279,7 @@ def explain(name: str | Algorithm = "lols", **options: Any) -> str:
     """A preset with these options, described in words.
 
     >>> print(explain("lols", beta="auto").splitlines()[4])
-      β          follows whichever of teacher and learner has recently done better
+      β          how likely it is, by what was measured, that the teacher completes searches better
     """
     return algorithm(name, **options).explain()
 

@@ -15,6 +15,7 @@ from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
+from lols.contract.threads import Threads
 from lols.engine.beam import best_paths
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
@@ -28,6 +29,8 @@ from lols.io.room import Room
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code, hadamard_size
 from lols.policies.files import filled, kind_of, state_of
+from lols.training.calibration import Calibration, fit_calibration, not_calibrated
+from lols.training.confidence import StepScores, confident_outputs, judged_steps, step_scores
 
 __all__ = ["Follower", "Model", "make_model"]
 
@@ -50,6 +53,8 @@ class Model:
         Algorithm, learner, seed and other facts, stored in the model file.
     report
         Results of training: progressive loss of each pass, seconds, memory.
+    calibration
+        How predicted costs become probabilities, if that was fitted to held-out data.
 
     """
 
@@ -58,8 +63,9 @@ class Model:
     plan: Plan
     about: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
-    threads: int = 1
+    threads: Threads = None
     compiled: bool = True
+    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         self.space = as_space(self.space)
@@ -79,7 +85,8 @@ class Model:
         temperature: float = 1.0,
         seed: int = 0,
         improve: Callable[[Any, Any], Any] | None = None,
-    ) -> list[Any]:
+        confidence: bool = False,
+    ) -> Any:
         """The space's output for each of the user's objects.
 
         Parameters
@@ -102,8 +109,15 @@ class Model:
             Of the samples.
         improve
             `improve(object, output)` returns a better output, or the same one: a local search, for example.
+        confidence
+            Return a pair: the outputs, and for each of them an array with the probability of each step that it was the
+            best one. The model must be calibrated, and the prediction greedy.
 
         """
+        if confidence:
+            if best_of != 1 or starts != 1 or beam != 1 or improve is not None:
+                raise ConfigurationError("confidence is that of greedy steps: leave out best_of, starts, beam, improve")
+            return confident_outputs(self, objects)
         if isinstance(objects, Examples):
             if improve is not None:
                 raise ConfigurationError("improve needs your objects, and Examples are encoded: give the objects")
@@ -117,6 +131,26 @@ class Model:
         predictions = self._searched(examples, best_of, beam, options)
         outputs = [predictions.output(i) for i in range(len(examples))]
         return outputs if improve is None else [improve(*pair) for pair in zip(given, outputs, strict=True)]
+
+    def calibrated(self) -> Calibration:
+        """The calibration; an error that says what to do if there is none."""
+        if self.calibration is None:
+            raise not_calibrated("this model")
+        return self.calibration
+
+    def scores(self, objects: Iterable[Any] | Examples) -> list[StepScores]:
+        """All actions of all steps: what they seem to cost, and their probabilities if the model is calibrated."""
+        return step_scores(self, objects)
+
+    def calibrate_with(self, objects: Iterable[Any] | Examples, reference: Reference | None = None) -> Self:
+        """Fit confidences to labelled objects that training did not see; returns the model itself.
+
+        A step is right if no other action would have cost less, had the reference completed the result: that of the
+        task unless another one is given.
+        """
+        examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
+        self.calibration = fit_calibration(judged_steps(self, examples, reference), "given data")
+        return self
 
     def _searched(self, examples: Examples, best_of: int, beam: int, options: dict[str, Any]) -> Predictions:
         """The greedy predictions, or the best ones of a search."""
@@ -137,10 +171,14 @@ class Model:
         self.predict(objects)
         return self
 
-    def run(self, examples: Examples, *, scores: bool = False) -> Predictions:
-        """Follow the policy on examples that are already in columns."""
+    def run(self, examples: Examples, *, scores: bool = False, temperature: float = 0.0) -> Predictions:
+        """Follow the policy on examples that are already in columns.
+
+        With `scores` the predicted costs of all actions are kept. With a `temperature` above 0, so is the share of each
+        action taken in a softmax of the costs.
+        """
         with self.driver(examples) as driver:
-            return driver.predict(self.policy, self.plan, scores=scores)
+            return driver.predict(self.policy, self.plan, scores=scores, temperature=temperature)
 
     def driver(self, examples: Examples, reference: Reference | None = None) -> FusedDriver:
         """A driver for examples: fused for linear policies, lock-step for others."""
@@ -239,6 +277,8 @@ class Model:
             },
             "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},
         }
+        if self.calibration is not None:
+            header["calibration"] = self.calibration.describe()
         arrays = {f"task.{name}": array for name, array in (tensors or {}).items()}
         if not isinstance(self.policy, FrozenPolicy):
             own = {f"policy.{name}": array for name, array in state_of(self.policy).items()}
@@ -272,16 +312,16 @@ class Follower:
         self.model = model
         self._driver: FusedDriver | None = None
 
-    def run(self, examples: Examples) -> Predictions:
+    def run(self, examples: Examples, *, temperature: float = 0.0) -> Predictions:
         """Follow the policy on the next part."""
         model, same = self.model, self._driver is not None
         if not isinstance(model.policy, FrozenPolicy):
-            return model.run(examples)
+            return model.run(examples, temperature=temperature)
         if self._driver is None:
             self._driver = FusedDriver(model.space, examples, compiled=model.compiled)
         else:
             self._driver.turn_to(examples)
-        return self._driver.predict(model.policy, model.plan, same=same)
+        return self._driver.predict(model.policy, model.plan, temperature=temperature, same=same)
 
 
 def make_model(
@@ -291,7 +331,7 @@ def make_model(
     space: SearchSpace,
     *,
     policy: Any = None,
-    threads: int = 1,
+    threads: Threads = None,
     compiled: bool = True,
     room: Room | None = None,
 ) -> Model:
@@ -309,6 +349,10 @@ def make_model(
             numbers = ["any number of" if n is None else n for n in (actions, space.fixed_actions)]
             raise ModelFileError("trained for {} actions; this space has {}".format(*numbers))
         linear = _policy(header, tensors, space, compiled, room) if kind is None else None
+        fitted = header.get("calibration")
+        classes = header["task"].get("classes")
+        biased = len(classes) if isinstance(classes, list) else actions
+        calibration = None if fitted is None else Calibration.from_description(fitted, biased)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
@@ -318,7 +362,9 @@ def make_model(
         policy = filled(path, kind, tensors, policy)
     if source_digest(space.functions() | {"output": space.output}) != digest:
         about["space_changed"] = True
-    return Model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
+    made = Model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
+    made.calibration = calibration
+    return made
 
 
 def _check_settings(path: str | os.PathLike[str], settings: Mapping[str, Any], space: SearchSpace) -> None:

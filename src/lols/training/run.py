@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainingRun", "plain", "shuffled"]
 
-LARGEST_BATCH = 64  # by default
-
 
 class TrainingRun:
     """The state of one training run, which a checkpoint contains."""
@@ -35,7 +33,7 @@ class TrainingRun:
         self.trainer, self.examples = trainer, examples
         chosen = trainer.algorithm
         self.total = trainer.passes * len(examples)
-        self.batch_size = trainer.batch_size or max(1, min(LARGEST_BATCH, len(examples) // 50))
+        self.batch_size = trainer.together(len(examples))
         self.begin_again()
         self.adaptive = AdaptiveBeta()
         self.schedules = schedules(chosen)
@@ -156,8 +154,16 @@ class TrainingRun:
             "seed": trainer.seed,
             "shuffle": trainer.shuffle,
             "neighbours": trainer.neighbours,
+            **self._shards(),
             **self._task_and_data(),
         }
+
+    def _shards(self) -> dict[str, Any]:
+        """How the data are cut, unless the run is exact."""
+        engine = self.trainer.engine
+        if engine.sync == "exact":
+            return {}
+        return {"number of shards": engine.shards or engine.count, "number of legs": engine.legs or 1}
 
     def _task_and_data(self) -> dict[str, Any]:
         """Digests of the space, the reference and the data."""
@@ -192,6 +198,9 @@ class TrainingRun:
                 raise ModelFileError(
                     f"{path}: made with another {name}; resume with the same data and options, or delete it"
                 )
+        rivalry = header.get("rivalry")
+        if self.trainer.plan.compare and isinstance(rivalry, dict) and not rivalry.keys() & {"squares", "weights"}:
+            raise ModelFileError(f"{path}: made by a version with another beta='auto'; delete it and train anew")
         try:
             self._take_over(header, tensors)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:

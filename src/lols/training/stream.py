@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lols.contract.examples import Examples
@@ -40,6 +42,8 @@ class Stream:
             raise ConfigurationError("a stream has no end to derive the batch size from: give batch_size")
         if chosen.restart or chosen.returned == "drawn":
             raise ConfigurationError(f"{chosen.name} needs to know how much data there is: use fit")
+        if not trainer.engine.LOCAL:
+            raise ConfigurationError("engine has no effect: a stream is learned from in this process; leave it out")
         self.schedules = schedules(chosen)
         if any(isinstance(s, Linear) for s in self.schedules):
             raise ConfigurationError("a linear schedule needs to know how much data there is: use fit, or another beta")
@@ -57,9 +61,8 @@ class Stream:
         order = np.arange(len(examples)) if order is None else order
         trainer, size = self.trainer, self.trainer.batch_size or 1
         done = 0
-        with FusedDriver(
-            trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
-        ) as driver:
+        how: Any = {"threads": trainer.threads, "together": size}
+        with FusedDriver(trainer.space, examples, trainer.reference, **how, compiled=trainer.compiled) as driver:
             if self.round == 0 and trainer.unsettled:
                 trainer.settle(driver, order[:1])  # there may be no more
                 self.learner = trainer.new_learner()
@@ -67,9 +70,7 @@ class Stream:
                 until = min(len(examples), done + size - (self.round - self.batch_began))
                 at = order[done:until]
                 rounds = self.round + np.arange(at.size)
-                beta, beta_in = (
-                    np.full(at.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules
-                )
+                beta, beta_in = self._betas(rounds)
                 ends = self.round + at.size == self.batch_began + size
                 policy = self.learner.policy() if self.held is None else self.held
                 batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
@@ -86,6 +87,11 @@ class Stream:
                         self.adaptive.observe(np.concatenate(self.losses))
                     self.losses = []
 
+    def _betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """β of roll-out and roll-in for these rounds."""
+        out, into = (np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules)
+        return out, into
+
     def model(self) -> Model:
         """The model as it is now."""
         trainer = self.trainer
@@ -100,7 +106,7 @@ class Stream:
         }
         report = {
             "progressive_loss": [float(self.sums[0] / max(self.sums[1], 1.0))],
-            "beta": self.adaptive.beta,
+            "beta": float(self._betas(np.array([max(self.round - 1, 0)]))[0][0]),
             **self.learner.report(),
         }
         policy = trainer.returned_policy(self.learner)

@@ -6,7 +6,8 @@ import copy
 import inspect
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,17 +17,21 @@ from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
-from lols.contract.whole_numbers import MOST, MOST_THREADS, check_seed, check_whole
+from lols.contract.threads import Threads, check_threads
+from lols.contract.whole_numbers import MOST, check_seed, check_whole
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED, compile_seconds
 from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
 from lols.engine.table import copied
+from lols.engines import Engine, as_engine
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
+from lols.training.interruption import Interruption
+from lols.training.mixing import Mixing, check_mixable
 from lols.training.model import Model
 from lols.training.progress import Progress
 from lols.training.run import TrainingRun
@@ -34,6 +39,7 @@ from lols.training.students import LinearStudent, adapted
 
 __all__ = ["Trainer"]
 
+LARGEST_BATCH = 64  # by default
 LOOKED_AT = 8  # examples, to settle the margin
 MOST_PASSES = 1_000_000
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
@@ -63,7 +69,8 @@ class Trainer:
     seed
         Seed of all random numbers.
     threads
-        Threads that share a batch; they do not change the result.
+        Threads that share a batch; they do not change the result. None or `"auto"`: what is fastest, at most 6, and one
+        for small data.
     shuffle
         Whether each pass visits the examples in a different order.
     neighbours
@@ -72,6 +79,9 @@ class Trainer:
         False runs the same code as plain Python, for debugging.
     tricks
         Optimisations to switch off, for example `{"merge": False}`; they do not change the result.
+    engine
+        Who does the work: this process (None), `"processes"`, `"ray"`, or an engine of `lols.engines` with settings of
+        its own, such as `lols.engines.Ray(workers=8)`. With `sync="exact"` it does not change the result.
 
     """
 
@@ -87,22 +97,23 @@ class Trainer:
         passes: int = 5,
         batch_size: int | None = None,
         seed: int = 0,
-        threads: int = 1,
+        threads: Threads = None,
         shuffle: bool = True,
         neighbours: int = 1,
         compiled: bool = True,
         tricks: dict[str, bool] | None = None,
+        engine: str | Engine | None = None,
         **options: Any,
     ):
         for name, value, most in (
             ("passes", passes, MOST_PASSES),
             ("batch_size", batch_size, MOST),
-            ("threads", threads, MOST_THREADS),
             ("neighbours", neighbours, MOST),
         ):
             if value is not None:
                 check_whole(name, value, most=most)
         check_seed(seed)
+        check_threads(threads)
         if neighbours > 1 and not shuffle:
             raise ConfigurationError("neighbours has no effect: the examples are not shuffled; leave it out")
         unknown = set(tricks or {}) - set(TRICKS)
@@ -138,6 +149,9 @@ class Trainer:
             raise ConfigurationError(
                 "horizon needs a space with `cost`: a loss that is known only at the end cannot be cut off"
             )
+        self.engine = as_engine(engine)
+        if self.engine.sync == "pass":
+            check_mixable(self)
         self.plan = self._plan()
 
     def _plan(self) -> Plan:
@@ -180,6 +194,10 @@ class Trainer:
     def _passes_over(self) -> bool:
         """Whether states are passed over, by the order of their costs alone."""
         return self.settings.slack is not None and self.settings.width >= 0.0
+
+    def together(self, examples: int) -> int:
+        """How many of so many examples are searched with the same policy."""
+        return self.batch_size or max(1, min(LARGEST_BATCH, examples // 50))
 
     def new_learner(self) -> Learner:
         """A linear learner without weights."""
@@ -244,27 +262,60 @@ class Trainer:
         with (
             run.driver() as driver,
             progress if isinstance(progress, Progress) else self.bar(run.examples, progress) as bar,
+            Interruption(wanted=checkpoint is not None and self.engine.sync == "exact") as interruption,
         ):
             if self.unsettled:
                 self.settle(driver, np.arange(min(LOOKED_AT, len(run.examples))))
                 run.begin_again()
             if resume and checkpoint is not None and Path(checkpoint).exists():
                 run.restore(checkpoint)
-            for indices, rounds in run.batches():
-                beta, beta_in = run.betas(rounds)
-                batch = driver.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
-                run.learn(batch)
-                bar.advance(run.progress, loss=run.progressive_loss)
-                if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
-                    break  # without a checkpoint: one of this pass would be gone on from
-                if checkpoint is not None and time.monotonic() - saved >= checkpoint_every:
-                    run.save(checkpoint, getattr(after_pass, "history", ()))
-                    saved = time.monotonic()
+            with closing(self._steps(run, driver, bar)) as steps:
+                try:
+                    for _ in steps:
+                        bar.advance(run.progress, loss=run.progressive_loss)
+                        if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
+                            break  # without a checkpoint: one of this pass would be gone on from
+                        late = time.monotonic() - saved >= checkpoint_every
+                        if checkpoint is not None and (late or interruption.asked):
+                            run.save(checkpoint, getattr(after_pass, "history", ()))
+                            saved = time.monotonic()
+                        interruption.obey()
+                except KeyboardInterrupt:
+                    if checkpoint is not None and self.engine.sync == "pass":  # nothing has changed since the last pass
+                        run.save(checkpoint, getattr(after_pass, "history", ()))
+                    raise
         self.learner = run.student.learner
         model = run.model()
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
         return model
+
+    def _steps(self, run: TrainingRun, driver: Any, bar: Progress) -> Generator[None, None, None]:
+        """Train: go on by a batch each time, or with `sync="pass"` by a pass."""
+        engine = self.engine
+        if engine.sync == "pass":
+            with engine.start() as workers:
+                yield from Mixing(run, workers, engine.shards or engine.count, engine.legs or 1).passes(bar)
+        elif engine.LOCAL:
+            yield from self._batches(run, driver)
+        else:
+            from lols.engines.searcher import BatchSearcher
+
+            with engine.start() as workers:
+                searcher = BatchSearcher(workers, driver, self.policy, whole=self.settings.update == "ridge")
+                for _ in self._batches(run, searcher):
+                    if self.algorithm.restart and run.offset == 0:
+                        searcher.begin_again()
+                    bar.say(f"{workers.alive} workers")
+                    yield
+
+    def _batches(self, run: TrainingRun, searcher: Any) -> Iterator[None]:
+        """Search each batch, and learn from it."""
+        for indices, rounds in run.batches():
+            beta, beta_in = run.betas(rounds)
+            batch = searcher.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
+            run.learn(batch)
+            yield
 
     @property
     def unsettled(self) -> bool:

@@ -110,7 +110,7 @@ def test_a_model_that_was_read_from_a_file(asked: Asked, tmp_path: Any) -> None:
 def test_a_task_of_ones_own(asked: Asked) -> None:
     made = Spacer(passes=1).warm_up()
     asked.clear()
-    objects = [{"letters": [k % 256, k // 256], "ends": [0, 1]} for k in range(9000)]
+    objects = [chr(k % 256 + 33) + chr(k // 256 + 33) for k in range(9000)]
     made.fit(objects, dev=objects[:20]).predict(objects)
     assert asked.since() == []
 

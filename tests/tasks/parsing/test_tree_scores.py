@@ -208,7 +208,7 @@ def test_content_words_count_on_both_sides() -> None:
 def test_nothing_to_score() -> None:
     empty = np.zeros(0, np.int64)
     scores = tree_scores(empty, empty, empty, empty, [], np.array([0, 0]))
-    assert scores == (0, 0, 0.0, 0.0, 0.0, (0, 0, 0, 0), 0.0, 0.0, {}) and scores.clas == 0.0
+    assert scores == (0, 0, 0.0, 0.0, 0.0, (0, 0, 0, 0), 0.0, 0.0, {}, None) and scores.clas == 0.0
     assert scores_of([[(-1, 0)]], [[(-1, 0)]], np.array([False]))[:3] == (0, 0, 0.0)
 
 

@@ -38,7 +38,9 @@ def numbers(rows: int, classes: int = 4, seed: int = 0, spread: float = 1.0) -> 
 
 
 def classifier(**options: Any) -> CostSensitiveClassifier:
-    return CostSensitiveClassifier(**({"passes": 2, "progress": False, "batch_size": 16} | options))
+    """A classifier with all settings given, so that none is chosen."""
+    given = {"passes": 2, "progress": False, "batch_size": 16, "numeric": "bins", "tree": "order"}
+    return CostSensitiveClassifier(**(given | options))
 
 
 def weights(model: CostSensitiveClassifier) -> list[bytes]:

@@ -11,6 +11,7 @@ from lols.io.model_file import read_tensors
 from tests.cli.calling import Ran, run
 
 CLASSES = ["ask", "no", "yes"]
+GIVEN = ("--numeric", "bins", "--tree", "order", "--passes", 5)  # all settings, so that none is chosen
 COSTS = "ask,no,yes\n0,1,2\n1,0,1\nyes,4,1,0\n"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import lols
 from lols.tasks.tables.files import TableFiles, open_files, predict_batches
-from tests.tasks.tables.classifier_tables import COSTS, rows, train, write
+from tests.tasks.tables.classifier_tables import COSTS, GIVEN, rows, train, write
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def model(folder: Path) -> Path:
-    train(folder / "train.csv", "-o", folder / "m.lols")
+    train(folder / "train.csv", "-o", folder / "m.lols", *GIVEN)
     return folder / "m.lols"
 
 
@@ -32,5 +32,5 @@ def predicted(model: Path, folder: Path) -> list[str]:
     """What the library predicts for the test file."""
     classifier = lols.load(model)
     source = open_files([str(folder / "test.csv")], TableFiles())
-    numbers = np.concatenate([n for _, n in predict_batches(classifier, source)])
+    numbers = np.concatenate([each.numbers for each in predict_batches(classifier, source)])
     return classifier.classes_[numbers].tolist()

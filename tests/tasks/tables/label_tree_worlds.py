@@ -16,7 +16,7 @@ from lols.tasks.tables.tree_of_labels import LabelTree, by_frequency, flat, halv
 from tests.tasks.tables.test_tree_of_labels import leaves, lists_of_labels
 
 TEACHERS = ["optimal", "suboptimal", "bad"]
-COSTS = ["labels", "matrix", "vectors"]
+COSTS = ["labels", "many labels", "matrix", "vectors"]
 LEARNERS = ["hinge", "csoaa"]
 TREES = {
     "one label": flat(1),
@@ -68,8 +68,8 @@ def world_of(
     rows = bare_rows(5) if rows is None else rows
     count, labels = rows.first.size - 1, tree.labels
     truth = rng.integers(0, labels, count)
-    if kind == "labels":
-        space = make_space(tree, skill=skill)
+    if kind in ("labels", "many labels"):
+        space = make_space(tree, skill=skill, few=labels if kind == "labels" else 0)
         costs = 1.0 - np.eye(labels)[truth]
     elif kind == "matrix":
         matrix = random_costs(rng, (labels, labels), exact=exact)

@@ -19,7 +19,7 @@ from lols import CostSensitiveClassifier
 from lols.tasks.tables.input import size_of
 from tests.cli.calling import mistake
 from tests.cli.interrupting import interrupted
-from tests.tasks.tables.classifier_tables import CLASSES, fine, read, rows, train, weights, write
+from tests.tasks.tables.classifier_tables import CLASSES, GIVEN, fine, read, rows, train, weights, write
 
 # --- training ---------------------------------------------------------------------------------------------------------
 
@@ -43,7 +43,8 @@ def test_training_says_what_it_read_and_how_it_went(folder: Path, tmp_path: Path
 
 
 def test_the_model_is_the_librarys(folder: Path, model: Path, tmp_path: Path) -> None:
-    wanted = CostSensitiveClassifier(progress=False).fit_files(str(folder / "train.csv"))
+    given = CostSensitiveClassifier(progress=False, numeric="bins", tree="order", passes=5)
+    wanted = given.fit_files(str(folder / "train.csv"))
     wanted.save(tmp_path / "m.lols")
     assert weights(tmp_path / "m.lols") == weights(model)
 
@@ -107,14 +108,14 @@ def test_formats_compression_and_several_files(folder: Path, model: Path, tmp_pa
     write(tmp_path / "2.csv", table[150:])
     (tmp_path / "train.csv.gz").write_bytes(gzip.compress((folder / "train.csv").read_bytes()))
     for files in ([tmp_path / "1.csv", tmp_path / "2.csv"], [tmp_path / "train.csv.gz"]):
-        train(*files, "-o", out)
+        train(*files, "-o", out, *GIVEN)
         assert weights(out) == weights(model)
 
 
 @pytest.mark.parametrize("dev", [False, True])
 def test_an_interrupted_training_goes_on(folder: Path, tmp_path: Path, dev: bool, monkeypatch: Any) -> None:
     held = ("--dev", folder / "test.csv") if dev else ()
-    options = (folder / "train.csv", "--passes", 4, "--batch-size", 64, "--json", *held, "-o")
+    options = (folder / "train.csv", *GIVEN[:-1], 4, "--batch-size", 64, "--json", *held, "-o")
     whole, resumed = tmp_path / "whole.lols", tmp_path / "resumed.lols"
     made = fine("train", "classifier", *options, whole).json
     interrupted(monkeypatch, 11, "classifier", *options, resumed)

@@ -160,7 +160,7 @@ FINE = "a,b,y\n1,u,p\n2,v,q\n3,u,q\n"
         (FINE, ["--numeric", "x"], "numeric is 'x': choose bins, scaled, both"),
         (FINE, ["--bins", "1"], "bins is 1; it must be at least 2"),
         (FINE, ["--batch-size", "0"], "batch_size is 0; it must be at least 1"),
-        (FINE, ["--tree", "x"], "tree is 'x': choose order, frequency, similarity"),
+        (FINE, ["--tree", "x"], "tree is 'x': choose auto, order, frequency, similarity"),
         (FINE, ["--memory", "much"], "--memory is 'much': give a number of bytes, such as 512MB"),
         (FINE, ["--patience", "2"], "patience has no effect: there are no dev data to get better on"),
         (FINE, ["--dev", "nowhere"], "nowhere: there is no such file"),

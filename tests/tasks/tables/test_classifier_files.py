@@ -49,7 +49,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def predictions(model: Any, *paths: str, **options: Any) -> list[str]:
     layout = TableFiles.from_description(model.files_)
-    found = [numbers for _, numbers in predict_batches(model, open_files(paths, layout), **options)]
+    found = [each.numbers for each in predict_batches(model, open_files(paths, layout), **options)]
     return [str(model.classes_[k]) for k in np.concatenate(found)]
 
 

@@ -11,12 +11,13 @@ import numpy as np
 from lols.contract.examples import Examples, Shared
 from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
-from lols.contract.whole_numbers import MOST_THREADS, check_whole
+from lols.contract.threads import AUTO, Threads, chosen_threads
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
 from lols.engine.door import admit
 from lols.engine.drivers.mistakes import explain, is_compiler_error
+from lols.engine.drivers.portable import Portable
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import new_policy
@@ -49,7 +50,9 @@ class FusedDriver:
     examples
         The data set.
     threads
-        How many threads share a batch; the result is the same for any number.
+        How many threads share a batch; the result is the same for any number. None: see `lols.contract.threads`.
+    together
+        How many examples a batch has, if that is known.
     compiled
         False runs everything as plain Python: breakpoints and `print` work.
 
@@ -61,7 +64,8 @@ class FusedDriver:
         examples: Examples,
         reference: Reference | None = None,
         *,
-        threads: int = 1,
+        threads: Threads = 1,
+        together: int | None = None,
         compiled: bool = True,
     ):
         self.space, self.reference, self.examples, self.compiled = space, reference, examples, compiled
@@ -72,8 +76,9 @@ class FusedDriver:
             self.bound_reference = bind("Reference", functions)
         self.data = self._admit(examples, y)
         self._unlabelled = self.data._replace(y=())  # prediction never sees the truth, so one kernel serves both
-        check_whole("threads", threads, most=MOST_THREADS)
-        self.threads = threads if compiled else 1
+        chosen = chosen_threads(threads, int(examples.steps.sum()), together or len(examples))
+        self.threads = chosen if compiled else 1
+        self._alone = threads in (None, AUTO)  # on a worker, of which there are many
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self._scratch: list[Scratch] = []
         self._slots: Slots | None = None
@@ -99,6 +104,24 @@ class FusedDriver:
         self.examples = examples
         self._unlabelled = self.data
         self._scratch = [self._renewed(scratch) for scratch in self._scratch]
+
+    def portable(self) -> Portable:
+        """What makes such a driver on another machine."""
+        functions = {f"`{name}` of the space": f for name, f in self.space.functions().items()}
+        if self.reference is not None:
+            functions |= {f"`{name}` of the reference": f for name, f in self.reference.functions().items()}
+        arguments = {
+            "space": self.space,
+            "examples": self.examples,
+            "reference": self.reference,
+            "threads": 1 if self._alone else self.threads,
+            "compiled": self.compiled,
+        }
+        return Portable(type(self), arguments, functions)
+
+    def work_of(self, indices: np.ndarray) -> np.ndarray:
+        """About how much work each of these examples is: its number of steps."""
+        return self.examples.steps[indices]
 
     # --- stages ---
 
@@ -126,9 +149,18 @@ class FusedDriver:
         self._run(algorithm1_kernel, [(*arguments, *w) for w in work], again, indices)
         return batch
 
-    def predict(self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
+    def predict(
+        self,
+        policy: FrozenPolicy,
+        plan: Plan,
+        *,
+        scores: bool = False,
+        temperature: float = 0.0,
+        same: bool = False,
+    ) -> Predictions:
         """Follow the learned policy on all examples; `same` says that it has not changed since the last call."""
-        predictions = Predictions(self.examples, self.compiled, self.examples.most_actions if scores else 0)
+        actions = self.examples.most_actions if scores else 0
+        predictions = Predictions(self.examples, self.compiled, actions, temperature)
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         scratches = self._scratches(policy)
         for scratch in scratches:

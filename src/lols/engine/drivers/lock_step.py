@@ -9,6 +9,7 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
+from lols.contract.threads import Threads
 from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.frontier import (
     Group,
@@ -26,6 +27,7 @@ from lols.engine.drivers.frontier import (
 )
 from lols.engine.drivers.fused import Again, FusedDriver
 from lols.engine.drivers.levels import follow_kernel, roll_in_kernel, roll_out_kernel, search_kernel, settle_kernel
+from lols.engine.drivers.portable import Portable
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.lessons import make_slots
 from lols.engine.memory import make_batch, make_scratch, state_type
@@ -53,7 +55,7 @@ class LockStepDriver(FusedDriver):
         examples: Examples,
         reference: Reference | None = None,
         *,
-        threads: int = 1,
+        threads: Threads = 1,
         compiled: bool = True,
         room: int = ROOM,
         bare: bool = False,
@@ -83,6 +85,11 @@ class LockStepDriver(FusedDriver):
         self._scratch = []
         super().turn_to(examples)
         self._measure()
+
+    def portable(self) -> Portable:
+        """What makes such a driver on another machine."""
+        made = super().portable()
+        return made._replace(arguments={**made.arguments, "room": self._bytes})
 
     # --- stages ---
 
@@ -135,6 +142,15 @@ class LockStepDriver(FusedDriver):
         self._ends = int(ends[0]), int(ends[1])
         return batch
 
+    def adopt(self, batch: Batch, taken: np.ndarray) -> None:
+        """Take over a batch that was searched elsewhere, without gaps between its lessons; `taken` are its actions."""
+        filled, slots = batch.lessons.filled, batch.lessons.slots
+        self._trails = make_trails(filled)
+        offsets = self._trails.action.offsets  # type: ignore[attr-defined]
+        at = np.repeat(offsets[:-1] - (np.cumsum(filled) - filled), filled) + np.arange(taken.size)
+        self._trails.action.values[at] = taken  # type: ignore[attr-defined]
+        self._ends = slots.ids.size, slots.action_ids.size
+
     def lesson(self, batch: Batch) -> tuple[States, np.ndarray, np.ndarray]:
         """The lessons of the last batch for a policy to learn from: states in order, cost vectors and weights."""
         lessons = batch.lessons
@@ -165,9 +181,11 @@ class LockStepDriver(FusedDriver):
         first = trails.action.offsets[:-1]
         return np.concatenate([trails.action.values[f : f + n] for f, n in zip(first, batch.lessons.filled)])
 
-    def predict(self, policy: Any, plan: Plan, *, scores: bool = False, same: bool = False) -> Predictions:
+    def predict(
+        self, policy: Any, plan: Plan, *, scores: bool = False, temperature: float = 0.0, same: bool = False
+    ) -> Predictions:
         """Follow the learned policy on all examples."""
-        predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0)
+        predictions = Predictions(self.examples, self.compiled, self.actions if scores else 0, temperature)
         most = min(self._most, getattr(policy, "most_examples", None) or self._most)
         for low in range(0, len(self.examples), most):
             self._follow(policy, plan, predictions, low, min(low + most, len(self.examples)))

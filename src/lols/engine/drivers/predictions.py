@@ -14,16 +14,23 @@ __all__ = ["Predictions"]
 
 
 class Predictions:
-    """End states, actions and, on request, predicted costs of all examples."""
+    """End states, actions and, on request, predicted costs of all examples.
 
-    def __init__(self, examples: Examples, compiled: bool, actions: int = 0):
+    Costs are kept for so many `actions`. With a `temperature` above 0, so is the share of each action taken in a
+    softmax of the costs.
+    """
+
+    def __init__(self, examples: Examples, compiled: bool, actions: int = 0, temperature: float = 0.0):
         self.examples = examples
         self.first = np.concatenate([[0], np.cumsum(examples.states)])
         self.states = np.zeros(int(self.first[-1]), state_type(compiled))
         self.first_step = np.concatenate([[0], np.cumsum(examples.steps + 1)])
         self.taken = np.full(int(self.first_step[-1]), -1, np.int32)
         self.scores = np.zeros((self.taken.size if actions else 0, actions), np.float32)
-        self.ends = Ends(self.states, self.first, self.taken, self.first_step, self.scores)
+        self.shares = np.zeros(self.taken.size if temperature > 0.0 else 0)
+        self.ends = Ends(
+            self.states, self.first, self.taken, self.first_step, self.scores, self.shares, float(temperature)
+        )
 
     def state(self, index: int) -> np.ndarray:
         """The end state of one example."""
@@ -41,6 +48,10 @@ class Predictions:
     def all_costs(self) -> np.ndarray:
         """The predicted costs of all steps of all examples, one after the other."""
         return self.scores[self.taken >= 0]
+
+    def all_shares(self) -> np.ndarray:
+        """The shares of all actions taken, one after the other."""
+        return self.shares[self.taken >= 0]
 
     def costs(self, index: int) -> np.ndarray:
         """Predicted costs by step and action; infinite where an action was not legal."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
+from lols.contract.choosing import runs
+from lols.contract.examples import Examples
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.base import Variants, as_paths
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
+from lols.tasks.parsing.confidence import judged_heads, parse_confidently
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.options import MOST_BEAM
@@ -19,12 +23,15 @@ from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.task import LABELLINGS, NETWORK, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
 from lols.tasks.parsing.verbs import ParserVerbs
+from lols.tasks.search import Judges
 from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.tokens.neural import only_linear
 from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
+from lols.training.calibration import Judged, Reliability, fit_calibration
+from lols.training.confidence import StepScores
 from lols.training.model import Model
 
 __all__ = ["Parser"]
@@ -177,7 +184,13 @@ class Parser(ParserVerbs):
                 return {"uas": found.uas} | ({"las": found.las} if task.labelling != "none" else {})
 
         trees = prepared.trees if task.labelling != "none" else self._bare(prepared)
-        self._train(task, lambda: task.examples(corpus, trees, weights), score, **fitting)
+
+        def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
+            at, offsets = runs(corpus.offsets, chosen)
+            return judged_heads(task, model, part, offsets, heads[at])
+
+        judges = Judges(judge, None if dev is None else partial(self._judged, task, dev))
+        self._train(task, lambda: task.examples(corpus, trees, weights), score, judges, **fitting)
         self.prepared_ = {name: int(getattr(prepared, name)) for name in ("nonprojective", "lifted", "rare")}
         self.prepared_ |= {"mended": int(prepared.mended.size)}
         self.mended_ = prepared.mended
@@ -241,13 +254,46 @@ class Parser(ParserVerbs):
 
     # --- prediction ---
 
-    def predict(self, X: Sequence[Sentence]) -> list[list[tuple[int, str]]]:
-        """The tree of each sentence: a head, counted from 1, and a relation for each word."""
+    def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
+        """The tree of each sentence: a head, counted from 1, and a relation for each word.
+
+        With `confidence` a pair: the trees, and for each an array that says how likely each head is to be right. The
+        parser must be calibrated.
+        """
         corpus = self._corpus(X)
-        trees = self.predict_columns(corpus)
+        trees, sure = self.predict_confident(corpus) if confidence else (self.predict_columns(corpus), None)
         names = self.task_.plain
         flat = [(h + 1, names[r]) for h, r in zip(trees.heads.tolist(), trees.relations.tolist(), strict=True)]
-        return [flat[a:b] for a, b in pairwise(corpus.offsets.tolist())]
+        made = [flat[a:b] for a, b in pairwise(corpus.offsets.tolist())]
+        return made if sure is None else (made, [sure[a:b] for a, b in pairwise(corpus.offsets.tolist())])
+
+    def predict_confident(self, corpus: Corpus) -> tuple[Trees, np.ndarray]:
+        """Trees in columns, and how likely each head is to be right."""
+        self._check_fitted()
+        self.calibrated()
+        if self.beam > 1:
+            raise ConfigurationError("confidence is that of greedy parsing: leave out the beam")
+        if corpus.tokens == 0:
+            return self.predict_columns(corpus), np.zeros(0)
+        return parse_confidently(self.task_, corpus, self.model_)
+
+    def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Parser:
+        """Fit confidences to sentences with trees that training did not see; returns the parser itself."""
+        self._check_fitted()
+        judged = self._judged(self.task_, (self._corpus(X), *checked_trees(X, y)), self.model_)
+        self.model_.calibration = fit_calibration(judged, "given data")
+        return self
+
+    def scores(self, X: Sequence[Sentence]) -> list[StepScores]:
+        """All actions of all steps of each sentence: costs, and probabilities if the parser is calibrated."""
+        corpus = self._corpus(X)
+        self._check_fitted()
+        return self.model_.scores(self.task_.examples(corpus)) if len(X) else []
+
+    @staticmethod
+    def _judged(task: ParsingTask, data: Any, model: Model) -> Judged:
+        """Which heads of labelled sentences a model finds."""
+        return judged_heads(task, model, task.examples(data[0]), data[0].offsets, data[1])
 
     def predict_one(self, x: Sentence) -> list[tuple[int, str]]:
         """The tree of one sentence."""
@@ -293,8 +339,13 @@ class Parser(ParserVerbs):
         self._check_fitted()
         if corpus.tokens == 0:
             raise LolsError("there are no words to evaluate on")
-        trees = self.predict_columns(corpus)
-        return self._scores(self.task_, trees, corpus, heads, numbers, names, count_punctuation=punctuation)
+        sure = None
+        if self.model_.calibration is None or self.beam > 1:
+            trees = self.predict_columns(corpus)
+        else:
+            trees, sure = self.predict_confident(corpus)
+        found = self._scores(self.task_, trees, corpus, heads, numbers, names, count_punctuation=punctuation)
+        return found if sure is None else found._replace(reliability=Reliability.of(sure, trees.heads == heads))
 
     @staticmethod
     def _scores(

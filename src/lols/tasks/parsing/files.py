@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
@@ -149,9 +150,18 @@ def _filled(made: dict[str, Column]) -> dict[str, Column]:
 
 
 def parse_pieces(
-    parser: Any, path: str | os.PathLike[str], columns: ParserColumns, *, threads: int = 1, size: int = PIECE
+    parser: Any,
+    path: str | os.PathLike[str],
+    columns: ParserColumns,
+    *,
+    threads: Threads = None,
+    size: int = PIECE,
+    confidence: bool = False,
 ) -> Iterator[tuple[bytes, int]]:
-    """The file with heads and relations replaced by predictions, piece by piece, and how many tokens each has."""
+    """The file with heads and relations replaced by predictions, piece by piece, and how many tokens each has.
+
+    With `confidence`, that in heads is written as well.
+    """
     use = dict(columns.use or {})
     wanted = [columns.word, *use.values(), columns.head, columns.relation, "id"]
     pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size)
@@ -168,8 +178,12 @@ def parse_pieces(
             return piece.buffer.tobytes(), 0
         check_ids(piece, len(wanted) - 1)
         found = cut_columns(piece, [WORD, *use])
-        made = parser.predict_columns(Corpus(found, piece.offsets))
-        return write_trees(piece, columns, made, parser.task_.plain), piece.lines.size
+        corpus = Corpus(found, piece.offsets)
+        if not confidence:
+            return write_trees(piece, columns, parser.predict_columns(corpus), parser.task_.plain), piece.lines.size
+        made, sure = parser.predict_confident(corpus)
+        data = write_trees(piece, columns, made, parser.task_.plain)
+        return conll.add_confidence(data, piece, {"head": sure}), piece.lines.size
 
     yield from in_order(work, pieces, threads)
 

@@ -9,8 +9,8 @@ from typing import Any
 from lols.contract.whole_numbers import check_whole
 from lols.tasks.options import option
 from lols.tasks.tokens.columns import TokenColumns, file_format, file_header, use_of
-from lols.tasks.tokens.options import FILE, ExplainOptions
-from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, Verbs
+from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions
+from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, PredictOptions, Verbs
 
 __all__ = [
     "MOST_BEAM",
@@ -20,6 +20,7 @@ __all__ = [
     "ParserExplainOptions",
     "ParserInspectOptions",
     "ParserPredictOptions",
+    "ParserSearchOptions",
 ]
 
 MOST_BEAM = 1 << 12  # the widest beam
@@ -51,7 +52,7 @@ class ParserColumns(TokenColumns):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParserPredictOptions:
+class ParserSearchOptions:
     """How a parser searches."""
 
     beam: int | None = option(
@@ -64,7 +65,12 @@ class ParserPredictOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ParserEvaluateOptions(ParserPredictOptions):
+class ParserPredictOptions(PredictOptions, ParserSearchOptions):
+    """How a parser searches, and what it writes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserEvaluateOptions(PlotOptions, ParserSearchOptions):
     """How a parser is evaluated."""
 
     punctuation: bool = option(

@@ -14,6 +14,7 @@ import numpy as np
 
 from lols.errors import ConfigurationError
 from lols.tasks.parsing.trees import check_heads
+from lols.training.calibration import Reliability
 
 __all__ = ["CONTENT_RELATIONS", "RelationCounts", "TreeScores", "tree_scores"]
 
@@ -75,6 +76,8 @@ class TreeScores(NamedTuple):
     """Sentences in which all words counted have the right head and relation, subtypes included."""
     by_relation: dict[str, RelationCounts]
     """The counts of each relation in gold or predicted, subtypes apart, in the order of `names`."""
+    reliability: Reliability | None = None
+    """Of the confidence in heads; None if that is unknown."""
 
     @property
     def clas(self) -> float:

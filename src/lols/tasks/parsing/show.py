@@ -12,11 +12,12 @@ from lols.tasks.explain import ExampleReport, roll_out_text, write_page
 from lols.tasks.parsing.explain import Move, Parse, Step
 from lols.tasks.parsing.options import ParserExplainOptions
 from lols.tasks.parsing.tree_svg import parse_page
-from lols.tasks.show import PlainTable, plain_table, show_scores, step_table, styled, write
+from lols.tasks.show import PlainTable, plain_table, show_calibration, show_scores, step_table, styled, write
 from lols.tasks.tokens.pages import number
 
 if TYPE_CHECKING:
     from lols.tasks.parsing.scores import TreeScores
+    from lols.training.calibration import Reliability
 
 __all__ = ["ParserReport", "ParserScores"]
 
@@ -33,6 +34,13 @@ class ParserScores:
     labelled: bool
     punctuation: bool
     tags: Mapping[str, float] = field(default_factory=dict)
+    reliability: Mapping[str, Reliability] = field(default_factory=dict)  # of the confidence in tags
+
+    @property
+    def confidence(self) -> dict[str, Reliability]:
+        """How reliable confidence is, in heads and in each column of tags; empty if it is unknown."""
+        heads = self.scores.reliability
+        return {} if heads is None else {"head": heads, **self.reliability}
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
@@ -48,6 +56,10 @@ class ParserScores:
         }
         plain = {name: getattr(self.scores, name) for name in SHARES}
         counts = {"tokens": self.scores.words, "sentences": self.scores.sentences}
+        if self.scores.reliability is not None:
+            plain |= self.scores.reliability.as_dict()
+        if self.reliability:
+            plain["calibration_errors"] = {name: seen.error for name, seen in self.confidence.items()}
         return ({"tags": dict(self.tags)} if self.tags else {}) | counts | plain | {"relations": relations}
 
     def show(self, console: Console) -> None:
@@ -62,6 +74,8 @@ class ParserScores:
             write(console, f"CLAS {100 * found['clas']:.2f}")
         whole = f"sentences without a mistake: {100 * found['exact_heads']:.2f} % by heads"
         write(console, whole + (f", {100 * found['exact']:.2f} % with relations" if self.labelled else ""))
+        for name, seen in self.confidence.items():
+            show_calibration(console, seen, f"confidence in {name}")
         if self.labelled:
             write(console)
             rows = dict(sorted(found["relations"].items(), key=lambda item: -item[1]["count"]))

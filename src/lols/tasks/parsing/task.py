@@ -156,9 +156,9 @@ class ParsingTask:
 
     def steps(self, x: Any) -> int:
         """The number of steps from start to end."""
-        return int(self._steps(x.length))
+        return int(self.steps_of(x.length))
 
-    def _steps(self, lengths: Any) -> Any:
+    def steps_of(self, lengths: Any) -> Any:
         arcs = np.maximum(lengths - (self.roots == "one"), 0)
         return lengths + arcs * (2 if self.labelling == "second" else 1)
 
@@ -200,7 +200,7 @@ class ParsingTask:
                 "last_child": last,
             }
             y = {name: Ragged(column, offsets) for name, column in columns.items()}
-        states, steps = HEADER + FIELDS * (lengths + 1), self._steps(lengths)
+        states, steps = HEADER + FIELDS * (lengths + 1), self.steps_of(lengths)
         items = self._items(values, kinds.of, offsets)
         return Examples.from_columns(self.space, lengths.size, x, y, items, states=states, steps=steps)
 
@@ -245,7 +245,7 @@ class ParsingTask:
         """The projective trees that the actions of all sentences build, one after the other."""
         heads, relations = np.full(int(offsets[-1]), -1, np.int64), np.full(int(offsets[-1]), self.root, np.int64)
         kinds, given = (self.space.settings[name] for name in ("kinds", "relations"))
-        steps = self._steps(np.diff(offsets))
+        steps = self.steps_of(np.diff(offsets))
         stack = np.empty(int(np.diff(offsets).max(initial=0)), np.int64)
         _build(actions, steps, offsets, kinds, given, self.labelling == "second", self.root, stack, heads, relations)
         return Trees(heads, relations)

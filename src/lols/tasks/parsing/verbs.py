@@ -6,12 +6,13 @@ import copy
 from collections.abc import Iterator
 from typing import Any, Self
 
+from lols.contract.threads import Threads
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.case import Case, pair_of
 from lols.tasks.parsing.files import parse_pieces, read_treebanks, write_trees
 from lols.tasks.parsing.input import checked_trees
-from lols.tasks.parsing.options import VERBS, ParserColumns, ParserInspectOptions, ParserPredictOptions
+from lols.tasks.parsing.options import VERBS, ParserColumns, ParserInspectOptions, ParserSearchOptions
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths
@@ -37,7 +38,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         use = {name: name for name in self.task_.columns if name != "word"}
         return getattr(self, "columns_", ParserColumns(use=use))
 
-    def searching(self, options: ParserPredictOptions) -> Self:
+    def searching(self, options: ParserSearchOptions) -> Self:
         """The parser with a beam of another width."""
         if options.beam is None:
             return self
@@ -45,20 +46,23 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         other.beam = options.beam
         return other
 
-    def predict_pieces(self, path: Any, columns: ParserColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+    def predict_pieces(
+        self, path: Any, columns: ParserColumns, *, threads: Threads = None, confidence: bool = False
+    ) -> Iterator[tuple[bytes, int]]:
         """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return parse_pieces(self, path, columns, threads=self.threads_for(threads))
+        return parse_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a treebank."""
         from lols.tasks.parsing.show import ParserScores
 
         columns, asked = self.asked("evaluate", options)
         data, _, seconds = read_treebanks([path], None, columns)
         self.model_.threads = threads
+        self.check_plot(asked.plot)
         scores = self.searching(asked).evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)
         report = ParserScores(scores, self.task_.labelling != "none", asked.punctuation)
-        return Evaluation(report, data.corpus.tokens, seconds)
+        return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""

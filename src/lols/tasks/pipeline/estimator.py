@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.io.strings import Column, texts_of
@@ -30,6 +31,7 @@ from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.tokens.neural import NETWORK_OPTIONS
 from lols.tasks.verbs import Say, silent
+from lols.training.calibration import Reliability
 from lols.training.model import Model
 
 __all__ = ["Pipeline", "PipelineScores"]
@@ -39,10 +41,11 @@ MOST_TAGS = 16  # columns
 
 
 class PipelineScores(NamedTuple):
-    """The share of right tags in every column, and the scores of the trees."""
+    """The share of right tags in every column, the scores of the trees, and how reliable the confidence in tags is."""
 
     tags: dict[str, float]
     trees: TreeScores
+    reliability: dict[str, Reliability]  # empty if confidence is unknown
 
 
 def tags_of(text: str) -> list[str]:
@@ -96,14 +99,15 @@ class Pipeline(PipelineVerbs):
         default=None, help="How to train the parser: a `lols.Parser`, which is copied.", cli=False
     )
     seed: int = shared(Parser, "seed", default=0)
-    threads: int = shared(Parser, "threads", default=1)
+    threads: int | str | None = shared(Parser, "threads", default=None)
+    engine: Any = shared(Parser, "engine", default=None)
     progress: bool | None = shared(Parser, "progress", default=None)
 
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Pipeline:
         """The pipeline with the options that were typed: taggers take passes, patience and those of networks."""
         values = values_of(Parser, typed)
-        common = ("passes", "patience", "policy", *NETWORK_OPTIONS)
+        common = ("passes", "patience", "calibrate", "policy", *NETWORK_OPTIONS)
         tagger = Tagger(**{name: values[name] for name in common if name in values})
         return cls(**values_of(cls, typed), tagger=tagger, parser=Parser(**values))
 
@@ -220,7 +224,7 @@ class Pipeline(PipelineVerbs):
         return self
 
     def _part(self, estimator: Any) -> Any:
-        own = {name: getattr(self, name) for name in ("seed", "threads", "progress")}
+        own = {name: getattr(self, name) for name in ("seed", "threads", "engine", "progress")}
         for name, value in own.items():
             if getattr(estimator, name) not in (value, getattr(type(estimator), name)):
                 what = estimator.VERBS.name
@@ -235,7 +239,8 @@ class Pipeline(PipelineVerbs):
         for k in range(self.folds):
             say(f"{name}: a tagger without part {k + 1} of {self.folds}, to tag that")
             rest, part = _sentences(words, fold != k), _sentences(words, fold == k)
-            tagger = self._part(self.tagger or Tagger()).set_params(patience=None)  # no dev data are tagged here
+            untested = {"patience": None, "calibrate": False}  # no dev data are tagged here
+            tagger = self._part(self.tagger or Tagger()).set_params(**untested)
             inside = np.repeat(fold == k, np.diff(words.offsets))
             tagger.fit_columns(rest, (column.numbers[~inside], strings))
             known = {label: n for n, label in enumerate(strings)}
@@ -245,10 +250,18 @@ class Pipeline(PipelineVerbs):
 
     # --- prediction ---
 
-    def predict(self, X: Sequence[Sentence]) -> list[list[dict[str, Any]]]:
-        """A dictionary for every word: its tags, its head, counted from 1, and its relation."""
+    def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
+        """A dictionary for every word: its tags, its head, counted from 1, and its relation.
+
+        With `confidence` a pair: these, and for each sentence a dictionary of arrays that say how likely each tag and
+        each head is to be right, by the name of the column or as `head`. All parts must be calibrated.
+        """
         corpus = corpus_of(checked_sentences(X))
-        whole, trees = self.predict_columns(corpus)
+        sure: dict[str, np.ndarray] = {}
+        if confidence:
+            whole, trees, sure = self.predict_confident(corpus)
+        else:
+            whole, trees = self.predict_columns(corpus)
         columns = {name: (c.numbers.tolist(), c.texts.strings()) for name, c in whole.columns.items()}
         names = self.parser_.task_.plain
         flat = [
@@ -256,7 +269,25 @@ class Pipeline(PipelineVerbs):
             | {"head": int(trees.heads[t]) + 1, "relation": names[trees.relations[t]]}
             for t in range(corpus.tokens)
         ]
-        return [flat[a:b] for a, b in pairwise(corpus.offsets.tolist())]
+        places = list(pairwise(corpus.offsets.tolist()))
+        made = [flat[a:b] for a, b in places]
+        return (made, [{name: each[a:b] for name, each in sure.items()} for a, b in places]) if confidence else made
+
+    def predict_confident(self, corpus: Corpus) -> tuple[Corpus, Trees, dict[str, np.ndarray]]:
+        """Words, tags and trees in columns, and how likely the tags of each column and the heads are to be right."""
+        self._check_fitted()
+        self.check_calibrated()
+        tagged, sure = self._tagged_surely(corpus)
+        trees, sure["head"] = self.parser_.predict_confident(tagged)
+        return tagged, trees, sure
+
+    def _tagged_surely(self, corpus: Corpus) -> tuple[Corpus, dict[str, np.ndarray]]:
+        """Words with tags, and how likely these are to be right."""
+        words, made, sure = self._words(corpus), {}, {}
+        for name, tagger in self.taggers_.items():
+            numbers, sure[name] = tagger.predict_confident(words)
+            made[name] = Column(numbers, texts_of(tagger.task_.labels))
+        return words._replace(columns=words.columns | made), sure
 
     def predict_columns(self, corpus: Corpus) -> tuple[Corpus, Trees]:
         """Words and their tags in columns, and trees."""
@@ -265,13 +296,18 @@ class Pipeline(PipelineVerbs):
         return tagged, self.parser_.predict_columns(tagged)
 
     def _tagged(self, corpus: Corpus) -> Corpus:
-        if corpus.tokens:
-            _check_columns(corpus, [WORD])
-        words = Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
+        words = self._words(corpus)
         made = {}
         for name, tagger in self.taggers_.items():
             made[name] = Column(tagger.predict_columns(words), texts_of(tagger.task_.labels))
         return words._replace(columns=words.columns | made)
+
+    @staticmethod
+    def _words(corpus: Corpus) -> Corpus:
+        """The words alone."""
+        if corpus.tokens:
+            _check_columns(corpus, [WORD])
+        return Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
 
     # --- scores ---
 
@@ -292,15 +328,16 @@ class Pipeline(PipelineVerbs):
         if corpus.tokens == 0:
             raise LolsError("there are no words to evaluate on")
         _check_columns(corpus, list(self.taggers_))
-        tagged = self._tagged(corpus)
-        right = {}
+        tagged, sure = self._tagged_surely(corpus) if self._is_calibrated() else (self._tagged(corpus), {})
+        shares, reliability = {}, {}
         for name, tagger in self.taggers_.items():
             gold = corpus.columns[name]
-            number = tagger.task_.number(gold.texts.strings())[gold.numbers]
-            right[name] = float((number == tagged.columns[name].numbers).mean())
-        return PipelineScores(
-            right, self.parser_.evaluate_columns(tagged, heads, numbers, names, punctuation=punctuation)
-        )
+            right = tagger.task_.number(gold.texts.strings())[gold.numbers] == tagged.columns[name].numbers
+            shares[name] = float(right.mean())
+            if sure:
+                reliability[name] = Reliability.of(sure[name], right)
+        trees = self.parser_.evaluate_columns(tagged, heads, numbers, names, punctuation=punctuation)
+        return PipelineScores(shares, trees, reliability)
 
     # --- files ---
 
@@ -319,7 +356,7 @@ class Pipeline(PipelineVerbs):
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Pipeline:
         """The pipeline that a file's header and arrays describe."""
         made = cls(threads=threads)

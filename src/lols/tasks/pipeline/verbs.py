@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.io import conll
 from lols.io.conll import Sentences
@@ -15,13 +16,14 @@ from lols.tasks.base import Estimator
 from lols.tasks.inspect import Inspection
 from lols.tasks.parsing.estimator import Parser
 from lols.tasks.parsing.files import check_ids, cut_columns, read_treebanks, tree_changes, with_columns
-from lols.tasks.parsing.options import ParserColumns, ParserPredictOptions
+from lols.tasks.parsing.options import ParserColumns, ParserSearchOptions
 from lols.tasks.pieces import PIECE, in_order
 from lols.tasks.pipeline.options import VERBS, PipelineInspectOptions
 from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
+from lols.training.calibration import not_calibrated
 
 __all__ = ["PipelineVerbs", "part_of"]
 
@@ -32,6 +34,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     VERBS = VERBS
     taggers_: dict[str, Tagger]
     parser_: Parser
+    predict_confident: Any
 
     @property
     def file_columns(self) -> ParserColumns:
@@ -43,14 +46,27 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         """The columns that are tagged."""
         return list(self.taggers_)
 
-    def searching(self, options: ParserPredictOptions) -> Self:
+    def models(self) -> tuple[Any, ...]:
+        """The models of all parts."""
+        return tuple(part._fitted for part in (*self.taggers_.values(), self.parser_))
+
+    def check_calibrated(self) -> None:
+        """Raise an error that says what to do if the confidence of a part is unknown."""
+        if not self._is_calibrated():
+            raise not_calibrated(self.named)
+
+    def _is_calibrated(self) -> bool:
+        """Whether all parts are."""
+        return all(model.calibration is not None for model in self.models())
+
+    def searching(self, options: ParserSearchOptions) -> Self:
         """The pipeline with a beam of another width."""
         other = copy.copy(self)
         other.parser_ = self.parser_.searching(options)
         return other
 
     def predict_pieces(
-        self, path: Any, columns: ParserColumns, *, threads: int = 1, size: int = PIECE
+        self, path: Any, columns: ParserColumns, *, threads: Threads = None, confidence: bool = False, size: int = PIECE
     ) -> Iterator[tuple[bytes, int]]:
         """The file with tags and trees replaced by predictions, piece by piece, and how many tokens each piece has."""
         tags = {name: dict(columns.use or {}).get(name, name) for name in self.taggers_}
@@ -64,27 +80,33 @@ class PipelineVerbs(SentenceVerbs, Estimator):
             if piece.lines.size == 0:
                 return piece.buffer.tobytes(), 0
             check_ids(piece, 3)
-            tagged, trees = self.predict_columns(Corpus(cut_columns(piece, [WORD]), piece.offsets))
+            corpus, sure = Corpus(cut_columns(piece, [WORD]), piece.offsets), {}
+            if confidence:
+                tagged, trees, sure = self.predict_confident(corpus)
+            else:
+                tagged, trees = self.predict_columns(corpus)
             changes = tree_changes(columns, trees, self.parser_.task_.plain)
             for name, column in tags.items():
                 changes[column] = (self.taggers_[name].task_.labels, tagged.columns[name].numbers)
-            return conll.replace_columns(piece, changes), piece.lines.size
+            data = conll.replace_columns(piece, changes)
+            return conll.add_confidence(data, piece, sure) if confidence else data, piece.lines.size
 
         parts = (*self.taggers_.values(), self.parser_)
         yield from in_order(work, pieces, min(part.threads_for(threads) for part in parts))
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare tags and trees, predicted from words alone, with a treebank."""
         from lols.tasks.parsing.show import ParserScores
 
         columns, asked = self.asked("evaluate", options)
         data, _, seconds = read_treebanks([path], None, columns)
-        for part in (*self.taggers_.values(), self.parser_):
-            part._fitted.threads = threads
+        for model in self.models():
+            model.threads = threads
+        self.check_plot(asked.plot)
         scores = self.searching(asked).evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)
         labelled = self.parser_.task_.labelling != "none"
-        report = ParserScores(scores.trees, labelled, asked.punctuation, scores.tags)
-        return Evaluation(report, data.corpus.tokens, seconds)
+        report = ParserScores(scores.trees, labelled, asked.punctuation, scores.tags, scores.reliability)
+        return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
 
     @classmethod
     def inspect_file(

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.choosing import Draw
 from lols.contract.examples import Examples
 from lols.errors import LolsError
 from lols.tasks.case import Case, Naming, draw_examples, teacher_of
-from lols.tasks.choosing import Draw, runs
 from lols.tasks.tables.cells import cells_of_batch
-from lols.tasks.tables.encoding import Rows, joined
 from lols.tasks.tables.files import LabelNumbers, TablePiece, check_columns, encoded, table_encoder
 from lols.tasks.tables.input import Targets
 from lols.tasks.tables.inspect import child_name
+from lols.tasks.tables.rows import Rows, joined
 
 __all__ = ["rows_case", "table_case"]
 
@@ -24,7 +24,7 @@ def rows_case(classifier: Any, X: Any, y: Any, costs: Any, reference: str | None
     rows, task = classifier._rows(X), classifier.task_
     known = Targets(task.classes, None, task.matrix, None)
     targets = classifier._targets(rows.rows, y, costs, known)
-    examples = task.examples(rows, targets.labels, targets.vectors)
+    examples = task.examples(rows, targets.labels, targets.vectors, targets.weights)
     return _case(classifier, *draw_examples(examples, limit, seed), reference)
 
 
@@ -42,22 +42,13 @@ def table_case(classifier: Any, source: Any, label: str, reference: str | None, 
         true = numbers.number(cells.pop(label), draw.count, source)
         rows = encoded(encoder, TablePiece(draw.count, batch.num_rows, cells, None), source)
         kept = draw.more(batch.num_rows)
-        parts.append(_rows(rows, kept))
+        parts.append(rows.take(kept))
         labels.append(true[kept])
     if not parts:
         raise LolsError(f"{source.paths[0]}: there are no rows; give a table with some")
     chosen = draw.chosen()
-    examples = task.examples(_rows(joined(parts), chosen), np.concatenate(labels)[chosen])
+    examples = task.examples(joined(parts).take(chosen), np.concatenate(labels)[chosen])
     return _case(classifier, examples, draw.count, reference)
-
-
-def _rows(rows: Rows, chosen: np.ndarray) -> Rows:
-    """Some of the rows."""
-    at, bounds = runs(rows.bounds, chosen)
-    if not rows.start.size:
-        return Rows(bounds, rows.types[at], rows.start, rows.ids, rows.values)
-    own, start = runs(rows.start, chosen)
-    return Rows(bounds, rows.types[at], start, rows.ids[own], rows.values[own])
 
 
 def _case(classifier: Any, examples: Examples, of: int, reference: str | None) -> Case:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -14,11 +15,11 @@ import numpy as np
 
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
-from lols.errors import LolsError, short
+from lols.errors import ConfigurationError, LolsError, short
 
 __all__ = [
-    *("MISSING", "Cells", "NoNumber", "absent", "are_dates", "as_texts", "cells_of_array", "cells_of_batch"),
-    "numbers_of",
+    *("MISSING", "Cells", "NoNumber", "absent", "are_dates", "arrow", "as_texts", "cells_of_array", "cells_of_batch"),
+    *("numbers_in", "numbers_of"),
 ]
 
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
@@ -131,6 +132,19 @@ def numbers_of(texts: Sequence[str], missing: Sequence[str] = MISSING) -> tuple[
     return numbers, -1
 
 
+def numbers_in(cells: Cells) -> np.ndarray:
+    """The cells as numbers; NaN where there is none."""
+    if cells.numbers is not None:
+        return cells.numbers
+    assert cells.codes is not None
+    made = np.full(len(cells.texts) + 1, np.nan)
+    for k, text in enumerate(cells.texts):
+        with contextlib.suppress(ValueError):
+            made[k] = _number(text)
+    found: np.ndarray = made[cells.codes]  # code -1 is the last one
+    return found
+
+
 def are_dates(texts: Sequence[str], missing: Sequence[str] = MISSING) -> bool:
     """Whether the first text that is not missing is a date."""
     first = next((text for text in texts if text not in missing), "")
@@ -153,9 +167,11 @@ def _date(text: str) -> float:
 
 def _quick_numbers(texts: Sequence[str], missing: Sequence[str], dates: bool) -> np.ndarray | None:
     """The same, by Arrow, for many texts; None where Arrow does not read one of them as a number, or as a date."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    try:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+    except ImportError:
+        return None
     array = pa.array(texts, pa.string())
     empty = pc.is_in(array, value_set=pa.array(list(missing), pa.string()))
     try:
@@ -210,6 +226,15 @@ def absent(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # NA compared with itself is neither true nor false
         return True
+
+
+def arrow() -> Any:
+    """The library `pyarrow`, or an error that says how to get it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ConfigurationError("this data frame needs pyarrow: pip install 'lols[tables]'") from None
+    return pyarrow
 
 
 def cells_of_batch(batch: Any, names: Sequence[str], typed: bool = True) -> dict[str, Cells]:

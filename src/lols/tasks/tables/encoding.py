@@ -12,70 +12,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.examples import Items
-from lols.contract.hashing import mix
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
 from lols.errors import ConfigurationError
 from lols.io.strings import Texts, texts_of
 from lols.tasks.tables.cells import MISSING, Cells, NoNumber, as_texts, numbers_of
-from lols.tasks.tables.scan import ColumnScan, quantiles
+from lols.tasks.tables.columns import ColumnCode, binned, column_code, curved, knot_id, scaled, scaled_id
+from lols.tasks.tables.rows import Rows, items_of
+from lols.tasks.tables.scan import ColumnScan
+from lols.tasks.tables.words import MOST_TEXTS, text_column_of, words_of
 
-__all__ = ["NUMERIC", "ColumnCode", "Rows", "TableEncoder", "items_of", "joined", "scaled_id"]
+__all__ = ["NUMERIC", "TableEncoder"]
 
-NUMERIC = ("bins", "scaled", "both")
+NUMERIC = ("bins", "scaled", "both", "curve")
 MOST_PRODUCTS = 1 << 20  # of two columns
 MOST_TOGETHER = 1 << 22  # of all pairs of columns
 MOST_MISSING = 1 << 12  # texts in a model file, with which every cell is compared
 TRUTHS = {"0": ("false", "False", "FALSE"), "1": ("true", "True", "TRUE")}
 BIAS = 1  # the number of feature types before those of the columns
-KEPT = 1 << 16  # the most contributions of types, over all nodes, that are kept: more would not fit into the cache
 EACH = np.zeros(0, np.int32)
-NOTHING_UNKNOWN = np.zeros(0, np.int64)
-
-
-class Rows(NamedTuple):
-    """Rows as lists of feature types, and as features that only one row has (scaled values)."""
-
-    bounds: np.ndarray  # [rows + 1]: where a row's types begin
-    types: np.ndarray  # int32
-    start: np.ndarray  # [rows + 1], or empty: where its own features begin
-    ids: np.ndarray
-    values: np.ndarray
-    unknown: np.ndarray = NOTHING_UNKNOWN  # [columns]: the number of cells whose text was not in training
-
-    @property
-    def rows(self) -> int:
-        """The number of rows."""
-        return int(self.bounds.size) - 1
-
-    @property
-    def nbytes(self) -> int:
-        """The number of bytes in memory."""
-        return sum(array.nbytes for array in self)
-
-    def cut(self, begin: int, end: int) -> Rows:
-        """The rows from one number to another."""
-        bounds, start = self.bounds[begin : end + 1], self.start[begin : end + 1]
-        own = slice(int(start[0]), int(start[-1])) if start.size else slice(0)
-        types = self.types[int(bounds[0]) : int(bounds[-1])]
-        return Rows(bounds - bounds[0], types, start - start[:1], self.ids[own], self.values[own])
-
-
-class ColumnCode(NamedTuple):
-    """How the values of a column are numbered: missing is 0, then bins or categories in their order."""
-
-    name: str
-    kind: str  # "number" or "category"
-    edges: np.ndarray  # of the bins: bin k holds values from edge k - 1 to below edge k
-    texts: list[str]
-    background: int  # the number without a feature, or -1
-    centre: float = 0.0
-    width: float = 1.0
-
-    @property
-    def size(self) -> int:
-        """The size of the numbering."""
-        return 1 + (self.edges.size + 1 if self.kind == "number" else len(self.texts))
+KINDS = ("number", "category", "text")
 
 
 class Numbering(NamedTuple):
@@ -97,7 +53,7 @@ class TableEncoder:
     columns
         The numbering of each column.
     numeric
-        The feature of a number: `bins`, `scaled` or `both`.
+        The features of a number: `bins`, `scaled`, `both` or `curve`.
     interactions
         Pairs of columns whose pairs of values are features, too.
     missing
@@ -122,6 +78,10 @@ class TableEncoder:
             for name in (a, b):
                 if name not in numbers:
                     raise ConfigurationError(f"the interaction {a} * {b} names '{name}', which is no column in use")
+                if self.columns[numbers[name]].kind == "text":
+                    raise ConfigurationError(
+                        f"the interaction {a} * {b} names '{name}', a column of texts: leave it out"
+                    )
             if self.columns[numbers[a]].size * self.columns[numbers[b]].size > MOST_PRODUCTS:
                 raise ConfigurationError(
                     f"the interaction {a} * {b} has more than a million pairs of values: use fewer bins"
@@ -131,6 +91,9 @@ class TableEncoder:
         sizes = [c.size for c in self.columns] + [self.columns[a].size * self.columns[b].size for a, b in self.pairs]
         if sum(sizes[len(self.columns) :]) > MOST_TOGETHER:
             raise ConfigurationError("the interactions have more than four million pairs of values: use fewer")
+        self.texts = [k for k, c in enumerate(self.columns) if c.kind == "text"]
+        if len(self.texts) > MOST_TEXTS:
+            raise ConfigurationError(f"there are {len(self.texts)} columns of texts: at most {MOST_TEXTS} can be")
         self.first = BIAS + np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.unknown = np.zeros(len(self.columns), np.int64)  # as in `Rows`, over all predictions so far
 
@@ -140,7 +103,8 @@ class TableEncoder:
     ) -> TableEncoder:
         """The encoder for what the scans of the columns found."""
         bins = bins or int(min(64, max(4, rows**0.5 / 4)))
-        return cls([_code(scan, bins) for scan in scans], **options)
+        ends = options.get("numeric") == "curve"  # a curve has knots at both of its ends
+        return cls([column_code(scan, bins, ends=ends) for scan in scans], **options)
 
     @property
     def types(self) -> int:
@@ -155,7 +119,7 @@ class TableEncoder:
         local = [self._numbered(k, table[c.name], unknown) for k, c in enumerate(self.columns)]
         whole = np.empty((len(self.columns) + len(self.pairs), count), np.int32)
         for k, (column, numbering) in enumerate(zip(self.columns, local, strict=True)):
-            if column.kind == "number" and self.numeric == "scaled":
+            if column.kind == "text" or (column.kind == "number" and self.numeric in ("scaled", "curve")):
                 each = np.where(numbering.each == 0, self.first[k], -1)  # a missing value is a feature
             else:
                 each = _placed(numbering.each, column.background, int(self.first[k]))
@@ -172,26 +136,52 @@ class TableEncoder:
         return Rows(bounds, types[:filled].copy(), *self._own(table, count), unknown)
 
     def _own(self, table: Mapping[str, Cells], count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The scaled values of the columns of numbers."""
-        nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
-        if self.numeric == "bins":
-            return nothing
+        """The features of each row that have values of their own: scaled numbers, curves and words."""
+        blocks = [] if self.numeric == "bins" else self._dense(table, count)
+        if blocks:
+            ids, values = (np.concatenate(parts, axis=1) for parts in zip(*blocks, strict=True))
+            there = values != 0.0
+            start = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
+            own = start, np.broadcast_to(ids, there.shape)[there], values[there]
+        else:
+            own = np.zeros(count + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+        if self.texts:
+            cells = [table[self.columns[k].name] for k in self.texts]
+            return _with_words(own, [words_of(each, n, self.missing) for n, each in enumerate(cells)])
+        return own if self.numeric != "bins" else (np.zeros(0, np.int64), *own[1:])
+
+    def _dense(self, table: Mapping[str, Cells], count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Features and values, [row, feature], of the columns of numbers."""
         numbered = [(k, c) for k, c in enumerate(self.columns) if c.kind == "number"]
-        values = np.zeros((count, len(numbered)), np.float32)
-        for j, (_, column) in enumerate(numbered):
-            values[:, j] = _scaled(_numbers(column, table[column.name], self.missing), column)
-        ids = np.array([scaled_id(k) for k, _ in numbered], np.int64)
-        there = values != 0.0
-        start = np.concatenate([[0], np.cumsum(there.sum(axis=1))]).astype(np.int64)
-        return start, np.broadcast_to(ids, there.shape)[there], values[there]
+        numbers = [(k, c, _numbers(c, table[c.name], self.missing)) for k, c in numbered]
+        if not numbers:
+            return []
+        values = np.zeros((count, len(numbers)), np.float32)
+        for j, (_, column, each) in enumerate(numbers):
+            values[:, j] = scaled(each, column)
+        made = [(np.array([[scaled_id(k) for k, _ in numbered]], np.int64), values)]
+        if self.numeric != "curve":
+            return made
+        made[0] = np.broadcast_to(made[0][0], values.shape), values
+        for k, column, each in numbers:
+            if column.edges.size < 2:
+                continue  # a straight line, which the scaled value is
+            below, share = curved(each, column.edges)
+            knots = np.array([knot_id(k, knot) for knot in range(column.edges.size)], np.int64)
+            pair = np.nan_to_num(np.stack([1.0 - share, share], axis=1)).astype(np.float32)
+            made.append((np.stack([knots[below], knots[below + 1]], axis=1), pair))
+        return made
 
     def _numbered(self, k: int, cells: Cells, unknown: np.ndarray) -> Numbering:
         """The number of each cell's value; -1 for a category that was not in training."""
         column = self.columns[k]
         if column.kind == "number":
             if cells.numbers is not None:
-                return Numbering(_binned(cells.numbers, column.edges), EACH)
-            each = _binned(_numbers_of_texts(column, cells, self.missing), column.edges)
+                return Numbering(binned(cells.numbers, column.edges), EACH)
+            each = binned(_numbers_of_texts(column, cells, self.missing), column.edges)
+        elif column.kind == "text":
+            cells = as_texts(cells)
+            each = np.array([0 if t in self.missing else 1 for t in cells.texts], np.int32)
         else:
             known = self._known.setdefault(k, {text: n for n, text in enumerate(column.texts, 1)})
             cells = _spelled(as_texts(cells), known) if cells.truths else as_texts(cells)
@@ -200,6 +190,10 @@ class TableEncoder:
                 unknown[k] = int(cells.counts()[each < 0].sum())
         assert cells.codes is not None
         return Numbering(np.append(each, np.int32(0)), cells.codes)  # the last one is for code -1, missing
+
+    def text_column(self, identity: int) -> int:
+        """The number of the column of texts that a word is in."""
+        return self.texts[text_column_of(identity) % len(self.texts)]
 
     def items(self, rows: Rows, nodes: int) -> Items:
         """The rows as items of a search space, one each."""
@@ -254,7 +248,7 @@ class TableEncoder:
             for k, c in enumerate(facts["columns"])
         ]
         for c in columns:
-            if c.kind not in ("number", "category") or not (np.isfinite([c.centre, c.width]).all() and c.width > 0.0):
+            if c.kind not in KINDS or not (np.isfinite([c.centre, c.width]).all() and c.width > 0.0):
                 raise ValueError(f"column '{c.name}' is damaged")
             if (np.diff(c.edges) <= 0.0).any() or len(set(c.texts)) != len(c.texts) or not -1 <= c.background < c.size:
                 raise ValueError(f"column '{c.name}' is damaged")
@@ -266,76 +260,16 @@ class TableEncoder:
         return cls(columns, str(facts["numeric"]), pairs, [str(m) for m in facts["missing"]])
 
 
-def scaled_id(column: int) -> int:
-    """The feature of a column's scaled value."""
-    return mix(mix(column, 0x5CA1ED), 1)
-
-
-def items_of(rows: Rows, kinds: int, nodes: int) -> Items:
-    """Rows as items: a feature for each of the `kinds` of feature type, and those of the row."""
-    ids = np.fromiter((mix(k, 0x7AB1E) for k in range(kinds)), np.int64, kinds)
-    start, values, types, bounds = np.arange(kinds + 1), np.ones(kinds, np.float32), rows.types, rows.bounds
-    if rows.start.size:
-        start = np.concatenate([start, kinds + rows.start[1:]])
-        ids, values = np.concatenate([ids, rows.ids]), np.concatenate([values, rows.values])
-        types = np.insert(types, bounds[1:], kinds + np.arange(rows.rows, dtype=np.int32))
-        bounds = bounds + np.arange(rows.rows + 1)
-    # With many nodes, few rows of a batch share one: keeping the contributions of types there would not pay.
-    lasting = kinds if kinds * nodes <= KEPT else 0
-    return Items(np.arange(rows.rows + 1), types, start, ids, values, lasting=lasting, bounds=bounds)
-
-
-def joined(parts: Sequence[Rows]) -> Rows:
-    """Rows one after the other."""
-    if len(parts) == 1:
-        return parts[0]
-
-    def shifted(name: str) -> np.ndarray:
-        arrays = [getattr(part, name) for part in parts]
-        if not arrays[0].size:
-            return np.zeros(0, np.int64)
-        ends = np.cumsum([0] + [int(a[-1]) for a in arrays])
-        return np.concatenate([[0], *(a[1:] + end for a, end in zip(arrays, ends[:-1], strict=True))]).astype(np.int64)
-
-    flat = [np.concatenate([getattr(part, name) for part in parts]) for name in ("types", "ids", "values")]
-    return Rows(shifted("bounds"), flat[0], shifted("start"), flat[1], flat[2])
-
-
-def _code(scan: ColumnScan, bins: int) -> ColumnCode:
-    if scan.kind == "category":
-        return ColumnCode(scan.name, "category", np.zeros(0), scan.categories(), -1)
-    values, weights = scan.values, scan.weights
-    finite = np.isfinite(values)
-    if not finite.any():
-        return ColumnCode(scan.name, "number", np.zeros(0), [], 0 if scan.empty else 1)
-    values, weights = values[finite], weights[finite]
-    if values.size <= bins:
-        edges = values[1:]
-    else:
-        # By weight, so that bins are about equally frequent; some by value, so that rare ranges have bins, too.
-        spread = quantiles(values, np.ones(values.size), bins // 2)
-        edges = np.union1d(quantiles(values, weights, bins), spread)
-    sizes = np.bincount(_binned(values, edges), weights=weights, minlength=edges.size + 2)
-    sizes[0] = scan.empty
-    logs = np.sign(values) * np.log1p(np.abs(values))
-    centre = float(np.average(logs, weights=weights))
-    width = float(np.sqrt(np.average((logs - centre) ** 2, weights=weights)))
-    return ColumnCode(scan.name, "number", edges, [], int(sizes.argmax()), centre, width or 1.0)
-
-
-def _binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    bins = np.searchsorted(edges, numbers, side="right").astype(np.int32) + np.int32(1)
-    bins[np.isnan(numbers)] = 0
-    return bins
-
-
-def _scaled(numbers: np.ndarray, column: ColumnCode) -> np.ndarray:
-    """Logarithms of the absolute values, with their sign, standardized; 0 where a number is missing."""
-    with np.errstate(invalid="ignore"):
-        logs = np.sign(numbers) * np.log1p(np.minimum(np.abs(numbers), 1e300))
-    scaled = np.clip((logs - column.centre) / column.width, -10.0, 10.0)
-    scaled[np.isnan(numbers)] = 0.0
-    return scaled
+def _with_words(
+    own: tuple[np.ndarray, np.ndarray, np.ndarray], columns: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The features of each row, then those of the words in its texts."""
+    parts = [own, *columns]
+    rows = np.concatenate([np.repeat(np.arange(start.size - 1), np.diff(start)) for start, _, _ in parts])
+    order = np.argsort(rows, kind="stable")
+    start = np.sum([part[0] for part in parts], axis=0).astype(np.int64)
+    ids, values = (np.concatenate([part[k] for part in parts])[order] for k in (1, 2))
+    return start, ids, values.astype(np.float32)
 
 
 def _numbers(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.ndarray:

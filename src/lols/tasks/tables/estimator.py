@@ -9,14 +9,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lols.contract.whole_numbers import check_whole
+from lols.contract.threads import Threads
+from lols.contract.whole_numbers import MOST, check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
 from lols.tasks.base import Variants, as_paths
 from lols.tasks.choice import Choice
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
+from lols.tasks.search import SearchEstimator
 from lols.tasks.tables.cells import NoNumber
-from lols.tasks.tables.encoding import Rows, TableEncoder
+from lols.tasks.tables.confidence import ProbableClassifier, judges_of
+from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.files import (
     MEMORY,
     TableTraining,
@@ -26,6 +29,7 @@ from lols.tasks.tables.files import (
     predict_batches,
     table_notes,
 )
+from lols.tasks.tables.importances import NO_ROWS, some_rows
 from lols.tasks.tables.input import (
     InputTable,
     Targets,
@@ -43,15 +47,19 @@ from lols.tasks.tables.input import (
     targets_of,
     tree_of,
 )
-from lols.tasks.tables.model import StoredClassifier
 from lols.tasks.tables.options import TableFiles
+from lols.tasks.tables.rows import Rows
+from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, score_classes
+from lols.tasks.tables.settling import LARGE, fixed, settle, settled
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.stream import scorer
 from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.tasks.tables.weights import class_weights, product, row_weights, weights_of
 from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.stream import Stream
+from lols.training.trainer import Trainer
 
 __all__ = ["CostSensitiveClassifier"]
 
@@ -60,7 +68,7 @@ MOST_TOGETHER = 1 << 12  # rows of a batch
 
 
 @estimator
-class CostSensitiveClassifier(StoredClassifier):
+class CostSensitiveClassifier(ProbableClassifier):
     """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
 
     `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are
@@ -103,30 +111,40 @@ class CostSensitiveClassifier(StoredClassifier):
         "label_map",
         "categorical",
         "numerical",
+        "text",
         "ignore",
         "interactions",
         "missing",
+        "class_weight",
     )
     WARMUP_ALL: ClassVar[Variants] = {"the paper's learner (csoaa)": {"learner": "csoaa"}}
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
     NEIGHBOURS = 8
 
-    algorithm: str | Algorithm = shared(StoredClassifier, "algorithm", default="auto")
+    algorithm: str | Algorithm = shared(ProbableClassifier, "algorithm", default="auto")
     batch_size: int | None = option(
         default=None,
         help="How many rows are classified with the same policy before it learns from them; by default a "
         "hundredth of all, at most 4096.",
         panel=LEARNING,
     )
+    passes: Any = option(
+        default=None,
+        help="Passes over the training data; by default 5, for small tables chosen on rows held out.",
+        panel=LEARNING,
+        kind=int | None,
+    )
     tree: Any = option(
-        default="order",
+        default="auto",
         help="How the classes are split, again and again: order, in half in their order, as in the paper; "
         "frequency, so that both sides are equally frequent; similarity, in half by where their rows lie; "
-        "nested lists of classes; or None for one decision among all classes.",
+        "nested lists of classes; None for one decision among all classes; or auto: order, for small tables chosen on "
+        "rows held out.",
         panel=SEARCH,
         typed="How the classes are split, again and again: order, in half in their order; frequency, so that both "
-        "sides are equally frequent; similarity, by where their rows lie; or flat: one decision among all classes.",
+        "sides are equally frequent; similarity, by where their rows lie; flat: one decision among all classes; or "
+        "auto: order, for small tables chosen on rows held out.",
         kind=str,
         parse=tree_of,
     )
@@ -142,6 +160,16 @@ class CostSensitiveClassifier(StoredClassifier):
         "the cost of predicting each; or kdd99. By default every mistake costs 1.",
         kind=str | None,
         parse=read_cost_matrix,
+    )
+    class_weight: Any = option(
+        default=None,
+        help="What costs are multiplied by where a class is true: a dictionary, 1 for classes that are not in it; or "
+        "balanced, so that all classes weigh the same.",
+        panel=INPUT,
+        typed="What costs are multiplied by where a class is true: CLASS=WEIGHT,CLASS=WEIGHT; or balanced, so that all "
+        "classes weigh the same.",
+        kind=str | None,
+        parse=weights_of,
     )
     label_map: Mapping[str, str] | None = option(
         default=None,
@@ -161,13 +189,20 @@ class CostSensitiveClassifier(StoredClassifier):
     numerical: Sequence[str] | None = option(
         default=None, help="Columns that must hold numbers.", panel=INPUT, kind=list[str] | None
     )
+    text: Sequence[str] | None = option(
+        default=None,
+        help="Columns of texts, whose words are features.",
+        panel=INPUT,
+        kind=list[str] | None,
+    )
     ignore: Sequence[str] | None = option(
         default=None, help="Columns that are not used.", panel=INPUT, kind=list[str] | None
     )
     numeric: str = option(
-        default="bins",
+        default="auto",
         help="What the features of a number are: the bin that it falls into (bins), its scaled value (scaled), "
-        "or both.",
+        "both, or its place between the edges of bins (curve); or auto: bins, for small tables chosen on rows held "
+        "out.",
         panel=INPUT,
     )
     bins: int | None = option(
@@ -212,46 +247,76 @@ class CostSensitiveClassifier(StoredClassifier):
             yield "skill", f"it is that of the suboptimal reference, and the reference is {self.reference}"
         if self.numeric == "scaled" and not self.interactions:
             yield "bins", "numbers are scaled, not binned"
+        if self.margin == "unit" and self.learner == "hinge":
+            yield "class_weight", "a margin of unit depends on which class costs least, not on how much"
 
-    def fit(self, X: Any, y: Any = None, costs: Any = None, *, dev: Any = None) -> CostSensitiveClassifier:
+    def fit(
+        self, X: Any, y: Any = None, costs: Any = None, *, sample_weight: Any = None, dev: Any = None
+    ) -> CostSensitiveClassifier:
         """Train from scratch.
 
-        `y` are labels. `costs` is a matrix (rows true, columns predicted, in the order of the classes), or a vector of
-        costs for each row, for which `y` may be left out. With `dev` data, (X, y) or (X, y, costs), the pass that
-        costs least on them is kept.
+        `y` are labels. `costs` is a matrix (rows true, columns predicted, in the order of the classes); or a vector of
+        costs for each row, for which `y` may be left out; or one number for each row, what a mistake costs there.
+        `sample_weight` is what all costs of a row are multiplied by. With `dev` data, (X, y) or (X, y, costs), the pass
+        that costs least on them is kept.
         """
         table = table_of(self, X, reset=True)
         if table.rows == 0:
             raise LolsError("the table has no rows: give some to learn from")
         self.__dict__.pop("files_", None)
-        targets = self._targets(table.rows, y, costs)
-        encoder = self._encoder(table)
+        targets = self._targets(table.rows, y, costs, sample_weight=sample_weight)
+        scans = self._scans(table)
+        numbers = sum(scan.kind == "number" for scan in scans)
+
+        def encode(settings: dict[str, Any]) -> tuple[Encoder, Rows]:
+            encoder = SparseEncoder.from_matrix(table.matrix) if table.matrix is not None else None
+            made = encoder or self.make_encoder(scans, table.rows, settings)
+            return made, self._encode(made, table)
+
+        cells = table.rows * len(scans) if table.matrix is None else int(table.matrix.nnz)
+        self.settle(targets, encode, cells, numbers)
+        encoder, rows = encode(self.chosen_)
         held = None
         if dev is not None:
             other = table_of(self, dev[0], reset=False)
             known = self._targets(other.rows, dev[1], dev[2] if len(dev) > 2 else None, targets)
             held = self._encode(encoder, other), known
-        return self.fit_rows(encoder, self._encode(encoder, table), targets, dev=held)
+        return self.fit_rows(encoder, rows, targets, dev=held)
+
+    def settle(self, targets: Targets, encode: Any, cells: int = MOST, numbers: int = 0) -> None:
+        """Choose the settings that were left open, on rows held out if there are few cells."""
+        self.chosen_, self._trials = settle(self, targets, cells, numbers, encode)
 
     def fit_rows(
         self, encoder: Encoder, rows: Rows, targets: Targets, *, dev: tuple[Rows, Targets] | None = None, **fitting: Any
     ) -> CostSensitiveClassifier:
         """Train on rows that are encoded already."""
+        if not hasattr(self, "chosen_"):
+            self.chosen_, self._trials = LARGE | fixed(self), []
         task = self.make_task(encoder, rows, targets)
         if dev is not None and dev[0].rows == 0:
             raise LolsError("there are no dev rows to choose on: give some, or no dev data")
-        made = partial(task.examples, rows, targets.labels, targets.vectors)
-        trainer = self._train(task, made, scorer(task, dev), **fitting)
+        made = partial(task.examples, rows, targets.labels, targets.vectors, targets.weights)
+        trainer = self._train(task, made, scorer(task, dev), judges_of(task, targets, dev), **fitting)
         self.classes_ = np.array(targets.classes)
+        self.model_.report["trials"] = [trial.as_dict() for trial in self._trials]
         self._stream, self._model, self._learner = None, None, trainer.learner
+        self.look_at(rows)
         return self
+
+    def look_at(self, rows: Rows, seen: Rows | None = None) -> None:
+        """Keep some rows of training, from which importances are computed when asked for; of a stream, the first."""
+        self._seen, self._importances = some_rows(rows, self.n_features_in_, seen), None
 
     def make_task(self, encoder: Encoder, rows: Rows, targets: Targets) -> ClassificationTask:
         """The search space for these classes and columns."""
         self.batch_size_ = self.batch_for(rows.rows)
         centres = partial(centres_of, rows, targets.cheapest, len(targets.classes))
-        tree = make_tree(self.tree, targets.classes, targets.counts(), centres)
+        tree = make_tree(self.chosen_["tree"], targets.classes, targets.counts(), centres)
         return ClassificationTask(targets.classes, tree, encoder, matrix=targets.matrix, skill=self.skill)
+
+    def _trainer(self, task: Any, examples: int | None = None) -> Trainer:
+        return SearchEstimator._trainer(settled(self, self.chosen_), task, examples)
 
     def batch_for(self, rows: int) -> int:
         """How many of `rows` rows see the same policy."""
@@ -260,7 +325,9 @@ class CostSensitiveClassifier(StoredClassifier):
     def _together(self) -> int:
         return self.batch_size_
 
-    def partial_fit(self, X: Any, y: Any = None, classes: Any = None, costs: Any = None) -> CostSensitiveClassifier:
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, costs: Any = None, *, sample_weight: Any = None
+    ) -> CostSensitiveClassifier:
         """Learn from the next rows of a stream, in the given order.
 
         The first call needs `classes` (or the parameter of that name), and settles what the columns are: bins and
@@ -272,7 +339,9 @@ class CostSensitiveClassifier(StoredClassifier):
             names = classes if classes is not None else self.classes
             if names is None:
                 raise ConfigurationError("the first call of partial_fit needs classes: all that there can be")
-            targets = self._targets(table.rows, y, costs, Targets(list(names), None, None, None))
+            given = Targets(list(names), None, None, None)
+            targets = self._targets(table.rows, y, costs, given, sample_weight=sample_weight)
+            self.settle(targets, None)
             encoder = self._encoder(table)
             task = self.make_task(encoder, self._encode(encoder, table), targets)
             stream = Stream(self._trainer(task))
@@ -283,11 +352,14 @@ class CostSensitiveClassifier(StoredClassifier):
             if self._stream is None and self._learner is None:
                 raise ConfigurationError("a loaded classifier cannot go on learning: its file holds the policy only")
             stream = self._stream or Stream(self._trainer(task), self._learner)
-            targets = self._targets(table.rows, y, costs, Targets(task.classes, None, task.matrix, None))
+            given = Targets(task.classes, None, task.matrix, None)
+            targets = self._targets(table.rows, y, costs, given, sample_weight=sample_weight)
             known = np.zeros(0) if task.matrix is None else task.matrix
             if targets.matrix is not None and not np.array_equal(targets.matrix, known):
                 raise ConfigurationError("the cost matrix is not that of the first call: it cannot change")
-        stream.learn(task.examples(self._encode(task.encoder, table), targets.labels, targets.vectors))
+        rows = self._encode(task.encoder, table)
+        stream.learn(task.examples(rows, targets.labels, targets.vectors, targets.weights))
+        self.look_at(rows, NO_ROWS if first else self._seen)
         self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
         self.classes_ = np.array(task.classes)
         return self
@@ -301,13 +373,14 @@ class CostSensitiveClassifier(StoredClassifier):
         separator: str | None = None,
         dev: str | None = None,
         memory: int = MEMORY,
+        weight: str | None = None,
         say: Say = silent,
         **fitting: Any,
     ) -> CostSensitiveClassifier:
         """Train on tables in files (CSV, Parquet, Arrow), which may be larger than memory.
 
-        `label` is the column of the labels, by default the last one. Where the cells take more than `memory` bytes,
-        the files are read again in every pass.
+        `label` is the column of the labels, by default the last one, and `weight` that of the weights of rows. Where
+        the cells take more than `memory` bytes, the files are read again in every pass.
         """
         layout, seconds = TableFiles(label, header, separator), {"reading": 0.0}
 
@@ -315,18 +388,20 @@ class CostSensitiveClassifier(StoredClassifier):
             for line in table_notes(facts):
                 say(line)
 
-        options: Any = {"dev": dev, "memory": memory, "seconds": seconds, "tell": tell}
+        options: Any = {"dev": dev, "memory": memory, "weight": weight, "seconds": seconds, "tell": tell}
         self.table_ = fit_files(self, as_paths(paths), layout, **options, **fitting)
         self.training_facts_ = self.table_ | {"seconds_reading": seconds["reading"]}
         return self
 
-    def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
+    def predict_files(self, paths: Sequence[str] | str, *, threads: Threads = None) -> np.ndarray:
         """The class of each row of tables in files, laid out as in training."""
         source = open_files(as_paths(paths), self.file_columns)
-        numbers = [found for _, found in predict_batches(self, source, threads=threads)]
+        numbers = [batch.numbers for batch in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
 
-    def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
+    def evaluate_files(
+        self, paths: Sequence[str] | str, *, label: str | None = None, threads: Threads = None
+    ) -> ClassScores:
         """Compare predictions with labelled rows in files, in constant memory."""
         layout = self.file_columns
         source = open_files(as_paths(paths), layout)
@@ -334,7 +409,13 @@ class CostSensitiveClassifier(StoredClassifier):
         return evaluate_files(self, source, name, threads=threads)
 
     def set_fitted(
-        self, task: ClassificationTask, stream: Stream, choice: Choice, losses: list[float], rows: int
+        self,
+        task: ClassificationTask,
+        stream: Stream,
+        choice: Choice,
+        losses: list[float],
+        rows: int,
+        dev: tuple[Rows, Targets] | None,
     ) -> None:
         """Take over what training out of core has come to."""
         self.task_, self._learner, self._model = task, stream.learner, None
@@ -342,14 +423,24 @@ class CostSensitiveClassifier(StoredClassifier):
         self._stream = None
         self.model_.about |= {"best_pass": choice.best_pass, "passes": len(losses), "examples": rows}
         self.model_.report |= {"progressive_loss": losses, "dev": choice.history}
+        if dev is not None:
+            self._calibrate_with_dev(task, dev)
         self.classes_ = np.array(task.classes)
 
     # --- prediction ---
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
-        numbers = self.predict_rows(self._rows(X))
-        return self.classes_[numbers]
+    def predict(self, X: Any, *, confidence: bool = False) -> Any:
+        """The class of each row; with `confidence` a pair: these, and how likely each of them is to be right.
+
+        For that the classifier must be calibrated.
+        """
+        if not confidence:
+            numbers = self.predict_rows(self._rows(X))
+            return self.classes_[numbers]
+        self._check_fitted()
+        self.calibrated()
+        numbers, sure = self.confident_rows(self._rows(X))
+        return self.classes_[numbers], sure
 
     def predict_rows(self, rows: Rows) -> np.ndarray:
         """The numbers of the classes of rows that are encoded already."""
@@ -383,36 +474,49 @@ class CostSensitiveClassifier(StoredClassifier):
         """The average cost, the share of errors, and which classes were taken for which."""
         rows = self._rows(X)
         targets = self._targets(rows.rows, y, costs, Targets(self.task_.classes, None, self.task_.matrix, None))
-        return score_classes(self.task_.classes, targets, self.predict_rows(rows))
+        if self._fitted.calibration is None:
+            return score_classes(self.task_.classes, targets, self.predict_rows(rows))
+        numbers, sure = self.confident_rows(rows)
+        return score_classes(self.task_.classes, targets, numbers, sure)
 
     # --- helpers ---
 
-    def _targets(self, rows: int, y: Any, costs: Any, known: Targets | None = None) -> Targets:
-        if known is None:
-            return targets_of(rows, y, costs, classes=self.classes, matrix=self.cost_matrix, label_map=self.label_map)
-        matrix = known.matrix if known.matrix is not None else self.cost_matrix
-        return targets_of(rows, y, costs, classes=known.classes, matrix=matrix, label_map=self.label_map)
+    def _targets(
+        self, rows: int, y: Any, costs: Any, known: Targets | None = None, *, sample_weight: Any = None
+    ) -> Targets:
+        matrix = self.cost_matrix if known is None or known.matrix is None else known.matrix
+        classes = self.classes if known is None else known.classes
+        made = targets_of(rows, y, costs, classes=classes, matrix=matrix, label_map=self.label_map)
+        weights = product(made.weights, row_weights(sample_weight, rows))
+        by_class = class_weights(self.class_weight, made.classes, made.counts())
+        if weights is not None and self.margin == "unit" and self.learner == "hinge":
+            raise ConfigurationError("weights of rows have no effect with margin unit: choose weighted or cost")
+        return made._replace(weights=product(weights, None if by_class is None else by_class[made.cheapest]))
+
+    def _scans(self, table: InputTable) -> list[ColumnScan]:
+        """What the columns of a table hold; nothing of a sparse matrix."""
+        if table.matrix is not None:
+            return []
+        kinds = column_kinds(list(table.columns), self.categorical, self.numerical, self.ignore, self.text)
+        return scan_table(table.columns, kinds, missing_texts(self.missing))
 
     def _encoder(self, table: InputTable) -> Encoder:
         if table.matrix is not None:
             return SparseEncoder.from_matrix(table.matrix)
-        kinds = column_kinds(list(table.columns), self.categorical, self.numerical, self.ignore)
-        missing = missing_texts(self.missing)
-        scans = scan_table(table.columns, kinds, missing)
-        return self.make_encoder(scans, table.rows)
+        return self.make_encoder(self._scans(table), table.rows, self.chosen_)
 
-    def make_encoder(self, scans: Sequence[Any], rows: int) -> TableEncoder:
+    def make_encoder(self, scans: Sequence[ColumnScan], rows: int, settings: Mapping[str, Any]) -> TableEncoder:
         """The encoder for columns that were looked at."""
         for pair in self.interactions:
             if isinstance(pair, str) or len(pair) != 2:
                 raise ConfigurationError(f"interactions has {pair!r}: give pairs of columns, such as ('age', 'colour')")
-        options = {"numeric": self.numeric, "interactions": [(str(a), str(b)) for a, b in self.interactions]}
+        options = {"numeric": settings["numeric"], "interactions": [(str(a), str(b)) for a, b in self.interactions]}
         commas = [scan.name for scan in scans if scan.decimal_commas]
         if commas:
             warnings.warn(comma_note(commas), stacklevel=3)
         if self.bins is not None:
             check_whole("bins", self.bins, least=2)
-        return TableEncoder.from_scans(scans, rows, self.bins, missing=missing_texts(self.missing), **options)
+        return TableEncoder.from_scans(scans, rows, settings["bins"], missing=missing_texts(self.missing), **options)
 
     def _rows(self, X: Any) -> Rows:
         self._check_fitted()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lols.contract.threads import Threads, chosen_threads
 from lols.errors import ConfigurationError, LolsError, short
-from lols.io.costs import bare, cost_matrix_of, mapped
-from lols.io.tables import TableSource, open_table
+from lols.io.costs import are_costs, bare, cost_matrix_of, mapped
 from lols.tasks.options import INPUT, option
-from lols.tasks.pieces import in_order
-from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_of
-from lols.tasks.tables.encoding import Rows, TableEncoder, joined
+from lols.tasks.pieces import in_order, one_thread
+from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_in, numbers_of
+from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.input import (
     Targets,
     column_kinds,
@@ -24,14 +24,21 @@ from lols.tasks.tables.input import (
     size_of,
 )
 from lols.tasks.tables.options import TableFiles
+from lols.tasks.tables.rows import Rows, joined
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, scores_of_confusion
 from lols.tasks.tables.stream import fit_stream
+from lols.tasks.tables.weights import class_weights, product
+from lols.training.calibration import Reliability
 from lols.training.clock import Clock
+
+if TYPE_CHECKING:
+    from lols.io.tables import TableSource
 
 __all__ = [
     "MEMORY",
     "LabelNumbers",
+    "PredictedBatch",
     "TableFiles",
     "TablePiece",
     "check_columns",
@@ -61,6 +68,9 @@ class TableTraining:
         initial="1GB",
         parse=size_of,
     )
+    weight: str | None = option(
+        default=None, help="The column of what the costs of each row are multiplied by.", panel=INPUT
+    )
 
 
 class TablePiece(NamedTuple):
@@ -70,10 +80,13 @@ class TablePiece(NamedTuple):
     rows: int
     columns: dict[str, Cells]
     labels: np.ndarray | None
+    weights: np.ndarray | None = None
 
 
 def open_files(paths: Sequence[str], layout: TableFiles) -> TableSource:
     """Look at files of rows."""
+    from lols.io.tables import open_table
+
     return open_table(paths, header=layout.header, separator=layout.separator)
 
 
@@ -133,6 +146,7 @@ def fit_files(
     *,
     dev: str | None = None,
     memory: int = MEMORY,
+    weight: str | None = None,
     seconds: dict[str, float] | None = None,
     tell: Callable[[dict[str, Any]], None] | None = None,
     **fitting: Any,
@@ -147,26 +161,33 @@ def fit_files(
     label = layout.label or source.names[-1]
     if label not in source.names:
         raise LolsError(f"{source.paths[0]}: there is no column '{label}'; the columns are {names_text(source.names)}")
-    names = [name for name in source.names if name != label]
+    if weight is not None and (weight not in source.names or weight == label):
+        others = names_text([name for name in source.names if name != label])
+        raise LolsError(f"{source.paths[0]}: there is no column '{weight}' for the weights; the columns are {others}")
+    names = [name for name in source.names if name not in (label, weight)]
     if not names:
         raise LolsError(f"{source.paths[0]}: there is no column beside the labels")
-    kinds = column_kinds(names, estimator.categorical, estimator.numerical, estimator.ignore)
-    reader = _Reader(estimator, source, label, list(kinds), seconds)
+    kinds = column_kinds(names, estimator.categorical, estimator.numerical, estimator.ignore, estimator.text)
+    reader = _Reader(estimator, source, label, list(kinds), seconds, weight)
     scans = [ColumnScan(name, kind, missing_texts(estimator.missing)) for name, kind in kinds.items()]
     held, rows = reader.scan(scans, memory)
+    if held is None and estimator.calibrate and dev is None:
+        raise ConfigurationError(
+            f"{source.paths[0]}: the table is larger than memory, so nothing is held out of it: calibrate needs dev "
+            "data (--dev), or more --memory"
+        )
     if held is None and fitting.get("resume"):
         raise ConfigurationError(
             f"{source.paths[0]}: the table is larger than memory, so its training has no checkpoint to resume from; "
             "start again without --resume, or allow more with --memory"
         )
-    encoder = estimator.make_encoder(scans, rows)
     classes, renumber = reader.classes()
     matrix = None if estimator.cost_matrix is None else cost_matrix_of(estimator.cost_matrix, classes)
     estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
     estimator.files_ = TableFiles(label, layout.header, layout.separator).describe()
     counts = reader.counts[renumber.argsort()] if renumber.size else reader.counts
     known = Targets(classes, None, matrix, None)
-    held_out = None if dev is None else _dev(estimator, encoder, dev, layout, label, known, seconds)
+    by_class = class_weights(estimator.class_weight, classes, counts)
     facts = {
         "rows": rows,
         "columns": len(kinds),
@@ -177,15 +198,34 @@ def fit_files(
         "classes": {str(name): int(count) for name, count in zip(classes, counts, strict=True)},
         "in_memory": held is not None,
     }
+    texts = sum(scan.kind == "text" for scan in scans)
+    facts |= {"texts": texts} if texts else {}
+    if dev is not None:  # a mistake is better told before any work
+        check_columns(open_files([dev], layout), list(kinds), label)
     if tell is not None:
         tell(facts)
-    if held is not None:
-        parts = list(in_order(lambda piece: encoder.encode(piece.columns, piece.rows), held, estimator.threads))
-        labels = renumber[np.concatenate([piece.labels for piece in held])]
-        held.clear()
-        estimator.fit_rows(encoder, joined(parts), Targets(classes, labels, matrix, None), dev=held_out, **fitting)
-    else:
-        fit_stream(estimator, partial(reader.encoded, encoder, renumber), encoder, known, counts, held_out, memory // 4)
+    encoder = partial(estimator.make_encoder, scans, rows)
+    dev_rows = None if dev is None else partial(_dev, estimator, dev, layout, label, known, by_class, seconds)
+    if held is None:
+        estimator.settle(known, None)
+        made = encoder(estimator.chosen_)
+        pieces = partial(reader.encoded, made, renumber, by_class)
+        fit_stream(estimator, pieces, made, known, counts, None if dev_rows is None else dev_rows(made), memory // 4)
+        return facts
+    labels = renumber[np.concatenate([piece.labels for piece in held])]
+    weights = None if weight is None else np.concatenate([piece.weights for piece in held])
+    weights = product(weights, None if by_class is None else by_class[labels])
+    targets = Targets(classes, labels, matrix, None, weights)
+
+    def encode(settings: dict[str, Any]) -> tuple[TableEncoder, Rows]:
+        made = encoder(settings)
+        parts = list(in_order(lambda piece: made.encode(piece.columns, piece.rows), held, estimator.threads))
+        return made, joined(parts)
+
+    estimator.settle(targets, encode, rows * len(kinds), facts["numbers"])
+    made, encoded_rows = encode(estimator.chosen_)
+    held.clear()
+    estimator.fit_rows(made, encoded_rows, targets, dev=None if dev_rows is None else dev_rows(made), **fitting)
     return facts
 
 
@@ -193,9 +233,9 @@ def table_notes(facts: dict[str, Any]) -> list[str]:
     """What was read, in a few lines."""
     gaps = f", {facts['missing_cells']:,} missing cells" if facts["missing_cells"] else ""
     columns = f"{facts['columns']} column{'s' if facts['columns'] != 1 else ''}"
-    notes = [
-        f"{facts['rows']:,} rows, {columns} ({facts['numbers']} of numbers, {facts['categories']} of categories){gaps}"
-    ]
+    kinds = f"{facts['numbers']} of numbers, {facts['categories']} of categories"
+    kinds += f", {facts['texts']} of texts" if "texts" in facts else ""
+    notes = [f"{facts['rows']:,} rows, {columns} ({kinds}){gaps}"]
     classes = facts["classes"]
     counts = ": " + ", ".join(f"{name} {count:,}" for name, count in classes.items()) if len(classes) <= FEW else ""
     notes.append(f"{len(classes)} class{'es' if len(classes) != 1 else ''}{counts}")
@@ -213,20 +253,39 @@ class _Reader:
     """Reads pieces of the columns in use."""
 
     def __init__(
-        self, estimator: Any, source: TableSource, label: str, names: list[str], seconds: dict[str, float] | None
+        self,
+        estimator: Any,
+        source: TableSource,
+        label: str,
+        names: list[str],
+        seconds: dict[str, float] | None,
+        weight: str | None = None,
     ):
-        self.source, self.label, self.names, self.threads = source, label, names, estimator.threads
-        self.seconds = seconds
+        self.source, self.label, self.names = source, label, names
+        self.threads = chosen_threads(estimator.threads)
+        self.seconds, self.weight = seconds, weight
         self.labels = LabelNumbers(label, estimator.classes, estimator.label_map)
         self.counts = np.zeros(0, np.int64)
 
     def pieces(self) -> Iterator[TablePiece]:
         first = 0
         for batch in timed(self.source.batches(threads=self.threads), self.seconds):
-            columns = cells_of_batch(batch, [*self.names, self.label], self.source.typed)
+            extra = [self.label] if self.weight is None else [self.label, self.weight]
+            columns = cells_of_batch(batch, [*self.names, *extra], self.source.typed)
             labels = self.labels.number(columns.pop(self.label), first, self.source)
-            yield TablePiece(first, batch.num_rows, columns, labels)
+            weights = None if self.weight is None else self.weights(columns.pop(self.weight), first)
+            yield TablePiece(first, batch.num_rows, columns, labels, weights)
             first += batch.num_rows
+
+    def weights(self, cells: Cells, first: int) -> np.ndarray:
+        """The weights of a piece's rows."""
+        made = numbers_in(cells)
+        wrong = ~are_costs(made)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            place = f"{self.source.place(first + row)}, column '{self.weight}'"
+            raise LolsError(f"{place}: '{short(cells.text(row))}' is no weight; give a number from 0 on")
+        return made
 
     def scan(self, scans: Sequence[ColumnScan], memory: int) -> tuple[list[TablePiece] | None, int]:
         """Look at all rows; the pieces, if they are small enough to be held, and how many rows there are."""
@@ -252,11 +311,15 @@ class _Reader:
             raise self.found(error) from None
         return held, rows
 
-    def encoded(self, encoder: TableEncoder, renumber: np.ndarray) -> Iterator[tuple[Rows, np.ndarray]]:
-        """The rows in pieces, encoded, with the numbers of their classes."""
+    def encoded(
+        self, encoder: TableEncoder, renumber: np.ndarray, by_class: np.ndarray | None
+    ) -> Iterator[tuple[Rows, np.ndarray, np.ndarray | None]]:
+        """The rows in pieces, encoded, with the numbers of their classes, and their weights."""
         for piece in self.pieces():
             assert piece.labels is not None
-            yield encoder.encode(piece.columns, piece.rows), renumber[piece.labels]
+            labels = renumber[piece.labels]
+            weights = product(piece.weights, None if by_class is None else by_class[labels])
+            yield encoder.encode(piece.columns, piece.rows), labels, weights
 
     def found(self, error: NoNumber) -> NoNumber:
         """The same error with its place, for which the files are read once more."""
@@ -287,12 +350,13 @@ def _lighter(cells: Cells, scan: ColumnScan) -> Cells:
 
 def _dev(
     estimator: Any,
-    encoder: TableEncoder,
     path: str,
     layout: TableFiles,
     label: str,
     known: Targets,
+    by_class: np.ndarray | None,
     seconds: dict[str, float] | None,
+    encoder: TableEncoder,
 ) -> tuple[Rows, Targets]:
     source = open_files([path], layout)
     check_columns(source, [column.name for column in encoder.columns], label)
@@ -303,7 +367,8 @@ def _dev(
     for piece in reader.pieces():
         parts.append(encoded(encoder, piece, source))
         labels.append(piece.labels)
-    return joined(parts), known._replace(labels=np.concatenate(labels))
+    numbers = np.concatenate(labels)
+    return joined(parts), known._replace(labels=numbers, weights=None if by_class is None else by_class[numbers])
 
 
 # --- prediction ---
@@ -330,20 +395,34 @@ def encoded(encoder: TableEncoder, piece: TablePiece, source: TableSource) -> Ro
         raise error.at(piece.columns[error.column], lambda row: source.place(piece.first + row)) from None
 
 
+class PredictedBatch(NamedTuple):
+    """A batch of a table, the numbers of the classes of its rows, and how likely these are to be right."""
+
+    batch: Any
+    numbers: np.ndarray
+    confidence: np.ndarray | None  # None unless it was asked for
+
+
 def predict_batches(
-    estimator: Any, source: TableSource, *, threads: int = 1, seconds: dict[str, float] | None = None
-) -> Iterator[tuple[Any, np.ndarray]]:
-    """The batches of a table, each with the numbers of the classes of its rows."""
+    estimator: Any,
+    source: TableSource,
+    *,
+    threads: Threads = None,
+    seconds: dict[str, float] | None = None,
+    confidence: bool = False,
+) -> Iterator[PredictedBatch]:
+    """The batches of a table, each with the classes of its rows."""
     encoder = table_encoder(estimator)
     names = [column.name for column in encoder.columns]
     check_columns(source, names, None)
     first = 0
 
-    def work(given: tuple[int, Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+    def work(given: tuple[int, Any]) -> tuple[PredictedBatch, np.ndarray]:
         begin, batch = given
         piece = TablePiece(begin, batch.num_rows, cells_of_batch(batch, names, source.typed), None)
         rows = encoded(encoder, piece, source)
-        return batch, estimator.predict_rows(rows), rows.unknown
+        found = estimator.confident_rows(rows) if confidence else (estimator.predict_rows(rows), None)
+        return PredictedBatch(batch, *found), rows.unknown
 
     def batches() -> Iterator[tuple[int, Any]]:
         nonlocal first
@@ -351,13 +430,14 @@ def predict_batches(
             yield first, batch
             first += batch.num_rows
 
-    for batch, numbers, unknown in in_order(work, batches(), threads):
-        encoder.unknown = encoder.unknown + unknown
-        yield batch, numbers
+    with one_thread(estimator._fitted):
+        for predicted, unknown in in_order(work, batches(), threads):
+            encoder.unknown = encoder.unknown + unknown
+            yield predicted
 
 
 def evaluate_files(
-    estimator: Any, source: TableSource, label: str, *, threads: int = 1, seconds: dict[str, float] | None = None
+    estimator: Any, source: TableSource, label: str, *, threads: Threads = None, seconds: dict[str, float] | None = None
 ) -> ClassScores:
     """Compare predictions with labelled rows, in constant memory."""
     task = estimator.task_
@@ -365,12 +445,15 @@ def evaluate_files(
     labels = LabelNumbers(label, [str(name) for name in task.classes], estimator.label_map)
     count = len(task.classes)
     confusion = np.zeros(count * count, np.int64)
-    first = 0
-    for batch, predicted in predict_batches(estimator, source, threads=threads, seconds=seconds):
-        true = labels.number(cells_of_batch(batch, [label], source.typed)[label], first, source)
-        confusion += np.bincount(true * count + predicted, minlength=count * count)
-        first += batch.num_rows
-    return scores_of_confusion(task.classes, confusion.reshape(count, count), task.matrix)
+    first, sure = 0, estimator._fitted.calibration is not None
+    seen = Reliability.of(np.zeros(0), np.zeros(0)) if sure else None
+    for each in predict_batches(estimator, source, threads=threads, seconds=seconds, confidence=sure):
+        true = labels.number(cells_of_batch(each.batch, [label], source.typed)[label], first, source)
+        confusion += np.bincount(true * count + each.numbers, minlength=count * count)
+        if seen is not None and each.confidence is not None:
+            seen = seen + Reliability.of(each.confidence, true == each.numbers)
+        first += each.batch.num_rows
+    return replace(scores_of_confusion(task.classes, confusion.reshape(count, count), task.matrix), reliability=seen)
 
 
 def table_encoder(estimator: Any) -> TableEncoder:

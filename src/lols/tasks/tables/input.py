@@ -10,11 +10,13 @@ import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, short, shown
 from lols.io.costs import NUMBER, are_costs, class_order, cost_matrix_of, mapped, names_in
-from lols.io.tables import as_table, check_distinct
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber, absent, cells_of_array, cells_of_batch
-from lols.tasks.tables.encoding import Rows
+from lols.io.csv_head import check_distinct
+from lols.tasks.tables.cells import MISSING, Cells, NoNumber, absent, arrow, cells_of_array, cells_of_batch
+from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.tree_of_labels import TREES, LabelTree, by_frequency, by_similarity, flat, halves, nested
+from lols.tasks.tables.validation import check_classes, checked_array, checked_frame, checked_labels, is_sparse
+from lols.tasks.tables.weights import row_weights
 
 __all__ = [
     "InputTable",
@@ -54,6 +56,12 @@ class Targets(NamedTuple):
     labels: np.ndarray | None  # numbers of classes
     matrix: np.ndarray | None
     vectors: np.ndarray | None  # [row, class]
+    weights: np.ndarray | None = None  # what the costs of each row are multiplied by
+
+    def take(self, chosen: np.ndarray) -> Targets:
+        """Those of some rows."""
+        labels, vectors, weights = (None if a is None else a[chosen] for a in (self.labels, self.vectors, self.weights))
+        return self._replace(labels=labels, vectors=vectors, weights=weights)
 
     @property
     def cheapest(self) -> np.ndarray:
@@ -70,18 +78,16 @@ class Targets(NamedTuple):
 
 def table_of(estimator: Any, X: Any, *, reset: bool) -> InputTable:
     """Columns from a data frame, an Arrow table, an array, or nested lists; a sparse matrix as it is."""
-    from scipy import sparse
-    from sklearn.utils.validation import validate_data
-
     if _is_frame(X):
-        names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
-        check_distinct(names)
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        names = list(getattr(X, "column_names", None) or X.columns)
+        check_distinct([str(name) for name in names])
+        checked_frame(estimator, X, names, reset=reset)
         made = _frame(X)
         return made._replace(columns=dict(zip(column_names(estimator), made.columns.values(), strict=True)))
-    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
-    array = validate_data(estimator, _listed(X), reset=reset, **checks)
-    if sparse.issparse(array):
+    array = checked_array(estimator, _listed(X), reset=reset)
+    if is_sparse(array):
+        from scipy import sparse
+
         made = sparse.csr_matrix(array)
         if not made.has_canonical_format:
             made = made.copy()
@@ -123,8 +129,7 @@ def _frame(X: Any) -> InputTable:
             if plain in "fiubmMO":
                 made[str(name)] = cells_of_array(column.to_numpy())
             else:
-                import pyarrow as pa
-
+                pa = arrow()
                 try:
                     table = pa.table({str(name): pa.array(column, from_pandas=True)})
                 except (pa.ArrowException, TypeError, ValueError):
@@ -133,6 +138,8 @@ def _frame(X: Any) -> InputTable:
                     ) from None
                 made |= cells_of_batch(table, [str(name)])
         return InputTable(len(X), made)
+    from lols.io.tables import as_table
+
     table = as_table(X)
     return InputTable(table.num_rows, cells_of_batch(table, table.column_names))
 
@@ -168,12 +175,14 @@ def column_kinds(
     categorical: Sequence[str] | None,
     numerical: Sequence[str] | None,
     ignore: Sequence[str] | None,
+    text: Sequence[str] | None = None,
 ) -> dict[str, str | None]:
     """For each column in use what it is said to hold; None to find out."""
     kinds: dict[str, str | None] = dict.fromkeys(names)
     for what, kind, chosen in (
         ("categorical", "category", categorical),
         ("numerical", "number", numerical),
+        ("text", "text", text),
         ("ignore", "ignore", ignore),
     ):
         for name in [chosen] if isinstance(chosen, str) else chosen or ():
@@ -231,17 +240,15 @@ def targets_of(
     matrix: Any = None,
     label_map: Mapping[str, str] | None = None,
 ) -> Targets:
-    """Labels as numbers, and costs, from what `fit` was given."""
+    """Labels as numbers, costs and weights, from what `fit` was given; a vector of costs is a weight for each row."""
     if y is None and costs is None:
         raise ValueError("requires y to be passed, but the target y is None: give labels, or costs of each row")
     labels, names = None, None if classes is None else list(classes)
     if names is not None and len(set(names)) != len(names):
         raise ConfigurationError("classes names a class twice: name each once")
     if y is not None:
-        from sklearn.utils.multiclass import check_classification_targets
-
         y = _column(y, rows)
-        check_classification_targets(y)
+        check_classes(y)
         if label_map is not None:
             y = _mapped(y, label_map)
         found = np.unique(y)
@@ -254,7 +261,7 @@ def targets_of(
                 f"row {row}: label {shown(strange[0])} is not among the classes: {names_text([*map(str, names)])}"
             )
         labels = np.array([numbers[value] for value in found.tolist()], np.int64)[np.searchsorted(found, y)]
-    vectors = None
+    vectors = weights = None
     if isinstance(costs, Mapping):
         if names is None:
             raise ConfigurationError("a dictionary of costs needs labels: give y, or a vector of costs for each row")
@@ -264,8 +271,13 @@ def targets_of(
             given = np.asarray(costs, np.float64)
         except (TypeError, ValueError, OverflowError):
             raise LolsError("costs are not made of numbers: give rows of equal length, of numbers from 0 on") from None
+        if given.ndim == 1 and y is not None:
+            weights, given = row_weights(given, rows, "costs"), np.zeros((0, 0))
         if given.ndim != 2:
-            raise LolsError(f"costs has {given.ndim} dimensions: give a row for each example, or a matrix of classes")
+            raise LolsError(
+                f"costs has {given.ndim} dimension{'s' if given.ndim != 1 else ''}: give a row for each example, a "
+                "matrix of classes, or with labels what a mistake costs in each row"
+            )
         if names is None:
             names = names_in(costs) or list(range(given.shape[1]))
         square = given.shape == (len(names), len(names))
@@ -273,18 +285,14 @@ def targets_of(
             raise ConfigurationError("costs could be a matrix or one vector for each row: give a matrix as cost_matrix")
         if square and y is not None:
             matrix = costs
-        else:
+        elif weights is None:
             vectors = _vectors(given, rows, names, names_in(costs))
     assert names is not None
-    return Targets(names, labels, None if matrix is None else cost_matrix_of(matrix, names), vectors)
+    return Targets(names, labels, None if matrix is None else cost_matrix_of(matrix, names), vectors, weights)
 
 
 def _column(y: Any, rows: int) -> np.ndarray:
-    from sklearn.utils import column_or_1d
-    from sklearn.utils.validation import check_consistent_length
-
-    made = np.asarray(column_or_1d(np.asarray(y), warn=True))
-    check_consistent_length(np.empty(rows), made)
+    made = checked_labels(y, rows)
     if made.dtype.kind == "O":
         wrong = [k for k, value in enumerate(made.tolist()) if absent(value)]
         if wrong:
@@ -346,7 +354,9 @@ def make_tree(wanted: Any, classes: Sequence[Any], counts: np.ndarray, centres: 
         return by_frequency(counts)
     if wanted == "similarity":
         return by_similarity(centres())
-    raise ConfigurationError(f"tree is {shown(wanted)}: choose {', '.join(TREES)}, nested lists of classes, or None")
+    raise ConfigurationError(
+        f"tree is {shown(wanted)}: choose auto, {', '.join(TREES)}, nested lists of classes, or None"
+    )
 
 
 def centres_of(rows: Rows, labels: np.ndarray, count: int) -> np.ndarray:
@@ -368,8 +378,8 @@ def centres_of(rows: Rows, labels: np.ndarray, count: int) -> np.ndarray:
 
 def tree_of(name: str) -> str | None:
     """How classes are split; `flat` is one decision among all."""
-    if name not in (*TREES, "flat"):
-        raise ConfigurationError(f"--tree is '{name}': choose {', '.join(TREES)} or flat")
+    if name not in ("auto", *TREES, "flat"):
+        raise ConfigurationError(f"--tree is '{name}': choose auto, {', '.join(TREES)} or flat")
     return None if name == "flat" else name
 
 

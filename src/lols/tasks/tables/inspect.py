@@ -11,8 +11,11 @@ from lols.engine.policy import in_role
 from lols.engine.table import features_by_row, is_fixed
 from lols.errors import LolsError
 from lols.tasks.inspect import Inspection, Sides, speaking
-from lols.tasks.tables.encoding import ColumnCode, Rows, TableEncoder, scaled_id
+from lols.tasks.tables.columns import ColumnCode, knot_id, scaled_id
+from lols.tasks.tables.encoding import TableEncoder
+from lols.tasks.tables.input import column_names
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions
+from lols.tasks.tables.rows import type_ids
 from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.tasks.tables.tree_of_labels import NOTHING
 
@@ -21,8 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ClassifierInspection", "FeatureNames", "below", "child_name", "inspect_classifier"]
 
+FORMS = {"bins": "in bins", "scaled": "scaled", "both": "in bins and scaled", "curve": "as curves"}
+MATTER = 8  # columns that matter most
 NAMED = 3  # classes below a child that are named
-NO_ROW = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 
 def inspect_classifier(
@@ -48,7 +52,10 @@ def inspect_classifier(
         "node": node,
         "cost_matrix": None if found.matrix is None else found.matrix.tolist(),
         **_columns(found.encoder),
+        "importances": dict(zip(column_names(classifier), classifier.feature_importances_.tolist(), strict=True)),
     }
+    if isinstance(values["columns"], int):
+        del values["importances"]
     if asked.top and not policy.thresholds:
         values["features_of"] = {} if is_fixed(policy.shared) else _speaking(found, policy, asked)
     return ClassifierInspection(values, VERBS, asked.top)
@@ -70,8 +77,14 @@ class ClassifierInspection(Inspection):
             yield "columns", f"{found['columns']:,} of a sparse matrix"
             return
         kinds = [column["kind"] for column in found["columns"]]
-        how = {"bins": "in bins", "scaled": "scaled", "both": "in bins and scaled"}[found["numeric"]]
-        yield "columns", f"{kinds.count('number')} of numbers ({how}), {kinds.count('category')} of categories"
+        how = {"bins": "in bins", "scaled": "scaled", "both": "in bins and scaled", "curve": "as curves"}[
+            found["numeric"]
+        ]
+        texts = f", {kinds.count('text')} of texts" if "text" in kinds else ""
+        yield "columns", f"{kinds.count('number')} of numbers ({how}), {kinds.count('category')} of categories{texts}"
+        most = sorted(found["importances"].items(), key=lambda pair: -pair[1])[:MATTER]
+        if any(share for _, share in most):
+            yield "matter most", ", ".join(f"{name} {100 * share:.0f} %" for name, share in most if share >= 0.005)
         if found["interactions"]:
             yield "interactions", ", ".join(f"{a} * {b}" for a, b in found["interactions"])
         if found["files"] is not None:
@@ -144,12 +157,19 @@ class FeatureNames:
 
     def __init__(self, encoder: Encoder):
         self.encoder = encoder
-        types = encoder.items(NO_ROW, 1).ids
-        self.types = {int(identity): kind for kind, identity in enumerate(types.tolist())}
+        kinds = encoder.types if isinstance(encoder, TableEncoder) else 1
+        self.types = {int(identity): kind for kind, identity in enumerate(type_ids(kinds).tolist())}
         if isinstance(encoder, TableEncoder):
-            self.own = {scaled_id(k): c.name for k, c in enumerate(encoder.columns) if c.kind == "number"}
+            numbers = [(k, c) for k, c in enumerate(encoder.columns) if c.kind == "number"]
+            self.own = {scaled_id(k): f"{c.name}, scaled" for k, c in numbers}
+            if encoder.numeric == "curve":
+                self.own |= {
+                    knot_id(k, n): f"{c.name} near {_number(edge)}"
+                    for k, c in numbers
+                    for n, edge in enumerate(c.edges)
+                }
         else:
-            self.own = {int(identity): f"column {k}" for k, identity in enumerate(encoder.ids.tolist())}
+            self.own = {int(identity): f"column {k}, scaled" for k, identity in enumerate(encoder.ids.tolist())}
 
     def of(self, identity: int) -> str:
         """The name of a feature."""
@@ -157,7 +177,9 @@ class FeatureNames:
         if kind is not None:
             return type_name(self.encoder, kind)
         name = self.own.get(identity)
-        return f"{name}, scaled" if name is not None else "?"
+        if name is None and isinstance(self.encoder, TableEncoder) and self.encoder.texts:
+            name = f"a word of {self.encoder.columns[self.encoder.text_column(identity)].name}"
+        return "?" if name is None else name
 
     def ids(self) -> np.ndarray:
         """All features that there can be."""

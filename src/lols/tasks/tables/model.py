@@ -7,11 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, ModelFileError
 from lols.learners.learner import Learner
 from lols.tasks.tables.encoding import TableEncoder
+from lols.tasks.tables.importances import importances_of
 from lols.tasks.tables.input import column_names
 from lols.tasks.tables.options import TableFiles
+from lols.tasks.tables.rows import Rows
+from lols.tasks.tables.settling import LARGE
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.task import ClassificationTask
 from lols.tasks.tables.verbs import ClassifierVerbs
@@ -32,12 +36,15 @@ class StoredClassifier(ClassifierVerbs):
     label_map: Mapping[str, str] | None
     cost_matrix: Any
     classes_: np.ndarray
+    chosen_: dict[str, Any]
     files_: Any
     n_features_in_: int
     feature_names_in_: Any
     _stream: Stream | None
     _learner: Learner | None
     _model: Model | None
+    _seen: Rows | None  # some of training, for importances
+    _importances: np.ndarray | None
 
     @property
     def _fitted(self) -> Model:
@@ -53,13 +60,27 @@ class StoredClassifier(ClassifierVerbs):
         task["options"] = self._options() | {"interactions": [list(pair) for pair in self.interactions]}
         task["label_map"] = None if self.label_map is None else dict(self.label_map)
         task["files"] = getattr(self, "files_", None)
+        task["chosen"] = {k: v for k, v in self.chosen_.items() if v is None or isinstance(v, str | int | float)}
         task["features"] = int(self.n_features_in_)
         task["names"] = [str(n) for n in getattr(self, "feature_names_in_", ())]
-        return self._fitted.contents(task, tensors)
+        return self._fitted.contents(task, tensors | {"importances": self.feature_importances_})
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """How much each column matters, all together 1: see `lols.tasks.tables.importances`.
+
+        It is how far the column moves the margin of the predicted class over the others, on average over rows of
+        training: all zero for a table of fixed size, and for secoc.
+        """
+        self._check_fitted()
+        if self._importances is None:
+            rows = self._seen
+            self._importances = np.zeros(self.n_features_in_) if rows is None else importances_of(self, rows)
+        return self._importances
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Self:
         """The classifier that a file's header and arrays describe."""
         try:
@@ -76,6 +97,9 @@ class StoredClassifier(ClassifierVerbs):
                 None if task["label_map"] is None else {str(k): str(v) for k, v in task["label_map"].items()}
             )
             made.classes_ = _class_array(made.task_.classes)
+            made.chosen_ = LARGE | {k: v for k, v in dict(task.get("chosen", options)).items() if k in LARGE}
+            if not all(v is None or isinstance(v, str | int | float) for v in made.chosen_.values()):
+                raise ValueError("the settings are not plain values")
             made.n_features_in_ = int(task["features"])
             encoder = made.task_.encoder
             described = encoder.scales.size if isinstance(encoder, SparseEncoder) else len(encoder.columns)
@@ -92,7 +116,10 @@ class StoredClassifier(ClassifierVerbs):
                 raise ValueError("the columns do not fit")
             if isinstance(encoder, TableEncoder) and not {c.name for c in encoder.columns} <= set(columns):
                 raise ValueError("the names of the columns do not fit")
-            made._stream = made._learner = made._model = None
+            made._stream = made._learner = made._model = made._seen = None
+            made._importances = own.get("importances", np.zeros(made.n_features_in_)).astype(np.float64)
+            if made._importances.shape != (made.n_features_in_,) or not (made._importances >= 0.0).all():
+                raise ValueError("the importances of the columns are damaged")
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         made.model_ = make_model(path, header, tensors, made.task_.space, threads=threads)

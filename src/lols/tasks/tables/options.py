@@ -8,7 +8,7 @@ from typing import Any
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
-from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, Verbs
+from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, PredictOptions, Verbs
 
 __all__ = [
     "VERBS",
@@ -51,7 +51,7 @@ class TableFiles(FileLayout):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierPredictOptions:
+class ClassifierPredictOptions(PredictOptions):
     """What is written for each row."""
 
     labels_only: bool = option(default=False, help="Write only the classes, one per line.", flag="--labels-only")
@@ -62,7 +62,9 @@ class ClassifierEvaluateOptions:
     """What is drawn of an evaluation."""
 
     plot: str | None = option(
-        default=None, help="Draw how often each class was taken for each other one, as .png, .svg or .pdf."
+        default=None,
+        help="Draw how often each class was taken for each other one, as .png, .svg or .pdf; of a calibrated model "
+        "also how often predictions are right, by confidence, in a second file NAME-reliability.",
     )
 
 

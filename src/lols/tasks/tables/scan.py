@@ -25,7 +25,7 @@ class ColumnScan:
     name
         The name of the column, for messages.
     kind
-        `"number"` or `"category"`; None to decide by the cells: texts are numbers if all of them are.
+        `"number"`, `"category"` or `"text"`; None to decide by the cells: texts are numbers if all of them are.
     missing
         Texts that mean a missing value.
 
@@ -34,7 +34,7 @@ class ColumnScan:
     def __init__(self, name: str, kind: str | None = None, missing: Sequence[str] = MISSING):
         self.name, self.wanted, self.missing = name, kind, tuple(missing)
         self.texts: dict[str, int] = {}  # with their counts
-        self.numeric = kind != "category"
+        self.numeric = kind not in ("category", "text")
         self.settled = kind is not None  # whether the kind can no longer change
         self.values, self.weights = np.zeros(0), np.zeros(0)
         self.dates: bool | None = None  # whether the numbers are dates
@@ -45,7 +45,7 @@ class ColumnScan:
     @property
     def kind(self) -> str:
         """What the column holds, as far as is known."""
-        return "number" if self.numeric else "category"
+        return "number" if self.numeric else self.wanted if self.wanted == "text" else "category"
 
     def look(self, cells: Cells) -> None:
         """Add the cells of a piece."""
@@ -55,6 +55,9 @@ class ColumnScan:
         cells = as_texts(cells)
         counts = cells.counts()
         self.empty += cells.size - int(counts.sum())
+        if self.wanted == "text":  # its words are hashed: nothing has to be known of them
+            self.empty += sum(n for text, n in zip(cells.texts, counts.tolist(), strict=True) if text in self.missing)
+            return
         if cells.typed and not self.settled and counts.any():
             self._as_categories(cells.texts[int(np.argmax(counts > 0))])
         if len(self.texts) + len(cells.texts) <= FEW:  # no limit is near

@@ -9,6 +9,7 @@ import numpy as np
 
 from lols.errors import LolsError
 from lols.tasks.tables.input import Targets
+from lols.training.calibration import Reliability
 
 __all__ = ["ClassScores", "score_classes", "scores_of_confusion"]
 
@@ -22,6 +23,7 @@ class ClassScores:
     error: float  # the share of wrong classes
     classes: list[Any]
     confusion: np.ndarray  # [true, predicted]: how many rows
+    reliability: Reliability | None = None  # of the confidence in classes; None if that is unknown
 
     def by_class(self) -> dict[str, dict[str, float]]:
         """Precision, recall, F1 and number of rows of each class."""
@@ -42,16 +44,21 @@ class ClassScores:
             "classes": [str(c) for c in self.classes],
             "confusion": self.confusion.tolist(),
             "by_class": self.by_class(),
+            **({} if self.reliability is None else self.reliability.as_dict()),
         }
 
 
-def score_classes(classes: list[Any], targets: Targets, predicted: np.ndarray) -> ClassScores:
-    """Compare predictions, as numbers of classes, with what is right."""
+def score_classes(
+    classes: list[Any], targets: Targets, predicted: np.ndarray, confidence: np.ndarray | None = None
+) -> ClassScores:
+    """Compare predictions, as numbers of classes, and the confidence in them with what is right."""
     count, labels = len(classes), targets.cheapest
     confusion = np.bincount(labels * count + predicted, minlength=count * count).reshape(count, count)
     scores = scores_of_confusion(classes, confusion, targets.matrix)
     if targets.vectors is not None:
         scores = replace(scores, cost=float(targets.vectors[np.arange(predicted.size), predicted].mean()))
+    if confidence is not None:
+        scores = replace(scores, reliability=Reliability.of(confidence, predicted == labels))
     return scores
 
 

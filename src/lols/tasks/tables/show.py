@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lols.tasks.explain import ExampleReport
-from lols.tasks.show import plain_table, show_matrix, show_scores, styled, write
+from lols.tasks.show import plain_table, show_calibration, show_matrix, show_scores, styled, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -54,6 +54,7 @@ class ClassifierScores:
         write(console, f"cost {found.cost:.4f} per row on {found.rows:,} rows, error {100 * found.error:.2f} %")
         for line in unknown_text(self.unknown):
             write(console, line)
+        show_calibration(console, found.reliability)
         write(console)
         classes, confusion = [str(name) for name in found.classes], found.confusion.tolist()
         if len(classes) <= MOST:

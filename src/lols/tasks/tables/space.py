@@ -18,6 +18,8 @@ from lols.tasks.tables.tree_of_labels import NOTHING, LabelTree
 
 __all__ = ["make_examples", "make_space", "references"]
 
+FEW_LABELS = 64
+
 # The state: the node, and the leaf plus one once it is reached. Leaves are numbered from left to right.
 NODE, LEAF = 0, 1
 
@@ -68,23 +70,25 @@ def least(x, y, node, a):
 
 def cost(x, y, s, a):
     """By how much the cost of the cheapest leaf rises: from the root to a leaf, this adds up to the leaf's cost."""
+    if x.rise.size > 0 and y.costs.size == 0:
+        return y.weight * x.rise[y.label, x.at[s[NODE], a]]
     below = least(x, y, s[NODE], a)
     if s[NODE] == 0:
-        return below
+        return y.weight * below
     here = np.inf
     for other in range(x.children.shape[1]):
         if x.children[s[NODE], other] != NOTHING:
             here = min(here, least(x, y, s[NODE], other))
-    return below - here
+    return y.weight * (below - here)
 
 
 def loss(x, y, s):
     leaf = s[LEAF] - 1
     if y.costs.size > 0:
-        return np.float64(y.costs[leaf])
+        return y.weight * np.float64(y.costs[leaf])
     if x.cheapest.size > 0:
-        return np.float64(x.cheapest[y.label, x.at_leaf[leaf]])
-    return 0.0 if leaf == y.label else 1.0
+        return y.weight * np.float64(x.cheapest[y.label, x.at_leaf[leaf]])
+    return 0.0 if leaf == y.label else y.weight
 
 
 def output(x: Any, s: Any) -> int:
@@ -101,20 +105,21 @@ def encode(obj: Any) -> Example:
 def best_costs(x, y, s, out):
     """What is still to pay for the cheapest leaf below each child: to the last bit what rolling out would cost."""
     node, here = s[NODE], np.inf
-    if x.cheapest.size > 0 and y.costs.size == 0:
-        costs, at, children = x.cheapest[y.label], x.at[node], x.children[node]
+    if x.rise.size > 0 and y.costs.size == 0:
+        rise, at, children = x.rise[y.label], x.at[node], x.children[node]
         for a in range(out.size):
             if children[a] != NOTHING:
-                out[a] = costs[at[a]]
-                here = min(here, costs[at[a]])
-    else:
-        for a in range(out.size):
-            if x.children[node, a] != NOTHING:
-                out[a] = least(x, y, node, a)
-                here = min(here, out[a])
-    if node != 0:
-        for a in range(out.size):
-            out[a] -= here
+                out[a] = y.weight * rise[at[a]]
+        return
+    for a in range(out.size):
+        if x.children[node, a] != NOTHING:
+            out[a] = least(x, y, node, a)
+            here = min(here, out[a])
+    if node == 0:
+        here = 0.0
+    for a in range(out.size):
+        if x.children[node, a] != NOTHING:
+            out[a] = y.weight * (out[a] - here)
 
 
 def best(x, y, s):
@@ -156,15 +161,21 @@ def references(name: str) -> Reference | None:
 # --- space and examples -----------------------------------------------------------------------------------------------
 
 
-def make_space(tree: LabelTree, matrix: np.ndarray | None = None, skill: float = 0.5) -> SearchSpace:
-    """The search space of a tree; the cost matrix `[true, predicted]` is by leaf, and 0/1 unless given."""
+def make_space(
+    tree: LabelTree, matrix: np.ndarray | None = None, skill: float = 0.5, *, few: int = FEW_LABELS
+) -> SearchSpace:
+    """The search space of a tree; the cost matrix `[true, predicted]` is by leaf, and 0/1 unless given.
+
+    Without a matrix, costs are looked up in tables if there are only a `few` labels, because these grow with the square
+    of the labels.
+    """
     settings = {
         "children": tree.children,
         "first": tree.first,
         "last": tree.last,
         "labels": np.int64(tree.labels),
         "skill": np.float64(skill),
-        **_cheapest(tree, matrix),
+        **_tables(tree, 1.0 - np.eye(tree.labels) if matrix is None and tree.labels <= few else matrix),
     }
     return SearchSpace(
         start=start,
@@ -186,20 +197,31 @@ def make_space(tree: LabelTree, matrix: np.ndarray | None = None, skill: float =
     )
 
 
-def _cheapest(tree: LabelTree, matrix: np.ndarray | None) -> Mapping[str, np.ndarray]:
-    """For every true label and child the cost of the cheapest leaf below, so that no decision looks at all leaves."""
-    shape = tree.children.shape
-    at = np.zeros(shape, np.int64)
+def _tables(tree: LabelTree, matrix: np.ndarray | None) -> Mapping[str, np.ndarray]:
+    """For every true label and child, `cheapest`: the cost of the cheapest leaf below; `rise`: what `cost` is there."""
+    at = np.zeros(tree.children.shape, np.int64)
     at_leaf = np.zeros(tree.labels, np.int64)
     if matrix is None:
-        return {"cheapest": np.zeros((0, 0), np.float64), "at": at, "at_leaf": at_leaf}
-    columns: list[np.ndarray] = []
-    for node, a in zip(*np.nonzero(tree.children != NOTHING), strict=True):
-        at[node, a] = len(columns)
-        if tree.children[node, a] < 0:
-            at_leaf[-tree.children[node, a] - 1] = len(columns)
-        columns.append(matrix[:, tree.first[node, a] : tree.last[node, a]].min(axis=1))
-    return {"cheapest": np.ascontiguousarray(np.stack(columns, axis=1), np.float64), "at": at, "at_leaf": at_leaf}
+        none = np.zeros((0, 0), np.float64)
+        return {"cheapest": none, "rise": none, "at": at, "at_leaf": at_leaf}
+    matrix = np.asarray(matrix, np.float64)
+    cheapest: list[np.ndarray] = []
+    rise: list[np.ndarray] = []
+    for node, children in enumerate(tree.children):
+        present = np.flatnonzero(children != NOTHING)
+        below = [matrix[:, tree.first[node, a] : tree.last[node, a]].min(axis=1) for a in present]
+        at[node, present] = len(cheapest) + np.arange(present.size)
+        for a in present[children[present] < 0]:
+            at_leaf[-children[a] - 1] = at[node, a]
+        least = np.min(below, axis=0) if node != 0 else 0.0
+        cheapest += below
+        rise += [column - least for column in below]
+    return {
+        "cheapest": np.ascontiguousarray(np.stack(cheapest, axis=1)),
+        "rise": np.ascontiguousarray(np.stack(rise, axis=1)),
+        "at": at,
+        "at_leaf": at_leaf,
+    }
 
 
 def make_examples(
@@ -207,8 +229,9 @@ def make_examples(
     items: Items,
     leaves: np.ndarray | None = None,
     costs: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> Examples:
-    """Rows in columns: an item each; and the true leaf, or the cost of every leaf."""
+    """Rows in columns: an item each; the true leaf, or the cost of every leaf; and what costs are multiplied by."""
     count = items.first.size - 1
     items = items._replace(types=items.types.astype(np.int32, copy=False))  # compiled once for all
     y: dict[str, Ragged | Scalar] | None = None
@@ -217,6 +240,7 @@ def make_examples(
         stride = 0 if costs is None else costs.shape[1]
         y = {
             "label": Scalar(np.full(count, -1, np.int64) if leaves is None else leaves.astype(np.int64)),
+            "weight": Scalar(np.ones(count) if weights is None else np.ascontiguousarray(weights, np.float64)),
             "costs": Ragged(vectors, np.arange(count + 1, dtype=np.int64) * stride),
         }
     steps = np.full(count, int(space.sizes.steps), np.int64)  # type: ignore[arg-type]

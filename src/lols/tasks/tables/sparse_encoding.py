@@ -10,7 +10,7 @@ import numpy as np
 from lols.contract.examples import Items
 from lols.contract.hashing import mix
 from lols.errors import LolsError
-from lols.tasks.tables.encoding import Rows, items_of
+from lols.tasks.tables.rows import Rows, items_of
 
 __all__ = ["SparseEncoder"]
 

@@ -11,8 +11,9 @@ import numpy as np
 from lols.contract.hashing import mix
 from lols.errors import ConfigurationError
 from lols.tasks.choice import Choice
-from lols.tasks.tables.encoding import Rows, joined
+from lols.tasks.tables.importances import NO_ROWS
 from lols.tasks.tables.input import Targets, centres_of, make_tree
+from lols.tasks.tables.rows import Rows, joined
 from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.training.progress import Progress
 from lols.training.run import shuffled
@@ -20,7 +21,7 @@ from lols.training.stream import Stream
 
 __all__ = ["fit_stream", "scorer"]
 
-Piece = tuple[Rows, np.ndarray]  # encoded rows, and the numbers of their classes
+Piece = tuple[Rows, np.ndarray, np.ndarray | None]  # encoded rows, the numbers of their classes, their weights
 
 
 def fit_stream(
@@ -33,18 +34,18 @@ def fit_stream(
     room: int,
 ) -> None:
     """Train on pieces that are made anew in every pass; up to `room` bytes of them are shuffled together."""
-    total = int(counts.sum())
+    total, passes = int(counts.sum()), int(estimator.chosen_["passes"])
     estimator.batch_size_ = estimator.batch_for(total)
     losses: list[float] = []
     training: tuple[ClassificationTask, Stream, Choice] | None = None
-    with Progress(estimator.progress, estimator.passes * total, "training", "rows") as bar:
+    with Progress(estimator.progress, passes * total, "training", "rows") as bar:
         done = 0
-        for number in range(estimator.passes):
+        for number in range(passes):
             before = np.zeros(2) if training is None else training[1].sums.copy()
-            for rows, labels in mixed(pieces(), room):
+            for rows, labels, weights in mixed(pieces(), room):
                 if training is None:
                     centres = partial(centres_of, rows, labels, len(known.classes))
-                    tree = make_tree(estimator.tree, known.classes, counts, centres)
+                    tree = make_tree(estimator.chosen_["tree"], known.classes, counts, centres)
                     task = ClassificationTask(known.classes, tree, encoder, matrix=known.matrix, skill=estimator.skill)
                     choice = Choice(task.space, scorer(task, held_out), estimator.patience, bar)
                     training = task, _new_stream(estimator, task), choice
@@ -53,8 +54,10 @@ def fit_stream(
                 if estimator.shuffle:
                     key = mix(mix(mix(estimator.seed, 0x0DE2), number), done)
                     order = shuffled(rows.rows, key, estimator.NEIGHBOURS)
-                stream.learn(task.examples(rows, labels), order)
+                stream.learn(task.examples(rows, labels, weights=weights), order)
                 done += rows.rows
+                if number == 0:
+                    estimator.look_at(rows, NO_ROWS if done == rows.rows else estimator._seen)
                 bar.advance(done, loss=float(stream.sums[0] / max(stream.sums[1], 1.0)))
             assert training is not None
             task, stream, choice = training
@@ -62,30 +65,33 @@ def fit_stream(
             losses.append(float(loss / max(seen, 1.0)))
             if held_out is not None and choice(number, stream.model()):
                 break
-    estimator.set_fitted(task, stream, choice, losses, total)
+    estimator.set_fitted(task, stream, choice, losses, total, held_out)
 
 
 def mixed(pieces: Iterator[Piece], room: int) -> Iterator[Piece]:
     """Pieces put together until they take `room` bytes."""
-    parts: list[Rows] = []
-    labels: list[np.ndarray] = []
+    held: list[Piece] = []
     size = 0
-    for rows, numbers in pieces:
-        parts.append(rows)
-        labels.append(numbers)
-        size += rows.nbytes
+    for piece in pieces:
+        held.append(piece)
+        size += piece[0].nbytes
         if size >= room:
-            yield joined(parts), np.concatenate(labels)
-            parts, labels, size = [], [], 0
-    if parts:
-        yield joined(parts), np.concatenate(labels)
+            yield _together(held)
+            held, size = [], 0
+    if held:
+        yield _together(held)
+
+
+def _together(pieces: list[Piece]) -> Piece:
+    rows, labels, weights = zip(*pieces, strict=True)
+    return joined(rows), np.concatenate(labels), None if weights[0] is None else np.concatenate(weights)
 
 
 def scorer(task: ClassificationTask, held_out: tuple[Rows, Targets] | None) -> Any:
     """What scores a model on held-out rows, if there are any."""
     if held_out is None:
         return None
-    examples = task.examples(held_out[0], held_out[1].labels, held_out[1].vectors)
+    examples = task.examples(held_out[0], held_out[1].labels, held_out[1].vectors, held_out[1].weights)
     return lambda model: {"cost": model.evaluate(examples)}
 
 

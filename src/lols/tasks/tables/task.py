@@ -18,7 +18,8 @@ from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.io.costs import check_matrix
 from lols.tasks.tables import space as label_tree
-from lols.tasks.tables.encoding import Rows, TableEncoder
+from lols.tasks.tables.encoding import TableEncoder
+from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.tree_of_labels import NOTHING, LabelTree, nested
 
@@ -75,12 +76,18 @@ class ClassificationTask:
             raise ConfigurationError(f"unknown reference '{name}': choose optimal, suboptimal or bad")
         return found
 
-    def examples(self, rows: Rows, labels: np.ndarray | None = None, costs: np.ndarray | None = None) -> Examples:
-        """Rows in columns; `labels` are the numbers of the true classes, `costs` `[row, class]`."""
+    def examples(
+        self,
+        rows: Rows,
+        labels: np.ndarray | None = None,
+        costs: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> Examples:
+        """Rows in columns; `labels` are the numbers of the true classes, `costs` `[row, class]`, `weights` by row."""
         items = self.encoder.items(rows, self.tree.children.shape[0])
         leaves = None if labels is None else self.tree.leaf_of[labels]
         by_leaf = None if costs is None else costs[:, self.tree.order]
-        return label_tree.make_examples(self.space, items, leaves, by_leaf)
+        return label_tree.make_examples(self.space, items, leaves, by_leaf, weights)
 
     def labels_of(self, states: np.ndarray) -> np.ndarray:
         """The numbers of the classes that end states stand for."""
@@ -92,10 +99,13 @@ class ClassificationTask:
         On the way from the root, what each child costs more than the cheapest beside it, added up: 0 for the choice. Of
         several policies that are drawn from, as in Searn, the average, less that of the cheapest class.
         """
-        made = np.zeros((rows.rows, self.tree.labels), np.float32)
         if rows.rows == 0:
-            return made
-        examples = self.examples(rows)
+            return np.zeros((0, self.tree.labels), np.float32)
+        return self.costs_of(policy, self.examples(rows), compiled=compiled)
+
+    def costs_of(self, policy: FrozenPolicy, examples: Examples, *, compiled: bool = True) -> np.ndarray:
+        """The same for rows that are examples already."""
+        made = np.zeros((len(examples), self.tree.labels), np.float32)
         weights = np.diff(policy.chances, prepend=0.0)
         nodes, actions = self.tree.children.shape
         columns = policy.stack.shape[2]

@@ -14,9 +14,19 @@ ENDINGS = {"csv": (".csv", ".tsv", ".tab"), "parquet": (".parquet", ".pq"), "arr
 SPECIAL = '"\r\n'
 
 
-def table_writer(source: Any, label: str, classes: Any, *, labels_only: bool) -> Any:
-    """What writes the rows of a table with their classes in the column `label`, or the classes only."""
-    return (_LabelsOnly if labels_only else _WRITERS[source.format])(source, label, classes)
+CONFIDENCE = "confidence"  # the name of its column
+
+
+def table_writer(source: Any, label: str, classes: Any, *, labels_only: bool, confidence: bool = False) -> Any:
+    """What writes the rows of a table with their classes in the column `label`, or the classes only.
+
+    With `confidence`, that in the classes is a further column, the last one.
+    """
+    if confidence and not labels_only and CONFIDENCE in source.names:
+        raise ConfigurationError(
+            f"{source.paths[0]}: there is a column '{CONFIDENCE}' already; rename it, or use --labels-only"
+        )
+    return (_LabelsOnly if labels_only else _WRITERS[source.format])(source, label, classes, confidence)
 
 
 def check_format(output: str, kind: str) -> None:
@@ -28,24 +38,30 @@ def check_format(output: str, kind: str) -> None:
 
 
 class _LabelsOnly:
-    """The classes, one a line, below the name of their column if the table has names."""
+    """The classes, one a line, below the name of their column if the table has names; and confidence behind a tab."""
 
-    def __init__(self, source: Any, label: str, classes: Any):
+    def __init__(self, source: Any, label: str, classes: Any, confidence: bool):
         import pyarrow as pa
 
-        self.head = f"{label}\n".encode() if source.format == "csv" and source.header is not None else b""
+        names = f"{label}\t{CONFIDENCE}\n" if confidence else f"{label}\n"
+        self.head = names.encode() if source.format == "csv" and source.header is not None else b""
+        self.names = [str(name) for name in classes]
         self.lines = pa.array([f"{name}\n" for name in classes], pa.string())
 
     def write(self, batches: Iterator[Any], out: Any, threads: int) -> None:
         out.write(self.head)
-        for _, numbers in batches:
-            out.write(content(self.lines.take(numbers)))
+        for _, numbers, sure in batches:
+            if sure is None:
+                out.write(content(self.lines.take(numbers)))
+            else:
+                pairs = zip(numbers.tolist(), sure.tolist(), strict=True)
+                out.write("".join(f"{self.names[k]}\t{value:.4f}\n" for k, value in pairs).encode())
 
 
 class _Csv:
     """Cells as they were, in quotes where they need them; the separator, names and ends of lines are the file's."""
 
-    def __init__(self, source: Any, label: str, classes: Any):
+    def __init__(self, source: Any, label: str, classes: Any, confidence: bool):
         from lols.io.opening import opened
 
         self.separator, self.special = source.separator, SPECIAL + source.separator
@@ -56,6 +72,9 @@ class _Csv:
         self.head = list(source.header or ())
         if source.header is not None and self.at == len(self.head):
             self.head.append(label)
+        if confidence:
+            self.names.append(CONFIDENCE)
+            self.head += [CONFIDENCE] if source.header is not None else []
         self.classes = self.quoted([str(name) for name in classes], self.at == len(self.names) - 1)
 
     def quoted(self, texts: list[str], last: bool) -> Any:
@@ -78,16 +97,18 @@ class _Csv:
         for data in in_order(self.lines, batches, threads):
             out.write(data)
 
-    def lines(self, given: tuple[Any, Any]) -> memoryview:
+    def lines(self, given: tuple[Any, Any, Any]) -> memoryview:
         """The rows of a batch as bytes."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        batch, numbers = given
+        batch, numbers, sure = given
         columns = []
         for k in range(len(self.names)):
             if k == self.at:
                 columns.append(self.classes.take(pa.array(numbers)))
+            elif sure is not None and k == len(self.names) - 1:
+                columns.append(pa.array([f"{value:.4f}{self.end}" for value in sure.tolist()], pa.string()))
             else:
                 column = batch.column(k)
                 texts = self.quoted(column.dictionary.to_pylist(), k == len(self.names) - 1)
@@ -98,17 +119,22 @@ class _Csv:
 class _Arrow:
     """The same columns and types, in Arrow's own format."""
 
-    def __init__(self, source: Any, label: str, classes: Any):
+    def __init__(self, source: Any, label: str, classes: Any, _confidence: bool):
         import pyarrow as pa
 
         self.label, self.names = label, source.names
         self.classes = pa.array([str(name) for name in classes], pa.string())
 
     def write(self, batches: Iterator[Any], out: Any, threads: int) -> None:
+        import pyarrow as pa
+
         writer = None
         try:
-            for batch, numbers in batches:
+            for batch, numbers, sure in batches:
                 made = self.replaced(batch, numbers)
+                if sure is not None:
+                    columns, names = [*made.columns, pa.array(sure)], [*made.schema.names, CONFIDENCE]
+                    made = pa.RecordBatch.from_arrays(columns, names=names)
                 writer = writer or self.writer(out, made.schema)
                 writer.write_batch(made)
         finally:

@@ -7,14 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lols.contract.examples import Examples
 from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
 from lols.tasks.base import Variants, as_paths
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
+from lols.tasks.search import Judges
 from lols.tasks.tagging.clusters import CLUSTER, read_clusters, with_clusters
 from lols.tasks.tagging.files import FileColumns, read_files, tagged
-from lols.tasks.tagging.held_out import TEMPERATURE, HeldOut, shares
+from lols.tasks.tagging.held_out import TEMPERATURE, HeldOut, gold_of, judged_tags
 from lols.tasks.tagging.scores import TagScores, score_tags
 from lols.tasks.tagging.session import Session
 from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
@@ -33,7 +35,9 @@ from lols.tasks.tokens.input import (
 )
 from lols.tasks.tokens.neural import only_linear
 from lols.tasks.verbs import Say, silent
+from lols.training.calibration import Calibration, Judged, fit_calibration
 from lols.training.clock import Clock
+from lols.training.confidence import StepScores
 from lols.training.model import Model
 from lols.training.stream import Stream
 
@@ -137,9 +141,14 @@ class Tagger(TaggerVerbs):
         corpus = with_clusters(corpus, self.clusters)
         numbers, names = numbered(labels)
         task = self._task(corpus, numbers, names)
-        held = None if dev is None else HeldOut(task, *self._held_out(task, *dev))
-        trainer = self._train(task, lambda: task.examples(corpus, task.number(names)[numbers]), held, **fitting)
-        self.temperature_ = TEMPERATURE if held is None else held.temperature(self.model_)
+        held = None if dev is None else HeldOut(task, *self._held_corpus(task, *dev))
+        gold = task.number(names)[numbers]
+
+        def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
+            return judged_tags(task, model, part, *gold_of(corpus.offsets, chosen, gold))
+
+        judges = Judges(judge, None if held is None else held.judged)
+        trainer = self._train(task, lambda: task.examples(corpus, gold), held, judges, **fitting)
         self._begin(trainer.learner)
         self._finish(corpus, numbers)
         return self
@@ -220,10 +229,16 @@ class Tagger(TaggerVerbs):
 
     # --- prediction ---
 
-    def predict(self, X: Sequence[Sentence]) -> list[list[str]]:
-        """The tags of each sentence."""
+    def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
+        """The tags of each sentence; with `confidence` a pair: these, and an array of probabilities for each of them.
+
+        A probability says how likely a tag is to be right. The tagger must be calibrated.
+        """
         corpus = self._corpus(X)
-        return cut([self.task_.labels[n] for n in self.predict_columns(corpus).tolist()], corpus.offsets)
+        if not confidence:
+            return cut([self.task_.labels[n] for n in self.predict_columns(corpus).tolist()], corpus.offsets)
+        numbers, sure = self.predict_confident(corpus)
+        return cut([self.task_.labels[n] for n in numbers.tolist()], corpus.offsets), cut(sure, corpus.offsets)
 
     def predict_one(self, x: Sentence) -> list[str]:
         """The tags of one sentence."""
@@ -237,6 +252,33 @@ class Tagger(TaggerVerbs):
             return np.zeros(0, np.int64)
         actions = self._run(corpus).all_actions()
         return self.task_.labels_of(actions, corpus.offsets)
+
+    def predict_confident(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the labels of all words, and how likely each is to be right."""
+        corpus = with_clusters(corpus, self.clusters)
+        self._check_fitted()
+        calibration = self.calibrated()
+        if corpus.tokens == 0:
+            return np.zeros(0, np.int64), np.zeros(0)
+        run = self._run(corpus, temperature=calibration.temperature)
+        sure = calibration.confidence(self.task_.in_order(run.all_shares(), corpus.offsets))
+        return self.task_.labels_of(run.all_actions(), corpus.offsets), sure
+
+    def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> Tagger:
+        """Fit confidences to labelled sentences that training did not see; returns the tagger itself."""
+        self._check_fitted()
+        held = HeldOut(self.task_, *self._held_corpus(self.task_, self._corpus(X), checked_labels(X, y)))
+        self._fitted.calibration = fit_calibration(held.judged(self._fitted), "given data")
+        return self
+
+    def scores(self, X: Sequence[Sentence]) -> list[StepScores]:
+        """All actions for all words, in the order of tagging: costs, and probabilities if the tagger is calibrated.
+
+        Columns are `action_labels_`.
+        """
+        corpus = self._corpus(X)
+        self._check_fitted()
+        return self._fitted.scores(self.task_.examples(corpus)) if len(X) else []
 
     def session(self) -> Session:
         """Tag a data set piece by piece, in columns, without doing again what was done for the pieces before."""
@@ -257,11 +299,16 @@ class Tagger(TaggerVerbs):
         return [run.costs(k)[along].copy() for k in range(len(X))]
 
     def predict_confidence(self, X: Sequence[Sentence]) -> list[np.ndarray]:
-        """How sure the tagger is of each tag, between 0 and 1: the tag's share in a softmax of the costs.
+        """How sure the tagger is of each tag, between 0 and 1.
 
-        The temperature was fitted to the dev data of training, where there was any.
+        If the tagger is calibrated, this is the probability that the tag is right. Otherwise it is the tag's share in a
+        softmax of the costs with a temperature of 0.5, which only says of which of two tags the tagger is surer.
         """
-        return [shares(costs, self.temperature_).max(axis=1, initial=0.0) for costs in self.predict_costs(X)]
+        self._check_fitted()
+        if self._fitted.calibration is not None:
+            return list(self.predict(X, confidence=True)[1])
+        plain = Calibration(self.temperature_)
+        return [plain.shares(costs).max(axis=1, initial=0.0) for costs in self.predict_costs(X)]
 
     def predict_kbest(
         self, X: Sequence[Sentence], k: int = 5, width: int | None = None
@@ -305,7 +352,12 @@ class Tagger(TaggerVerbs):
         self._check_fitted()
         if corpus.tokens == 0:
             raise LolsError("there are no words to evaluate on")
-        return score_tags(self.task_, corpus, *numbered(labels), self.predict_columns(corpus), self.vocabulary_)
+        sure = None
+        if self._fitted.calibration is None:
+            predicted = self.predict_columns(corpus)
+        else:
+            predicted, sure = self.predict_confident(corpus)
+        return score_tags(self.task_, corpus, *numbered(labels), predicted, self.vocabulary_, sure)
 
     # --- what is known after training ---
 
@@ -314,6 +366,14 @@ class Tagger(TaggerVerbs):
         """The tags, in the order of their numbers."""
         self._check_fitted()
         return np.array(self.task_.labels, dtype=object)
+
+    @property
+    def temperature_(self) -> float:
+        """What costs are divided by before a softmax turns them into shares: fitted if the tagger is calibrated."""
+        calibration = self._fitted.calibration
+        return (
+            float(getattr(self, "_stored_temperature", TEMPERATURE)) if calibration is None else calibration.temperature
+        )
 
     @property
     def action_labels_(self) -> list[str]:
@@ -331,7 +391,7 @@ class Tagger(TaggerVerbs):
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
-        task = self.task_.describe() | {"temperature": float(self.temperature_), "fingerprint": self.fingerprint_}
+        task = self.task_.describe() | {"temperature": self.temperature_, "fingerprint": self.fingerprint_}
         task["options"] = self._options()
         task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
         tensors = self.stored_strings()
@@ -343,9 +403,9 @@ class Tagger(TaggerVerbs):
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has."""
-        self.temperature_ = float(task["temperature"])
-        if not 0.0 < self.temperature_ < float("inf"):
+        if not 0.0 < float(task["temperature"]) < float("inf"):
             raise ValueError("the temperature is not positive")
+        self._stored_temperature = float(task["temperature"])  # of files without a calibration
         if "task.clusters" in tensors:
             words, clusters = strings_of("clustered", tensors), strings_of("clusters", tensors)
             self.clusters = dict(zip(words, clusters, strict=True))
@@ -390,7 +450,7 @@ class Tagger(TaggerVerbs):
         named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": self.loss}
         return {"columns": columns, **self.template_lines(), **named}
 
-    def _held_out(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
+    def _held_corpus(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:
         if corpus.tokens == 0:
             raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
         numbers, names = numbered(labels)
@@ -409,13 +469,12 @@ class Tagger(TaggerVerbs):
             self._tokens = getattr(self, "_tokens", 0) + corpus.tokens
             self.vocabulary_ = list(dict.fromkeys([*getattr(self, "vocabulary_", []), *words]))
             self.fingerprint_ = ""
-            self.temperature_ = getattr(self, "temperature_", TEMPERATURE)
         else:
             self._tokens = corpus.tokens
             self.vocabulary_ = words
             self.fingerprint_ = corpus.fingerprint(numbers)
             self.model_.about["tokens"] = corpus.tokens
 
-    def _run(self, corpus: Corpus, *, scores: bool = False) -> Predictions:
+    def _run(self, corpus: Corpus, *, scores: bool = False, temperature: float = 0.0) -> Predictions:
         self._check_fitted()
-        return self._fitted.run(self.task_.examples(corpus), scores=scores)
+        return self._fitted.run(self.task_.examples(corpus), scores=scores, temperature=temperature)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, short, shown
 from lols.io import conll
 from lols.io.conll import Sentences
@@ -154,13 +155,15 @@ def tag_pieces(
     path: str | os.PathLike[str],
     columns: FileColumns,
     *,
-    threads: int = 1,
+    threads: Threads = None,
     size: int = PIECE,
     keep: bool = True,
+    confidence: bool = False,
 ) -> Iterator[tuple[bytes, int]]:
     """The file with its label column replaced by predictions, piece by piece, and how many tokens each piece has.
 
-    What is known of strings is kept from piece to piece; without that the result is the same.
+    With `confidence` it is written as well. What is known of strings is kept from piece to piece; without that the
+    result is the same.
     """
     use = dict(columns.use or {})
     wanted = [columns.word, str(columns.label), *use.values()]
@@ -179,8 +182,15 @@ def tag_pieces(
             name: Texts(piece.buffer, piece.begin[k], piece.end[k]) for k, name in enumerate([WORD, "", *use]) if name
         }
         session = idle.pop() if keep and idle else tagger.session()
-        numbers = session.predict(texts, piece.offsets)
+        sure = None
+        if confidence:
+            numbers, sure = session.predict_confident(texts, piece.offsets)
+        else:
+            numbers = session.predict(texts, piece.offsets)
         idle.append(session)
-        return conll.replace(piece, str(columns.label), tagger.task_.labels, numbers), piece.lines.size
+        made = conll.replace(piece, str(columns.label), tagger.task_.labels, numbers)
+        if sure is not None:
+            made = conll.add_confidence(made, piece, {str(columns.label): sure})
+        return made, piece.lines.size
 
     yield from in_order(work, pieces, threads)

@@ -1,20 +1,20 @@
-"""What a tagger is scored by on held-out sentences, and a temperature for its confidence."""
+"""What a tagger is scored by on held-out sentences, and which of its tags there are right."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from lols.contract.choosing import runs, some
 from lols.contract.examples import Examples
 from lols.tasks.tagging.span_scores import span_scores
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import Corpus
+from lols.training.calibration import Judged, most_judged
 from lols.training.model import Model
 
-__all__ = ["TEMPERATURE", "HeldOut", "shares"]
+__all__ = ["TEMPERATURE", "HeldOut", "gold_of", "judged_tags"]
 
-TEMPERATURE = 0.5
+TEMPERATURE = 0.5  # of shares that no held-out data have calibrated
 
 
 class HeldOut:
@@ -37,22 +37,23 @@ class HeldOut:
             entry["f1"] = span_scores(gold, made, self.corpus.offsets, labels, self.task.scheme).f1
         return entry
 
-    def temperature(self, model: Model) -> float:
-        """The temperature under which the shares of the true actions are likeliest."""
-        known = self.gold >= 0
-        if not known.any():
-            return TEMPERATURE
-        gold = self.task.actions_of(np.where(known, self.gold, 0), self.corpus.offsets)
-        costs = model.run(self.examples, scores=True).all_costs()
-        options = np.geomspace(0.05, 5.0, 41)
-        at = np.arange(gold.size)
-        surprise = [-np.log(np.maximum(shares(costs, t)[at, gold], 1e-6)).mean() for t in options]
-        return float(options[int(np.argmin(surprise))])
+    def judged(self, model: Model) -> Judged:
+        """The tags of a model, and which are right."""
+        return judged_tags(self.task, model, self.examples, self.corpus.offsets, self.gold)
 
 
-def shares(costs: np.ndarray, temperature: float) -> Any:
-    """A softmax of costs `[word, action]`: the cheaper, the larger the share; nothing for what is illegal."""
-    if costs.shape[0] == 0:
-        return np.zeros(costs.shape)
-    weight = np.exp((costs.min(axis=1, keepdims=True).astype(np.float64) - costs) / temperature)
-    return weight / weight.sum(axis=1, keepdims=True)
+def judged_tags(task: TaggingTask, model: Model, examples: Examples, offsets: np.ndarray, gold: np.ndarray) -> Judged:
+    """The tags that a model gives to sentences, as many as a calibration needs, and which are right."""
+    count = int(np.searchsorted(offsets, most_judged(len(task.inner_labels)), side="left"))
+    if count < offsets.size - 1:
+        examples, offsets = some(examples, np.arange(count)), offsets[: count + 1]
+    run = model.run(examples, scores=True)
+    taken = run.all_actions()
+    right = task.labels_of(taken, offsets) == gold[: int(offsets[-1])]
+    return Judged(run.all_costs(), taken, task.in_order(right, offsets))  # turned round twice is as it was
+
+
+def gold_of(offsets: np.ndarray, chosen: np.ndarray, gold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where some of the sentences begin when they are put together, and their labels."""
+    at, within = runs(offsets, chosen)
+    return within, gold[at]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from lols.errors import LolsError
 from lols.tasks.options import option
 from lols.tasks.tokens.columns import TokenColumns, file_format, file_header, use_of
-from lols.tasks.tokens.options import FILE, ExplainOptions
-from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, Verbs
+from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions
+from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, PredictOptions, Verbs
 
 if TYPE_CHECKING:
     from lols.io.conll import Sentences
@@ -81,7 +81,7 @@ class FileColumns(TokenColumns):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggerEvaluateOptions:
+class TaggerEvaluateOptions(PlotOptions):
     """How a tagger is evaluated."""
 
     unseen: str = option(
@@ -115,6 +115,7 @@ VERBS = Verbs(
     input=FILE,
     files=FileColumns,
     options={
+        "predict": PredictOptions,
         "evaluate": TaggerEvaluateOptions,
         "explain": TaggerExplainOptions,
         "inspect": TaggerInspectOptions,

@@ -12,6 +12,7 @@ from lols.tasks.tagging.span_scores import SpanScores, span_scores
 from lols.tasks.tagging.spans import PREFIXES
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.training.calibration import Reliability
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +25,7 @@ class TagScores:
     """Scores of tagged sentences; shares are between 0 and 1.
 
     `tags` has precision, recall, F1 and count of each tag; `confusions` the most frequent mistakes (true, predicted,
-    how often); `spans` is None for plain tags.
+    how often); `spans` is None for plain tags, and `reliability` for taggers that are not calibrated.
     """
 
     tokens: int
@@ -37,6 +38,7 @@ class TagScores:
     tags: dict[str, dict[str, float]] = field(default_factory=dict)
     confusions: list[tuple[str, str, int]] = field(default_factory=list)
     spans: SpanScores | None = None
+    reliability: Reliability | None = None
 
     @property
     def error(self) -> float:
@@ -61,6 +63,7 @@ class TagScores:
                 name: {"precision": s.precision, "recall": s.recall, "f1": s.f1, "count": s.gold}
                 for name, s in self.spans.by_type.items()
             }
+        made |= {} if self.reliability is None else self.reliability.as_dict()
         return made | {"tags": self.tags, "confusions": [list(c) for c in self.confusions]}
 
     def show(self, console: Console) -> None:
@@ -77,8 +80,9 @@ def score_tags(
     names: Sequence[str],
     predicted: np.ndarray,
     vocabulary: Collection[str],
+    confidence: np.ndarray | None = None,
 ) -> TagScores:
-    """Compare predicted labels with true ones, which are given as numbers into `names`."""
+    """Compare predicted labels, and confidence in them, with true ones, which are given as numbers into `names`."""
     known = task.number(names)
     unseen = [name for name, number in zip(names, known, strict=True) if number < 0]
     labels = [*task.labels, *unseen]
@@ -100,6 +104,7 @@ def score_tags(
         spans=None
         if task.scheme is None
         else span_scores(gold, predicted, corpus.offsets, _as_spans(labels, task.scheme), task.scheme),
+        reliability=None if confidence is None else Reliability.of(confidence, right),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from lols.engine.drivers.predictions import Predictions
 from lols.io.strings import Interner, Texts
 from lols.tasks.tagging.clusters import CLUSTER, ClusterColumn
 from lols.tasks.tagging.task import TaggingTask
@@ -37,6 +38,16 @@ class Session:
 
     def predict(self, texts: Mapping[str, Texts], offsets: np.ndarray) -> np.ndarray:
         """The numbers of the labels of all words of a piece, given as columns of strings."""
+        return self.task.labels_of(self._run(texts, offsets).all_actions(), offsets)
+
+    def predict_confident(self, texts: Mapping[str, Texts], offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The same, and how likely each label is to be right."""
+        calibration = self.model.calibrated()
+        run = self._run(texts, offsets, calibration.temperature)
+        sure = calibration.confidence(self.task.in_order(run.all_shares(), offsets))
+        return self.task.labels_of(run.all_actions(), offsets), sure
+
+    def _run(self, texts: Mapping[str, Texts], offsets: np.ndarray, temperature: float = 0.0) -> Predictions:
         if self._strings > MOST_STRINGS:
             self._forget()
         columns = {name: self._names.setdefault(name, Interner()).number(column) for name, column in texts.items()}
@@ -44,4 +55,4 @@ class Session:
         if self._clusters is not None:
             columns[CLUSTER] = self._clusters.of(columns[WORD])
         examples = self.task.examples(Corpus(columns, offsets), encoder=self._encoder)
-        return self.task.labels_of(self._follower.run(examples).all_actions(), offsets)
+        return self._follower.run(examples, temperature=temperature)

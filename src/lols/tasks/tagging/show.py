@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from lols.tasks.explain import ExampleReport, roll_out_text, write_page
-from lols.tasks.show import show_scores, step_table, styled, write
+from lols.tasks.show import show_calibration, show_scores, step_table, styled, write
 from lols.tasks.tagging.explain import Explanation, WordDecision
 from lols.tasks.tagging.explain_html import page
 from lols.tasks.tagging.options import TaggerExplainOptions
@@ -36,6 +36,7 @@ def show_tag_scores(scores: TagScores, console: Console) -> None:
     if spans is not None:
         precision, recall, f1 = (100 * value for value in (spans.precision, spans.recall, spans.f1))
         write(console, f"spans: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
+    show_calibration(console, scores.reliability)
     write(console)
     rows = values.get("types", values["tags"])
     by_count = dict(sorted(rows.items(), key=lambda item: -item[1]["count"]))

@@ -197,6 +197,10 @@ class TaggingTask:
             made, labels, scheme = _turned(made, offsets, labels, scheme)
         return convert_columns(made, offsets, labels, self.labels, scheme, self.scheme)
 
+    def in_order(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """Values of steps in the order of the words."""
+        return values[backward(offsets)] if self.direction == "backward" else values
+
     def number(self, strings: Sequence[str]) -> np.ndarray:
         """Numbers of labels; -1 for those that the tagger does not know."""
         known = {label: number for number, label in enumerate(self.labels)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from lols.contract.threads import Threads
 from lols.datasets.worlds import tagging_data
 from lols.io import conll
 from lols.io.strings import Texts, intern
@@ -35,18 +36,22 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         """Where things are in files like those of training."""
         return getattr(self, "columns_", FileColumns(label="upos", use={}))
 
-    def predict_pieces(self, path: Any, columns: FileColumns, *, threads: int = 1) -> Iterator[tuple[bytes, int]]:
+    def predict_pieces(
+        self, path: Any, columns: FileColumns, *, threads: Threads = None, confidence: bool = False
+    ) -> Iterator[tuple[bytes, int]]:
         """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
-        return tag_pieces(self, path, columns, threads=self.threads_for(threads))
+        return tag_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
         columns, asked = self.asked("evaluate", options)
         data, seconds = read_like_training(path, columns)
         if asked.unseen == "error":
             data.check_known(self.task_, "count such labels as wrong with --unseen wrong")
         self._fitted.threads = threads
-        return Evaluation(self.evaluate_columns(data.corpus, data.labels), data.corpus.tokens, seconds)
+        self.check_plot(asked.plot)
+        scores = self.evaluate_columns(data.corpus, data.labels)
+        return Evaluation(scores, data.corpus.tokens, seconds).drawn(asked.plot, scores.reliability)
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads, chosen_threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
@@ -121,9 +122,9 @@ class TokenEstimator(SearchEstimator):
         columns = [name for name in corpus.columns if name != WORD]
         return NetworkVocabulary.of(corpus, columns, vectors=self.vectors, encoder=self.encoder)
 
-    def threads_for(self, threads: int) -> int:
+    def threads_for(self, threads: Threads) -> int:
         """How many threads may share the policy: a network is used by one, and has its own threads."""
-        return threads if self.policy == "linear" else 1
+        return chosen_threads(threads) if self.policy == "linear" else 1
 
     def _empty_policy(self, task: Any) -> Any:
         return None if self.policy == "linear" else empty_policy(self, task)
@@ -146,7 +147,7 @@ class TokenEstimator(SearchEstimator):
         header: Mapping[str, Any],
         tensors: Mapping[str, np.ndarray],
         *,
-        threads: int = 1,
+        threads: Threads = None,
         room: Room | None = None,
     ) -> Self:
         """The estimator that the header and the arrays of a model file describe, or one part of such a file."""

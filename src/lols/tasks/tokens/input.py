@@ -85,8 +85,8 @@ def numbered(labels: Any) -> tuple[np.ndarray, list[str]]:
     return column.numbers, column.texts.strings()
 
 
-def cut(flat: list[str], offsets: np.ndarray) -> list[list[str]]:
-    """One list per sentence again."""
+def cut(flat: Any, offsets: np.ndarray) -> list[Any]:
+    """One list or array per sentence again."""
     return [flat[a:b] for a, b in pairwise(offsets.tolist())]
 
 

@@ -89,4 +89,5 @@ def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
         batch_size=together,
         seed=estimator.seed,
         shuffle=estimator.shuffle,
+        engine=estimator.engine,
     )

@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
 
-__all__ = ["FILE", "ExplainOptions"]
+__all__ = ["FILE", "ExplainOptions", "PlotOptions"]
 
 FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz, .xz and .bz2 are read directly."
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlotOptions:
+    """What is drawn of an evaluation."""
+
+    plot: str | None = option(
+        default=None,
+        help="Draw how often predictions are right, by confidence, as .png, .svg or .pdf; the model must be "
+        "calibrated.",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

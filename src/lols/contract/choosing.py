@@ -1,4 +1,4 @@
-"""Draw the examples of a certificate by a seed, and cut them out of the columns of a data set."""
+"""Draw examples by a seed, and cut them out of the columns of a data set."""
 
 from __future__ import annotations
 

@@ -1,0 +1,137 @@
+"""Exact mode: workers search parts of a batch, and what they found is put together in order."""
+
+from __future__ import annotations
+
+import uuid
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.drivers.portable import check_sendable
+from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
+from lols.engine.structures import Batch, FrozenPolicy, Plan
+from lols.engines.protocol import SharedValue, Workers
+from lols.engines.replica import Tracked, snapshot
+from lols.engines.stage_one import PartLessons, PartOfBatch, Problem, search_part
+from lols.policies.files import state_of
+
+__all__ = ["BatchSearcher"]
+
+OWN_PARTS = (
+    4  # of a batch for policies of the user's: fixed, because their arithmetic may depend on what comes together
+)
+
+
+class BatchSearcher:
+    """Stage 1 by workers, with the interface of a driver: `make_lessons` gives what the driver itself would give.
+
+    Parameters
+    ----------
+    workers
+        Who searches.
+    driver
+        The driver of this process: what it is made of, and its data, are sent to the workers once.
+    policy
+        The policy of the user that is trained, if it is not the linear one.
+    whole
+        Whether learning changes more weights than those of the lessons' features, so that all are sent each time.
+
+    """
+
+    def __init__(self, workers: Workers, driver: Any, policy: Any = None, *, whole: bool = False):
+        self.workers, self.driver, self.policy, self.always_whole = workers, driver, policy, whole
+        self.run, self.version, self.since = uuid.uuid4().hex, -1, 0
+        self.sent = self.received = self.batches = 0  # bytes of weights and lessons, and how many batches
+        if policy is not None:
+            check_sendable(f"the policy {type(policy).__name__}", policy)
+        self._problem = workers.share(Problem(driver.portable().signed(), policy))
+        self._whole: SharedValue | None = None
+        self._whole_bytes = self._changed_bytes = 0
+        self._changes: list[SharedValue] = []
+        self._tracked: Tracked | None = None
+
+    def begin_again(self) -> None:
+        """The policy is another one from now on, so that the next batch sends it as a whole."""
+        self._whole = self._tracked = None
+
+    def make_lessons(
+        self,
+        indices: np.ndarray,
+        rounds: np.ndarray,
+        policy: Any,
+        plan: Plan,
+        beta: np.ndarray,
+        beta_in: np.ndarray,
+    ) -> Batch:
+        """Search the examples of a batch, and put the lessons of its parts together."""
+        self._send(policy)
+        assert self._whole is not None
+        common = (self.run, self._problem, self.version, self._whole, self.since, tuple(self._changes))
+        parts = [
+            PartOfBatch(*common, indices[part], rounds[part], plan, beta[part], beta_in[part])
+            for part in self._cut(indices)
+        ]
+        found = list(self.workers.map(search_part, parts, len(parts)))
+        self.received += sum(lessons.nbytes for lessons in found)
+        self.batches += 1
+        if self._tracked is not None:
+            touched = ([each.shared for each in found], [each.single for each in found])
+            self._tracked.before(policy, touched)
+        return self._joined(found, indices, rounds, beta, beta_in)
+
+    def _cut(self, indices: np.ndarray) -> list[slice]:
+        """Parts of a batch with about the same number of steps: one for each worker, at most one for each example."""
+        count = min(indices.size, OWN_PARTS if self.policy is not None else max(self.workers.alive, 1))
+        total = np.cumsum(self.driver.work_of(indices))
+        wanted = total[-1] * np.arange(1, count) / count
+        cuts = np.unique(np.searchsorted(total, wanted)).tolist()
+        bounds = [0, *(cut for cut in cuts if 0 < cut < indices.size), indices.size]
+        return [slice(low, high) for low, high in pairwise(bounds)]
+
+    def _send(self, policy: Any) -> None:
+        """Share what has changed in the policy, or all of it where that is less."""
+        self.version += 1
+        if isinstance(policy, FrozenPolicy):
+            if self._tracked is not None:
+                changes = self._tracked.after(policy)
+                if changes is not None and self._changed_bytes + changes.nbytes <= max(self._whole_bytes, 1 << 20):
+                    self._changes.append(self.workers.share(changes))
+                    self._changed_bytes += changes.nbytes
+                    self.sent += changes.nbytes
+                    return
+            whole: Any = snapshot(policy)
+            size = whole.nbytes
+            self._tracked = None if self.always_whole else Tracked(policy, compiled=self.driver.compiled)
+        else:
+            whole = state_of(policy)
+            size = sum(array.nbytes for array in whole.values())
+        self._whole, self._whole_bytes, self._changed_bytes = self.workers.share(whole), size, 0
+        self._changes, self.since = [], self.version
+        self.sent += size
+
+    def _joined(
+        self, parts: list[PartLessons], indices: np.ndarray, rounds: np.ndarray, beta: np.ndarray, beta_in: np.ndarray
+    ) -> Batch:
+        """The batch as one process would have made it, but for the gaps between lessons."""
+        columns = [np.concatenate(each) for each in zip(*(part[:11] for part in parts))]
+        filled, losses, lengths, ids, values, costs, weight, action_lengths, action_ids, action_values, taken = columns
+        own = FeatureRuns.between(_bounds(lengths), ids, values)
+        by_action = FeatureRuns.between(_bounds(action_lengths), action_ids, action_values)
+        lessons = lessons_of(
+            slots_of(own, costs, weight, by_action),
+            np.cumsum(filled) - filled,
+            filled,
+            example=indices,
+            widest=own.widest,
+            widest_action=by_action.widest,
+        )
+        batch = Batch(rounds, beta, beta_in, np.arange(indices.size), losses, lessons)
+        if isinstance(self.driver, LockStepDriver):
+            self.driver.adopt(batch, taken)
+        return batch
+
+
+def _bounds(lengths: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])

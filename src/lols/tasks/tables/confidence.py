@@ -1,0 +1,112 @@
+"""Probabilities of classes: a softmax of predicted costs, calibrated on rows that training did not see."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from lols.contract.choosing import some
+from lols.contract.examples import Examples
+from lols.tasks.search import Judges
+from lols.tasks.tables.input import Targets
+from lols.tasks.tables.model import StoredClassifier
+from lols.tasks.tables.rows import Rows
+from lols.tasks.tables.task import ClassificationTask
+from lols.training.calibration import Judged, fit_calibration, most_judged, not_calibrated
+from lols.training.confidence import StepScores
+from lols.training.model import Model
+
+__all__ = ["ProbableClassifier", "judges_of"]
+
+TOGETHER = 1 << 15  # rows whose costs are computed at a time
+
+
+class ProbableClassifier(StoredClassifier):
+    """A classifier that knows how sure it is."""
+
+    _rows: Any
+    _targets: Any
+
+    @property
+    def predict_proba(self) -> Callable[[Any], np.ndarray]:
+        """`predict_proba(X)`: the probability of each class, `[row, class]` in the order of `classes_`.
+
+        There is none unless the classifier is calibrated. Where mistakes cost the same, the class of the highest
+        probability is the one that `predict` gives; otherwise a less likely class may cost less.
+        """
+        if self.__sklearn_is_fitted__() and self._fitted.calibration is None:
+            raise AttributeError(str(not_calibrated(self.named)))
+        return self._probabilities
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        self._check_fitted()
+        return self.probabilities_of(self._rows(X))[1]
+
+    def probabilities_of(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the classes that are predicted for encoded rows, and the probabilities of all classes."""
+        calibration, made, numbers = self.calibrated(), [], []
+        for low in range(0, max(rows.rows, 1), TOGETHER):
+            examples = self.task_.examples(rows.cut(low, low + TOGETHER))
+            if len(examples):
+                numbers.append(self.task_.labels_of(self._fitted.run(examples).states))
+                costs = self.task_.costs_of(self._fitted.policy, examples)
+                made.append(calibration.probabilities(costs, numbers[-1]))
+        if not made:
+            return np.zeros(0, np.int64), np.zeros((0, len(self.task_.classes)))
+        return np.concatenate(numbers), np.concatenate(made)
+
+    def confident_rows(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers of the classes that are predicted for encoded rows, and how likely they are to be right."""
+        numbers, made = self.probabilities_of(rows)
+        return numbers, made[np.arange(numbers.size), numbers]
+
+    def _calibrate_with_dev(self, task: ClassificationTask, dev: tuple[Rows, Targets]) -> None:
+        """Fit probabilities to dev rows, if that is wanted."""
+        if self.calibrate is not False:
+            self.model_.calibration = fit_calibration(_judged(task, self.model_, *dev), "dev data")
+
+    def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:
+        """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
+        rows = self._rows(X)
+        known = Targets(self.task_.classes, None, self.task_.matrix, None)
+        targets = self._targets(rows.rows, y, costs, known)
+        self._fitted.calibration = fit_calibration(_judged(self.task_, self._fitted, rows, targets), "given data")
+        return self
+
+    def scores(self, X: Any) -> list[StepScores]:
+        """All children at all nodes on the way to the predicted class, and what they seem to cost.
+
+        Probabilities are those of classes: see `predict_proba`.
+        """
+        rows = self._rows(X)
+        plain = dataclasses.replace(self._fitted, calibration=None)
+        return plain.scores(self.task_.examples(rows)) if rows.rows else []
+
+
+def judges_of(task: ClassificationTask, targets: Targets, dev: tuple[Rows, Targets] | None) -> Judges:
+    """Who says which classes are right, for the training of a classifier."""
+
+    def part(model: Model, examples: Examples, chosen: np.ndarray) -> Judged:
+        return _judged_examples(task, model, examples, targets, chosen)
+
+    return Judges(part, None if dev is None else (lambda model: _judged(task, model, *dev)))
+
+
+def _judged(task: ClassificationTask, model: Model, rows: Rows, targets: Targets) -> Judged:
+    return _judged_examples(task, model, task.examples(rows), targets, np.arange(rows.rows))
+
+
+def _judged_examples(
+    task: ClassificationTask, model: Model, examples: Examples, targets: Targets, chosen: np.ndarray
+) -> Judged:
+    """Which classes of some rows a model finds; `chosen` are their numbers among the targets."""
+    most = most_judged(len(task.classes))
+    if chosen.size > most:
+        few = np.linspace(0, chosen.size - 1, most).astype(np.int64)
+        examples, chosen = some(examples, few), chosen[few]
+    true, taken = targets.cheapest[chosen], task.labels_of(model.run(examples).states)
+    graded = targets.matrix is not None or targets.vectors is not None
+    return Judged(task.costs_of(model.policy, examples), taken, taken == true, true if graded else None)

@@ -1,0 +1,280 @@
+"""Calibrated confidence: from predicted costs to the probability that a decision is right, fitted on held-out data.
+
+The raw confidence in a decision is its share in a softmax of the predicted costs. A temperature makes these shares
+likely on held-out decisions, and a rising line through a few points says what part of them was right: isotonic
+regression, by scikit-learn, which is imported only to fit it. A model file keeps these few numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lols.errors import ConfigurationError
+
+__all__ = ["Calibration", "Judged", "Reliability", "fit_calibration", "most_judged", "not_calibrated", "together"]
+
+BINS = 15  # of a reliability diagram, equally wide
+MOST_KNOTS = 30
+EACH = 100  # decisions of a knot, at least; with fewer than three knots the shares stay as they are
+MOST_JUDGED = 1 << 16  # decisions that a calibration is fitted to
+MOST_CELLS = 1 << 25  # of their costs
+MOST_NUMBERS = 1 << 20  # that a model file may hold
+NOTHING = np.zeros(0)
+
+
+class Judged(NamedTuple):
+    """Decisions on held-out data: what they seemed to cost, and whether they were right."""
+
+    costs: np.ndarray  # [decision, action]: infinite for what was not allowed
+    taken: np.ndarray  # [decision]
+    right: np.ndarray  # [decision]
+    true: np.ndarray | None = None  # [decision]: the right action, where others may be taken because mistakes differ
+
+
+def together(found: Sequence[Judged]) -> Judged:
+    """Several lots of decisions as one."""
+    true = None if found[0].true is None else np.concatenate([each.true for each in found if each.true is not None])
+    costs, taken, right = (np.concatenate([each[k] for each in found]) for k in range(3))
+    return Judged(costs, taken, right, true)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """How predicted costs become probabilities.
+
+    Parameters
+    ----------
+    temperature
+        What costs are divided by.
+    knots, values
+        Shares of a softmax, and the part of such decisions that was right; both rise. Empty: the shares as they are.
+    source
+        The data that it was fitted to: `"dev data"`, `"held-out data"` or `"given data"`.
+    decisions
+        How many there were.
+    bias
+        What is added for each action before the softmax, or nothing.
+
+    Examples
+    --------
+    >>> made = Calibration(0.5, np.array([0.5, 1.0]), np.array([0.4, 0.9]))
+    >>> made.confidence(np.array([0.3, 0.75, 1.0])).round(3).tolist()
+    [0.4, 0.65, 0.9]
+    >>> made.probabilities(np.array([[0.0, 9.0, 9.0]])).round(3).tolist()
+    [[0.9, 0.05, 0.05]]
+
+    """
+
+    temperature: float
+    knots: np.ndarray = field(default_factory=lambda: NOTHING)
+    values: np.ndarray = field(default_factory=lambda: NOTHING)
+    source: str = "given data"
+    decisions: int = 0
+    bias: np.ndarray = field(default_factory=lambda: NOTHING)
+
+    def shares(self, costs: np.ndarray) -> np.ndarray:
+        """A softmax of costs `[decision, action]`: the cheaper, the larger the share; none for what is not allowed."""
+        if costs.shape[0] == 0:
+            return np.zeros(costs.shape)
+        logits = costs.astype(np.float64) / -self.temperature
+        if self.bias.size:
+            logits = logits + self.bias
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        made: np.ndarray = weights / weights.sum(axis=1, keepdims=True)
+        return made
+
+    def confidence(self, shares: np.ndarray) -> np.ndarray:
+        """The probability that decisions with these shares are right."""
+        return np.interp(shares, self.knots, self.values) if self.knots.size else shares
+
+    def probabilities(self, costs: np.ndarray, taken: np.ndarray | None = None) -> np.ndarray:
+        """The probability of each action; that of the action `taken` is its confidence, by default of the cheapest.
+
+        The others share the rest. Without a bias, the action taken is never less probable than another.
+        """
+        made = self.shares(costs)
+        if made.shape[1] < 2 or not self.knots.size:
+            return made
+        rows = np.arange(made.shape[0])
+        taken = costs.argmin(axis=1) if taken is None else taken
+        share = made[rows, taken]
+        sure = self.confidence(share)
+        made[rows, taken] = 0.0
+        none = share >= 1.0  # the others are equally improbable
+        made[none] = np.isfinite(costs[none])
+        made[rows, taken] = 0.0
+        rest = made.sum(axis=1)
+        rest[rest == 0.0] = np.inf  # there was no choice
+        made /= rest[:, np.newaxis]
+        if not self.bias.size:
+            most = made.max(axis=1)
+            sure = np.maximum(sure, most / (1.0 + most))
+        sure = np.where(np.isinf(rest), 1.0, sure)
+        made *= (1.0 - sure)[:, np.newaxis]
+        made[rows, taken] = sure
+        return made
+
+    # --- model files ---
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        arrays = {name: getattr(self, name).tolist() for name in ("knots", "values", "bias")}
+        return {"temperature": self.temperature, "source": self.source, "decisions": self.decisions, **arrays}
+
+    @classmethod
+    def from_description(cls, facts: Mapping[str, Any], actions: int | None) -> Self:
+        """What `describe` described, for so many actions; damage is a `ValueError`."""
+        temperature, source, decisions = float(facts["temperature"]), facts["source"], facts["decisions"]
+        if not 0.0 < temperature < float("inf") or not isinstance(source, str) or type(decisions) is not int:
+            raise ValueError("the calibration is damaged")
+        arrays = []
+        for name in ("knots", "values", "bias"):
+            given = facts[name]
+            if not isinstance(given, list) or len(given) > MOST_NUMBERS:
+                raise ValueError(f"the {name} of the calibration are not a list of numbers")
+            arrays.append(np.array(given, np.float64))
+            if arrays[-1].ndim != 1 or not np.isfinite(arrays[-1]).all():
+                raise ValueError(f"the {name} of the calibration are not a list of numbers")
+        knots, values, bias = arrays
+        rising = (np.diff(knots) > 0.0).all() and (np.diff(values) >= 0.0).all()
+        within = not values.size or 0.0 <= values[0] <= values[-1] <= 1.0
+        if knots.size != values.size or not rising or not within or (bias.size and bias.size != actions):
+            raise ValueError("the calibration is damaged")
+        return cls(temperature, knots, values, source, decisions, bias)
+
+
+# --- fitting ----------------------------------------------------------------------------------------------------------
+
+
+def most_judged(actions: int) -> int:
+    """How many decisions a calibration is fitted to: many, but their costs must fit into memory."""
+    return max(1000, min(MOST_JUDGED, MOST_CELLS // max(actions, 1)))
+
+
+def fit_calibration(judged: Judged, source: str) -> Calibration:
+    """The calibration that suits held-out decisions."""
+    if judged.right.size == 0:
+        raise ConfigurationError("there are no decisions to calibrate with: give some labelled data")
+    plain = Calibration(_temperature(judged), source=source, decisions=int(judged.right.size))
+    if judged.true is not None:
+        plain = _with_bias(plain, judged.costs, judged.true)
+    shares = plain.shares(judged.costs)[np.arange(judged.taken.size), judged.taken]
+    knots, values = _rising(shares, judged.right)
+    return Calibration(plain.temperature, knots, values, source, plain.decisions, plain.bias)
+
+
+def _temperature(judged: Judged) -> float:
+    """The temperature under which it is likeliest that those decisions were right that were, by two grids."""
+    at, costs = np.arange(judged.taken.size), judged.costs.astype(np.float64)
+    costs = costs - costs[at, judged.taken][:, np.newaxis]
+    above = costs[np.isfinite(costs) & (costs > 0.0)]
+    middle = float(np.median(above)) if above.size else 1.0
+
+    def surprise(temperature: float) -> float:
+        with np.errstate(over="ignore"):
+            share = 1.0 / np.exp(np.minimum(-costs / temperature, 700.0)).sum(axis=1)
+        likely = np.where(judged.right, share, 1.0 - share)
+        return float(-np.log(np.maximum(likely, 1e-6)).mean())
+
+    best, step = np.log(middle), np.log(1000.0) / 10
+    for _ in range(2):
+        options = best + step * np.arange(-10, 11)
+        best = options[int(np.argmin([surprise(float(np.exp(t))) for t in options]))]
+        step /= 10
+    return float(np.exp(best))
+
+
+def _with_bias(plain: Calibration, costs: np.ndarray, true: np.ndarray) -> Calibration:
+    """With another temperature, and a bias for each action: what is cheapest need not be likeliest."""
+    from scipy.optimize import minimize
+
+    at, count = np.arange(true.size), costs.shape[1]
+    costs = costs.astype(np.float64)
+
+    def surprise(free: np.ndarray) -> tuple[float, np.ndarray]:
+        sharpness = np.exp(free[0])
+        shares = Calibration(1.0 / sharpness, bias=free[1:]).shares(costs)
+        off = shares.copy()
+        off[at, true] -= 1.0
+        value = -np.log(np.maximum(shares[at, true], 1e-12)).mean() + 1e-3 * (free[1:] ** 2).mean()
+        slope = (off * -costs).sum() * sharpness / true.size
+        return float(value), np.concatenate([[slope], off.mean(axis=0) + 2e-3 * free[1:] / count])
+
+    begin = np.concatenate([[-np.log(plain.temperature)], np.zeros(count)])
+    bounds = [(begin[0] - 7.0, begin[0] + 7.0)] + [(-20.0, 20.0)] * count
+    found = minimize(surprise, begin, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return Calibration(float(np.exp(-found[0])), source=plain.source, decisions=plain.decisions, bias=found[1:])
+
+
+def _rising(shares: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A line that rises with the shares, through the part of equally many decisions each that was right."""
+    parts = min(MOST_KNOTS, shares.size // EACH)
+    if parts < 3:
+        return NOTHING, NOTHING
+    from sklearn.isotonic import IsotonicRegression
+
+    order = np.array_split(np.argsort(shares, kind="stable"), parts)
+    sizes = np.array([part.size for part in order])
+    middle = np.array([shares[part].mean() for part in order])
+    rate = np.array([(right[part].sum() + 0.5) / (part.size + 1.0) for part in order])  # nothing is quite certain
+    fitted = np.clip(IsotonicRegression().fit(middle, rate, sample_weight=sizes).predict(middle), 0.0, 1.0)
+    knots, first = np.unique(middle, return_index=True)
+    values = np.maximum.accumulate(fitted[first])
+    level = (np.diff(values, prepend=-1.0) == 0.0) & (np.diff(values, append=2.0) == 0.0)
+    return knots[~level], values[~level]
+
+
+def not_calibrated(what: str) -> ConfigurationError:
+    """The error for a model that was asked for confidence, and has none."""
+    return ConfigurationError(
+        f"{what} is not calibrated, so its confidence is unknown: train with dev data or calibrate=True (--dev, "
+        "--calibrate), or call calibrate_with on labelled data"
+    )
+
+
+# --- how good it is ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How often decisions were right, by confidence, in equally wide bins.
+
+    >>> seen = Reliability.of(np.array([0.9, 0.9, 0.5, 0.5]), np.array([True, True, True, False]))
+    >>> round(seen.error, 3), seen.rows()[-1]["accuracy"]
+    (0.05, 1.0)
+    """
+
+    counts: np.ndarray  # [bin]
+    sure: np.ndarray  # sums of confidence
+    right: np.ndarray
+
+    @classmethod
+    def of(cls, confidence: np.ndarray, right: np.ndarray) -> Self:
+        """What is seen on some decisions."""
+        bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+        columns = (np.ones(bins.size), confidence, right)
+        return cls(*(np.bincount(bins, weights=column, minlength=BINS) for column in columns))
+
+    def __add__(self, other: Reliability) -> Reliability:
+        return Reliability(self.counts + other.counts, self.sure + other.sure, self.right + other.right)
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: how far confidence is from accuracy in a bin, on average over decisions."""
+        return float(np.abs(self.sure - self.right).sum() / max(self.counts.sum(), 1.0))
+
+    def rows(self) -> list[dict[str, float]]:
+        """Mean confidence, accuracy and number of decisions of each bin that has any."""
+        return [
+            {"confidence": float(s / n), "accuracy": float(r / n), "count": int(n)}
+            for n, s, r in zip(self.counts, self.sure, self.right, strict=True)
+            if n
+        ]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        return {"calibration_error": self.error, "reliability": self.rows()}
