@@ -17,6 +17,7 @@ from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import check_options, string_tensors, strings_of
 from lols.tasks.tokens.neural import check_file, check_policy, empty_policy, neural_trainer, only_linear
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
+from lols.training.algorithms import Algorithm
 from lols.training.model import make_model
 from lols.training.trainer import Trainer
 
@@ -116,6 +117,15 @@ class TokenEstimator(SearchEstimator):
         if examples is None:
             only_linear(self, "learning from a stream")
         return neural_trainer(self, task, int(examples or 0))
+
+    def _algorithm(self) -> str | Algorithm:
+        """The algorithm that is meant; under a poor teacher, a network learns from a fixed mixture.
+
+        With `beta="auto"`, a network that has imitated the teacher at first looks no better than it, and stays so.
+        """
+        chosen = super()._algorithm()
+        adapted = self.algorithm == "auto" and isinstance(chosen, Algorithm)
+        return "lols" if adapted and self.policy == "neural" else chosen
 
     def network_vocabulary(self, corpus: Corpus) -> NetworkVocabulary:
         """What a network knows of the strings of a corpus, and what was learned elsewhere."""
