@@ -77,6 +77,10 @@ class ProgramRun(TrainingRun):
         """The driver that runs the program."""
         return nullcontext(ProgramDriver(self.program, self.objects, self.tricks, self.trainer.compiled))
 
+    def state(self) -> None:
+        """Programs begin anew."""
+        return None
+
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""
         model = super().model()

@@ -104,10 +104,12 @@ def _rows(place: DataPlace) -> CellData:
             kept[:] = [encoded, dev]
             return self
 
-    EncodedData(progress=False, **known).fit_files(place.train, dev=place.test)
+    columns = EncodedData(progress=False, **known).fit_files(place.train, dev=place.test).n_features_in_
     train, test = kept
 
     def fit(**options: Any) -> CostSensitiveClassifier:
-        return CostSensitiveClassifier(**known | options).fit_rows(*train, dev=test)
+        classifier = CostSensitiveClassifier(**known | options)
+        classifier.n_features_in_ = columns
+        return classifier.fit_rows(*train, dev=test)
 
     return CellData(fit, test, test[0].rows, float(costs.max()))

@@ -21,6 +21,7 @@ from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.opening import opened
 from lols.tasks.base import as_paths
 from lols.tasks.case import Case, Naming, draw_examples
+from lols.tasks.replay import ReplayedFile
 from lols.tasks.search import Judges, SearchEstimator
 from lols.tasks.verbs import CertifyOptions, Evaluation, Say, VerbReport, Verbs, silent
 from lols.training.clock import Clock
@@ -113,7 +114,8 @@ class ObjectEstimator(SearchEstimator):
             lambda model, part, _: judged_steps(model, part, teacher),
             None if held is None else (lambda model: judged_steps(model, held, teacher)),
         )
-        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, judges, **fitting)
+        goes_on = self._goes_on()
+        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, judges, goes_on=goes_on, **fitting)
         return self
 
     def predict(self, X: Sequence[Any], *, confidence: bool = False) -> Any:
@@ -149,9 +151,10 @@ class ObjectEstimator(SearchEstimator):
         with opened(path) as stream:
             data = stream.read()
         try:
-            return self.read(data.decode("utf-8"), layout)
+            objects = self.read(data.decode("utf-8"), layout)
         except UnicodeDecodeError as error:
             raise LolsError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
+        return [objects[k] for k in path.chosen(len(objects))] if isinstance(path, ReplayedFile) else objects
 
     def fit_files(
         self,
@@ -250,7 +253,9 @@ class ObjectEstimator(SearchEstimator):
         """Header and arrays of the model file; the functions of the task are not in it."""
         self._check_fitted()
         described = {"name": self.VERBS.name, "options": self._options(), "files": asdict(self.file_columns)}
-        contents: tuple[dict[str, Any], dict[str, np.ndarray]] = self.model_.contents(described)
+        contents: tuple[dict[str, Any], dict[str, np.ndarray]] = self.model_.contents(
+            described, keep_state=self.keep_state
+        )
         return contents
 
     @classmethod

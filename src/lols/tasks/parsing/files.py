@@ -19,6 +19,7 @@ from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.treebank import UNLABELLED, Trees
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.replay import thinned
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.training.clock import Clock
 
@@ -65,7 +66,8 @@ def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumn
     wanted = [columns.word, columns.head, columns.relation, "id"]
     wanted += USUAL if usual else (columns.use or {}).values()
     optional = ["id", *(USUAL if usual else ())]
-    return [conll.read(p, wanted, format=columns.format, header=columns.header, optional=optional) for p in paths]
+    how: dict[str, Any] = {"format": columns.format, "header": columns.header, "optional": optional}
+    return [thinned(conll.read(path, wanted, **how), path) for path in paths]
 
 
 def read_treebanks(

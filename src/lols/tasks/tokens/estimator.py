@@ -23,6 +23,9 @@ from lols.training.trainer import Trainer
 
 __all__ = ["TokenEstimator"]
 
+MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
+UNNOTED = ("cluster",)  # columns whose values the model file has elsewhere
+
 
 def read_templates(path: str) -> list[str]:
     """The lines of a file of templates."""
@@ -142,6 +145,21 @@ class TokenEstimator(SearchEstimator):
     # --- files ---
 
     Task: ClassVar[Any]  # the class of the task, which a model file describes
+
+    def note_strings(self, corpus: Corpus, *, anew: bool) -> None:
+        """Note the words and the values of further columns; what is known already takes no time."""
+        given = {name: column.texts.strings() for name, column in corpus.columns.items() if name not in UNNOTED}
+        words = given.pop(WORD, [])
+        if anew or not hasattr(self, "vocabulary_"):
+            self.vocabulary_, self.column_values_ = [], {}
+        if anew or len(vars(self).get("_words", ())) != len(self.vocabulary_) or not self.vocabulary_:
+            self._words = set(self.vocabulary_)
+        self.vocabulary_ += [w for w in words if w not in self._words]
+        self._words.update(words)
+        for name, values in given.items():
+            seen = self.column_values_.get(name, [])
+            self.column_values_[name] = list(dict.fromkeys([*seen, *values]))
+        self.column_values_ = {n: v for n, v in self.column_values_.items() if len(v) <= MOST_VALUES}
 
     def stored_strings(self) -> dict[str, np.ndarray]:
         """The vocabulary and the values of further columns, as arrays of a model file."""
