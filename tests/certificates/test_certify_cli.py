@@ -72,7 +72,9 @@ def folder(tmp_path_factory):
     labels = ["no" if a < 40 else "yes" if c == "red" else "ask" for a, c in rows]
     with open(made / "rows.csv", "w") as file:
         csv.writer(file).writerows([["age", "colour", "label"], *([*r, w] for r, w in zip(rows, labels, strict=True))])
-    classifier = lols.CostSensitiveClassifier(passes=1, cost_matrix=[[0, 1, 2], [1, 0, 1], [4, 1, 0]])
+    classifier = lols.CostSensitiveClassifier(
+        passes=1, tree="order", numeric="bins", cost_matrix=[[0, 1, 2], [1, 0, 1], [4, 1, 0]]
+    )
     classifier.fit_files(str(made / "rows.csv")).save(made / "classifier.lols")
     return made
 

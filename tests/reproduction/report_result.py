@@ -152,8 +152,7 @@ def made_theory() -> dict[str, Any]:
             "fit": {"base": 1.88, "scale": 0.6},
             "rows": [
                 {"steps": t, "policies": 2**t, "updates": n, "updates_algorithm1": n, "remembering_rounds": 30.0,
-                 "hamming_updates": t,
-                 "found_by": "exhaustive search"}
+                 "hamming_updates": t}
                 for t, n in steps
             ],
         },

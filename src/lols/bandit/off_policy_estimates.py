@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
+from lols.bandit.students_t import t_quantile
 from lols.errors import LolsError
 
 __all__ = ["Estimated", "Evaluated", "summarised"]
@@ -122,7 +122,7 @@ def _interval(
         return least, least + 1.0
     count = influences.size
     variance = float(influences @ influences) / (count - 1) / count
-    reach = float(stdtrit(max(effective - 1.0, 1.0), (1.0 + confidence) / 2.0))
+    reach = t_quantile(max(effective - 1.0, 1.0), (1.0 + confidence) / 2.0)
     more = reach**2 / effective
     middle = (value + (least + 0.5) * more) / (1.0 + more)
     half = math.sqrt(reach**2 * variance + more**2 / 4.0)

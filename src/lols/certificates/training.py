@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -45,22 +45,7 @@ class Training:
 
     def deviating(self, roll_in: str, roll_out: str) -> Algorithm:
         """The same algorithm with this roll-in and roll-out, without sampling, pruning and avoidable randomness."""
-        return replace(
-            self.algorithm,
-            roll_in=roll_in,
-            roll_out=roll_out,
-            beta=BETA,
-            beta_in=None,
-            mix="expected",
-            ties="first",
-            imitate=self.algorithm.imitate and roll_out == "none",
-            restart=False,
-            alpha=None,
-            horizon=None,
-            sample_steps=None,
-            sample_actions=None,
-            prune=None,
-        )
+        return self.algorithm.exactly(roll_in, roll_out, beta=BETA, beta_in=None)
 
 
 def training_of(model: Model) -> Training:

@@ -7,21 +7,18 @@ import math
 import numpy as np
 
 from lols.contract.hashing import mix
-from lols.engine.compile.dual import dual, has, loss, needs, not_inlined, row, step
+from lols.engine.compile.dual import dual, has, needs, not_inlined, row, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.policy import cheapest, draw_component, gather, gather_action, in_role, score, types_of
-from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.search import Search, begin, final_loss, goes_on, turn_to
 from lols.engine.structures import (
     AT_EXAMPLE,
     AT_STEP,
     CODE,
     COMPONENT,
-    LOSS_NOT_FINITE,
-    NEGATIVE,
     TEACHER,
     TIE,
-    TOO_MANY_STEPS,
 )
 from lols.engine.teacher import teacher_action
 
@@ -109,10 +106,7 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, ends):
         s = ends.states[ends.first[example] : ends.first[example] + data.states[example]]
         begin(search, here, s)
         t = 0
-        while find_legal(search, here, s, legal):
-            report[AT_STEP] = t
-            if t >= here.limit:
-                report[CODE] = TOO_MANY_STEPS
+        while goes_on(search, here, s, t):
             gather(search, here, s, legal)
             if report[CODE] != 0:
                 return report[CODE]
@@ -127,7 +121,8 @@ def predict(space, data, policy, plan, scratch, begin_at, end_at, ends):
             record_step(ends, example, t, a, legal, view.costs)
             step(space, here.x, s, a)
             t += 1
-            report[AT_STEP] = t
+        if report[CODE] != 0:
+            return report[CODE]
         ends.taken[ends.first_step[example] + t] = -1
     return report[CODE]
 
@@ -141,17 +136,14 @@ def follow_teacher(space, reference, data, plan, scratch, begin_at, end_at, ends
         s = ends.states[ends.first[example] : ends.first[example] + data.states[example]]
         begin(search, here, s)
         t = 0
-        while find_legal(search, here, s, legal):
-            report[AT_STEP] = t
-            if t >= here.limit:
-                report[CODE] = TOO_MANY_STEPS
-                return report[CODE]
+        while goes_on(search, here, s, t):
             a = teacher_action(search, here, s, legal, mix(mix(here.key, t), TEACHER))
             if report[CODE] != 0:
                 return report[CODE]
             step(space, here.x, s, a)
             t += 1
-            report[AT_STEP] = t
+        if report[CODE] != 0:
+            break
     return report[CODE]
 
 
@@ -161,11 +153,7 @@ def losses(space, data, scratch, ends, out):
     for example in range(out.size):
         report[AT_EXAMPLE], report[AT_STEP] = example, -1
         s = ends.states[ends.first[example] : ends.first[example] + data.states[example]]
-        out[example] = loss(space, row(data.x, example), row(data.y, example), s)
-        if not np.isfinite(out[example]):
-            report[CODE] = LOSS_NOT_FINITE
-        elif out[example] < 0.0:
-            report[CODE] = NEGATIVE
+        out[example] = final_loss(space, row(data.x, example), row(data.y, example), s, report)
         if report[CODE] != 0:
             break
     return report[CODE]

@@ -5,25 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import cost, dual, has, key, loss, step
+from lols.engine.compile.dual import cost, dual, has, key, step
 from lols.engine.merging import remember, repeats
 from lols.engine.policy import cheapest, draw_component, gather, score
-from lols.engine.search import begin, find_legal
+from lols.engine.search import begin, final_loss, goes_on
 from lols.engine.structures import (
-    AT_STEP,
     CODE,
     COIN,
     COMPONENT,
-    LOSS_NOT_FINITE,
     MIXTURE,
-    NEGATIVE,
     NO_ACTIONS,
     REFERENCE,
     ROLL_IN,
     TEACHER,
     TEACHER_POLICY,
     TIE,
-    TOO_MANY_STEPS,
 )
 from lols.engine.teacher import free_actions, teacher_action
 
@@ -69,11 +65,7 @@ def roll_in(search, here, s, beta_in):
     legal, view, report, predicted = scratch.legal, scratch.seen, scratch.report, scratch.predicted
     begin(search, here, s)
     t = 0
-    while find_legal(search, here, s, legal):
-        report[AT_STEP] = t
-        if t >= here.limit:
-            report[CODE] = TOO_MANY_STEPS
-            break
+    while goes_on(search, here, s, t):
         gather(search, here, s, legal)
         stream = mix(mix(here.key, ROLL_IN), t)
         teaching = teacher_rolls_in(plan, stream, beta_in)
@@ -89,7 +81,6 @@ def roll_in(search, here, s, beta_in):
             break
         go_on(search, here, s, t, a, scratch.base)
         t += 1
-        report[AT_STEP] = t
     if t == 0 and report[CODE] == 0:
         report[CODE] = NO_ACTIONS
     return t
@@ -99,11 +90,7 @@ def roll_in(search, here, s, beta_in):
 def value_trail(search, here, s, steps, trail, components):
     """Compute the cost to go from each state of the roll-in, and store it for later roll-outs; the final loss."""
     plan, report = search.plan, search.scratch.report
-    final = float(loss(search.space, here.x, here.y, s))
-    if not np.isfinite(final):
-        report[CODE] = LOSS_NOT_FINITE
-    elif final < 0.0:
-        report[CODE] = NEGATIVE
+    final = final_loss(search.space, here.x, here.y, s, report)
     value = 0.0 if has(search.space, "cost") else final
     for t in range(steps - 1, -1, -1):
         value = trail.cost[t] + value

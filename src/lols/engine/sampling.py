@@ -14,21 +14,17 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import dual, loss, step, take
+from lols.engine.compile.dual import dual, step, take
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.policy import cheapest, draw_component, gather, new_policy, score
-from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.search import Search, begin, final_loss, goes_on, turn_to
 from lols.engine.structures import (
-    AT_STEP,
     CODE,
     COMPONENT,
-    LOSS_NOT_FINITE,
-    NEGATIVE,
     TIE,
-    TOO_MANY_STEPS,
     FrozenPolicy,
     Plan,
 )
@@ -98,10 +94,7 @@ def follow_sample(search, data, draws, s, example, sample, write):
     temperature = draws.temperatures[example, sample]
     begin(search, here, s)
     t = 0
-    while find_legal(search, here, s, legal):
-        report[AT_STEP] = t
-        if t >= here.limit:
-            report[CODE] = TOO_MANY_STEPS
+    while goes_on(search, here, s, t):
         gather(search, here, s, legal)
         if report[CODE] != 0:
             return 0.0
@@ -119,10 +112,11 @@ def follow_sample(search, data, draws, s, example, sample, write):
             draws.taken[draws.first_step[example] + t] = a
         step(search.space, here.x, s, a)
         t += 1
-        report[AT_STEP] = t
+    if report[CODE] != 0:
+        return 0.0
     if write:
         draws.taken[draws.first_step[example] + t] = -1
-    return float(loss(search.space, here.x, here.y, s))
+    return final_loss(search.space, here.x, here.y, s, report)
 
 
 def sample(space, data, policy, draws, scratch, counter):
@@ -140,12 +134,8 @@ def sample(space, data, policy, draws, scratch, counter):
             example, number = unit_number, draws.chosen[unit_number]
             s = draws.states[draws.first[example] : draws.first[example] + data.states[example]]
         final = follow_sample(search, data, draws, s, example, number, not losing)
-        if losing and report[CODE] == 0:
+        if losing:
             draws.losses[example, number] = final
-            if not np.isfinite(final):
-                report[CODE] = LOSS_NOT_FINITE
-            elif final < 0.0:
-                report[CODE] = NEGATIVE
         unit_number = take(counter)
     return report[CODE]
 

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from lols.contract.hashing import mix
-from lols.engine.compile.dual import actions, dual, row, start, take
-from lols.engine.structures import AT_ACTION, AT_EXAMPLE, AT_STEP
+import numpy as np
 
-__all__ = ["Deviation", "Instance", "Search", "begin", "find_legal", "instance", "take_example", "turn_to"]
+from lols.contract.hashing import mix
+from lols.engine.compile.dual import actions, dual, loss, row, start, take
+from lols.engine.structures import AT_ACTION, AT_EXAMPLE, AT_STEP, CODE, LOSS_NOT_FINITE, NEGATIVE, TOO_MANY_STEPS
+
+__all__ = [
+    "Deviation", "Instance", "Search", "begin", "final_loss", "find_legal", "goes_on", "instance", "take_example",
+    "turn_to",
+]  # fmt: skip
 
 
 class Search(NamedTuple):
@@ -103,3 +108,26 @@ def find_legal(search, here, s, legal):
         if legal[a]:
             return True
     return False
+
+
+@dual
+def goes_on(search, here, s, t):
+    """Whether there is a step `t` from here, with its legal actions written; one that is too many is reported."""
+    report = search.scratch.report
+    report[AT_STEP] = t
+    if not find_legal(search, here, s, search.scratch.legal):
+        return False
+    if t >= here.limit:
+        report[CODE] = TOO_MANY_STEPS
+    return report[CODE] == 0
+
+
+@dual
+def final_loss(space, x, y, s, report):
+    """The loss of an end state; one that is not a number from 0 on is reported."""
+    final = float(loss(space, x, y, s))
+    if not np.isfinite(final):
+        report[CODE] = LOSS_NOT_FINITE
+    elif final < 0.0:
+        report[CODE] = NEGATIVE
+    return final

@@ -17,6 +17,7 @@ from lols.engine.lessons import write_features
 from lols.engine.policy import gather
 from lols.engine.search import Search, begin, find_legal, instance
 from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, Slots
+from lols.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -153,8 +154,10 @@ def column_of(ids: np.ndarray, columns: int) -> np.ndarray:
 
 def hashed_matrix(start: np.ndarray, ids: np.ndarray, values: np.ndarray, columns: int) -> csr_matrix:
     """Features in compressed rows, hashed to this many columns; the arrays are not changed."""
-    from scipy.sparse import csr_matrix
-
+    try:
+        from scipy.sparse import csr_matrix
+    except ImportError:
+        raise ConfigurationError("features as a matrix need SciPy: pip install 'lols[sklearn]'") from None
     # A copy of the values, because duplicates are summed in place.
     matrix = csr_matrix((values.copy(), column_of(ids, columns), start), shape=(start.size - 1, columns))
     matrix.sum_duplicates()

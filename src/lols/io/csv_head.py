@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from lols.errors import LolsError
+from lols.errors import LolsError, shown
 from lols.io.opening import BOM, first_bad_byte, not_text, opened, reading, without_compression
 
 __all__ = ["Head", "read_head", "records"]
@@ -146,3 +146,12 @@ def _has_names(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     if len({cell.strip() for cell in first}) < len(first):
         return False
     return not any(cell in column for cell, column in zip(first, columns, strict=True))
+
+
+def check_distinct(names: Sequence[str], place: str = "", fix: str = "rename one") -> None:
+    """Raise an error that begins with a place if two columns have the same name."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise LolsError(f"{place}two columns are called {shown(name)}; {fix}")
+        seen.add(name)

@@ -8,16 +8,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.ipc
-import pyarrow.parquet
+from lols.errors import ConfigurationError, LolsError, shown
 
-from lols.errors import LolsError, shown
+try:
+    import pyarrow as pa
+    import pyarrow.ipc
+    import pyarrow.parquet
+except ImportError as error:
+    raise ConfigurationError("tables in files need pyarrow: pip install 'lols[tables]'") from error
 from lols.io.csv_file import Mark, line_of, read_batches
-from lols.io.csv_head import Head, read_head
+from lols.io.csv_head import Head, check_distinct, read_head
 from lols.io.opening import opened, reading, reason
 
-__all__ = ["PIECE", "TableSource", "as_table", "check_distinct", "open_table"]
+__all__ = ["PIECE", "TableSource", "as_table", "open_table"]
 
 PIECE = 1 << 22  # bytes of a CSV file in a batch
 PARQUET, ARROW = b"PAR1", b"ARROW1"  # the first bytes of such files
@@ -121,15 +124,6 @@ def open_table(
     chosen = [name or f"column{k + 1}" for k, name in enumerate(chosen)]
     check_distinct(chosen, f"{files[0].path}: ", "rename one, or give names")
     return TableSource(files, chosen)
-
-
-def check_distinct(names: Sequence[str], place: str = "", fix: str = "rename one") -> None:
-    """Raise an error that begins with a place if two columns have the same name."""
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise LolsError(f"{place}two columns are called {shown(name)}; {fix}")
-        seen.add(name)
 
 
 def as_table(data: Any) -> Any:

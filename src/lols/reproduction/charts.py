@@ -207,14 +207,12 @@ def regret_slope(regret: Values) -> Any:
         line = means[0] * (rounds / rounds[0]) ** regret["bound"]
         label = f"slope {regret['bound']:.2f}, Corollary 2"
         axes.plot(rounds, line, color=ORANGE, linestyle=(0, (5, 2)), linewidth=1.4, label=label)
-    axes.set_xscale("log")
-    axes.set_yscale("log")
+    axes.set(xscale="log", yscale="log")
     axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
     axes.set_xticks([], minor=True)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter(lambda value, _: f"{value:g}")
-    axes.set_xlabel("rounds N")
-    axes.set_ylabel("left side of Theorem 3")
+    axes.set(xlabel="rounds N", ylabel="left side of Theorem 3")
     axes.legend()
     axes.set_title("How the bandit's regret falls")
     return figure
@@ -239,8 +237,7 @@ def tightness(theorem: Values) -> Any:
     place = {"xytext": (-6, 4), "textcoords": "offset points", "ha": "right", "va": "bottom"}
     points.annotate("equal", (0.75 * most, 0.75 * most), color=SOFT, fontsize=9, **place)
     points.axhline(0.0, color=LINE, linewidth=0.8, zorder=0)
-    points.set_xlabel("right side, T δ_N")
-    points.set_ylabel("left side: regret to teacher and to deviations")
+    points.set(xlabel="right side, T δ_N", ylabel="left side: regret to teacher and to deviations")
     points.set_title(f"Theorem 3 holds in {len(runs) - theorem['violations']:,} of {len(runs):,} runs")
     points.legend(markerscale=1.8, loc="lower right")
     at, bottom = np.arange(len(by_beta)), np.zeros(len(by_beta))
@@ -318,7 +315,6 @@ def snake_growth(snakes: Values) -> Any:
     axes.minorticks_off()
     axes.set_xticks(steps)
     axes.set_xlim(steps[0] - 0.3, steps[-1] + 0.3)
-    axes.set_xlabel("T, decisions")
-    axes.set_ylabel("updates to a local optimum")
+    axes.set(xlabel="T, decisions", ylabel="updates to a local optimum")
     axes.set_title("Theorem 4: local descent can take exponentially long")
     return figure

@@ -99,7 +99,7 @@ def _gap(gap: Values) -> FigureText:
 def _snakes(snakes: Values) -> FigureText:
     columns = {
         "T": "{steps}", "policies": "{policies}", "snake: updates": "{updates}", "Algorithm 1": "{updates_algorithm1}",
-        "rounds, remembering": "{remembering}", "Hamming": "{hamming_updates}", "found by": "{found_by}",
+        "rounds, remembering": "{remembering}", "Hamming": "{hamming_updates}",
     }  # fmt: skip
     rounds = [row["remembering_rounds"] for row in snakes["rows"]]
     texts = [f"{number:,.0f}" if number < 1e6 else f"{number:.1e}" for number in rounds]

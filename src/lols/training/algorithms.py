@@ -99,6 +99,17 @@ class Algorithm:
         if self.beta_in is not None and self.beta_in != "auto":
             schedule(self.beta_in)
 
+    def exactly(self, roll_in: str, roll_out: str, **choices: Any) -> Algorithm:
+        """The same with this roll-in and roll-out, without sampling, pruning and avoidable randomness.
+
+        >>> PRESETS["searn"].exactly("learned", "none").mix
+        'expected'
+        """
+        exact: dict[str, Any] = {"mix": "expected", "ties": "first", "restart": False, "alpha": None, "horizon": None}
+        exact |= {"sample_steps": None, "sample_actions": None, "prune": None}
+        imitate = self.imitate and roll_out == "none"
+        return replace(self, roll_in=roll_in, roll_out=roll_out, imitate=imitate, **exact, **choices)
+
     def explain(self) -> str:
         """A description in words.
 

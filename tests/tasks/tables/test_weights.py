@@ -66,7 +66,7 @@ def test_mistakes_in_weights() -> None:
         (np.ones(3), "sample_weight has the shape .3,., but there are 160 rows"),
         (np.ones((160, 2)), "sample weights must be 1D array or scalar"),
         (-HEAVY, "row 0: sample_weight is -"),
-        (np.zeros(160), "sample_weight is 0 for all rows"),
+        (np.zeros(160), "sample_weight: the weights of all rows are zero"),
         (["a"] * 160, "sample_weight is not made of numbers"),
     ):
         with pytest.raises(LolsError, match=says):

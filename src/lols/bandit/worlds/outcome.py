@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lols.bandit.students_t import t_quantile
+
 __all__ = ["Outcome", "interval", "summarise", "windows"]
 
 POINTS = 50  # the most points of a curve
@@ -81,9 +83,7 @@ def interval(values: Sequence[float] | np.ndarray) -> float | None:
     """
     if len(values) < 2:
         return None
-    from scipy.special import stdtrit
-
-    quantile = float(stdtrit(len(values) - 1, 0.5 + SURE / 2))
+    quantile = t_quantile(len(values) - 1, 0.5 + SURE / 2)
     return quantile * float(np.std(values, ddof=1)) / math.sqrt(len(values))
 
 

@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any, Self
 
+from lols.contract.threads import Threads
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.case import Case, pair_of
@@ -15,7 +16,6 @@ from lols.tasks.parsing.options import VERBS, ParserColumns, ParserInspectOption
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths
-from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 
@@ -47,12 +47,12 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         return other
 
     def predict_pieces(
-        self, path: Any, columns: ParserColumns, *, threads: int = 1, confidence: bool = False
+        self, path: Any, columns: ParserColumns, *, threads: Threads = None, confidence: bool = False
     ) -> Iterator[tuple[bytes, int]]:
         """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
         return parse_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a treebank."""
         from lols.tasks.parsing.show import ParserScores
 
@@ -69,7 +69,6 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         from lols.tasks.parsing.explain import explain_parse, read_tree
         from lols.tasks.parsing.show import ParserReport
 
-        only_linear(self, "explain")
         columns, asked = self.asked("explain", options)
         parser = self.taught_by(asked.reference)
         found = read_tree(parser, path, number, columns)

@@ -15,10 +15,10 @@ import numpy as np
 
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
-from lols.errors import LolsError, short
+from lols.errors import ConfigurationError, LolsError, short
 
 __all__ = [
-    *("MISSING", "Cells", "NoNumber", "absent", "are_dates", "as_texts", "cells_of_array", "cells_of_batch"),
+    *("MISSING", "Cells", "NoNumber", "absent", "are_dates", "arrow", "as_texts", "cells_of_array", "cells_of_batch"),
     *("numbers_in", "numbers_of"),
 ]
 
@@ -167,9 +167,11 @@ def _date(text: str) -> float:
 
 def _quick_numbers(texts: Sequence[str], missing: Sequence[str], dates: bool) -> np.ndarray | None:
     """The same, by Arrow, for many texts; None where Arrow does not read one of them as a number, or as a date."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
+    try:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+    except ImportError:
+        return None
     array = pa.array(texts, pa.string())
     empty = pc.is_in(array, value_set=pa.array(list(missing), pa.string()))
     try:
@@ -224,6 +226,15 @@ def absent(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # NA compared with itself is neither true nor false
         return True
+
+
+def arrow() -> Any:
+    """The library `pyarrow`, or an error that says how to get it."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ConfigurationError("this data frame needs pyarrow: pip install 'lols[tables]'") from None
+    return pyarrow
 
 
 def cells_of_batch(batch: Any, names: Sequence[str], typed: bool = True) -> dict[str, Cells]:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lols.engine.policy import in_role
 from lols.engine.table import lookup
 from lols.errors import LolsError
-from lols.io.tables import TableSource
 from lols.tasks.tables.cells import cells_of_batch
 from lols.tasks.tables.files import LabelNumbers, TablePiece, check_columns, encoded, table_encoder
 from lols.tasks.tables.inspect import FeatureNames, below, child_name, relative
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.task import ClassificationTask
 from lols.tasks.tables.tree_of_labels import NOTHING
+
+if TYPE_CHECKING:
+    from lols.io.tables import TableSource
 
 __all__ = ["Child", "Reason", "TreeWalk", "Turn", "explain_row", "read_row"]
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, short, shown
 from lols.io.costs import NUMBER, are_costs, class_order, cost_matrix_of, mapped, names_in
-from lols.io.tables import as_table, check_distinct
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber, absent, cells_of_array, cells_of_batch
+from lols.io.csv_head import check_distinct
+from lols.tasks.tables.cells import MISSING, Cells, NoNumber, absent, arrow, cells_of_array, cells_of_batch
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.tree_of_labels import TREES, LabelTree, by_frequency, by_similarity, flat, halves, nested
+from lols.tasks.tables.validation import check_classes, checked_array, checked_frame, checked_labels, is_sparse
 from lols.tasks.tables.weights import row_weights
 
 __all__ = [
@@ -77,18 +78,16 @@ class Targets(NamedTuple):
 
 def table_of(estimator: Any, X: Any, *, reset: bool) -> InputTable:
     """Columns from a data frame, an Arrow table, an array, or nested lists; a sparse matrix as it is."""
-    from scipy import sparse
-    from sklearn.utils.validation import validate_data
-
     if _is_frame(X):
-        names = [str(name) for name in getattr(X, "column_names", None) or X.columns]
-        check_distinct(names)
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        names = list(getattr(X, "column_names", None) or X.columns)
+        check_distinct([str(name) for name in names])
+        checked_frame(estimator, X, names, reset=reset)
         made = _frame(X)
         return made._replace(columns=dict(zip(column_names(estimator), made.columns.values(), strict=True)))
-    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": None, "ensure_all_finite": False}
-    array = validate_data(estimator, _listed(X), reset=reset, **checks)
-    if sparse.issparse(array):
+    array = checked_array(estimator, _listed(X), reset=reset)
+    if is_sparse(array):
+        from scipy import sparse
+
         made = sparse.csr_matrix(array)
         if not made.has_canonical_format:
             made = made.copy()
@@ -130,8 +129,7 @@ def _frame(X: Any) -> InputTable:
             if plain in "fiubmMO":
                 made[str(name)] = cells_of_array(column.to_numpy())
             else:
-                import pyarrow as pa
-
+                pa = arrow()
                 try:
                     table = pa.table({str(name): pa.array(column, from_pandas=True)})
                 except (pa.ArrowException, TypeError, ValueError):
@@ -140,6 +138,8 @@ def _frame(X: Any) -> InputTable:
                     ) from None
                 made |= cells_of_batch(table, [str(name)])
         return InputTable(len(X), made)
+    from lols.io.tables import as_table
+
     table = as_table(X)
     return InputTable(table.num_rows, cells_of_batch(table, table.column_names))
 
@@ -247,10 +247,8 @@ def targets_of(
     if names is not None and len(set(names)) != len(names):
         raise ConfigurationError("classes names a class twice: name each once")
     if y is not None:
-        from sklearn.utils.multiclass import check_classification_targets
-
         y = _column(y, rows)
-        check_classification_targets(y)
+        check_classes(y)
         if label_map is not None:
             y = _mapped(y, label_map)
         found = np.unique(y)
@@ -294,11 +292,7 @@ def targets_of(
 
 
 def _column(y: Any, rows: int) -> np.ndarray:
-    from sklearn.utils import column_or_1d
-    from sklearn.utils.validation import check_consistent_length
-
-    made = np.asarray(column_or_1d(np.asarray(y), warn=True))
-    check_consistent_length(np.empty(rows), made)
+    made = checked_labels(y, rows)
     if made.dtype.kind == "O":
         wrong = [k for k, value in enumerate(made.tolist()) if absent(value)]
         if wrong:

@@ -6,20 +6,24 @@ import contextlib
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
-from lols.io.tables import TableSource, open_table
 from lols.tasks.case import Case, pair_of
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.files import check_columns, evaluate_files, open_files, predict_batches, table_encoder
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions, TableFiles
 from lols.tasks.tables.task import ClassificationTask
+from lols.tasks.tables.validation import installed
 from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
 from lols.training.clock import Clock
+
+if TYPE_CHECKING:
+    from lols.io.tables import TableSource
 
 __all__ = ["ClassifierVerbs"]
 
@@ -50,7 +54,7 @@ class ClassifierVerbs(SearchEstimator):
         return open_files([str(path)], layout)
 
     def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a table with the predicted classes; its format and all other cells stay as they are."""
         from lols.tasks.tables.show import unknown_text
@@ -82,7 +86,7 @@ class ClassifierVerbs(SearchEstimator):
         reading = seconds["reading"]
         return {"rows": rows, "unknown": self.unknown_, "seconds_reading": reading, "examples_per_second": speed}
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled table, in constant memory; threads share its pieces."""
         from lols.tasks.tables.show import ClassifierScores
 
@@ -91,7 +95,6 @@ class ClassifierVerbs(SearchEstimator):
             from lols.plots import check_plot
 
             check_plot(asked.plot)
-        self._fitted.threads = 1
         self.prepare()
         source, seconds = self.open_file(path, layout), {"reading": 0.0}
         label = layout.label or source.names[-1]
@@ -156,8 +159,10 @@ class ClassifierVerbs(SearchEstimator):
     def prepare(self) -> None:
         """Classify a row of a CSV file."""
         encoder = self.task_.encoder
-        if not isinstance(encoder, TableEncoder):
+        if not isinstance(encoder, TableEncoder) or not installed("pyarrow"):
             return
+        from lols.io.tables import open_table
+
         names = [column.name for column in encoder.columns]
         with tempfile.TemporaryDirectory() as folder, contextlib.suppress(LolsError):
             path = Path(folder) / "tiny.csv"
@@ -168,9 +173,12 @@ class ClassifierVerbs(SearchEstimator):
 
     def rehearse(self) -> None:
         """Train on three rows, with costs, and predict."""
+        made: Any = self
+        if not installed("pyarrow"):
+            made.fit([[1.0, "x"], [2.0, "y"], [3.0, "x"]], ["no", "yes", "yes"]).predict_costs([[1.0, "x"]])
+            return
         import pyarrow as pa
 
-        made: Any = self
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "tiny.csv"
             path.write_text(THREE_ROWS)

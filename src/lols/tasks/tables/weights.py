@@ -35,7 +35,7 @@ def row_weights(given: Any, rows: int, what: str = "sample_weight") -> np.ndarra
         row = int(np.argmax(wrong))
         raise LolsError(f"row {row}: {what} is {made[row]}: give a number from 0 on, at most {LARGEST_COST:g}")
     if not made.any():
-        raise LolsError(f"{what} is 0 for all rows: then there is nothing to learn")
+        raise LolsError(f"{what}: the weights of all rows are zero, so there is nothing to learn")
     return made
 
 

@@ -8,16 +8,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads, chosen_threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
+from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import check_options, string_tensors, strings_of
 from lols.tasks.tokens.neural import check_file, check_policy, empty_policy, neural_trainer, only_linear
+from lols.tasks.tokens.vocabulary import NetworkVocabulary
+from lols.training.algorithms import Algorithm
 from lols.training.model import make_model
 from lols.training.trainer import Trainer
 
 __all__ = ["TokenEstimator"]
+
+MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
+UNNOTED = ("cluster",)  # columns whose values the model file has elsewhere
 
 
 def read_templates(path: str) -> list[str]:
@@ -77,8 +84,26 @@ class TokenEstimator(SearchEstimator):
     )
     width: int = option(default=400, help="The width of a neural policy's BiLSTM, in each direction.", panel=NETWORK)
     layers: int = option(default=3, help="The layers of a neural policy's BiLSTM.", panel=NETWORK)
-    steps: int = option(
-        default=4, help="How many steps a neural policy's optimiser takes for each batch of sentences.", panel=NETWORK
+    vectors: str | None = option(
+        default=None,
+        help="A file of word vectors for a neural policy: text with a word and its numbers on each line, or NAME.npy "
+        "with the words in NAME.txt. The model file keeps what it needs of them.",
+        panel=NETWORK,
+    )
+    encoder: str | None = option(
+        default=None,
+        help="A folder with an encoder of Hugging Face that a neural policy reads sentences with and tunes; needs "
+        "pip install lols[transformers]. The model file has its weights.",
+        panel=NETWORK,
+    )
+    dropout: float = option(
+        default=0.33, help="The share of a neural policy's units that are left out in learning.", panel=NETWORK
+    )
+    steps: int | None = option(
+        default=None,
+        help="How many steps a neural policy's optimiser takes for each batch of sentences; by default one for 64 of "
+        "them, or for fewer if there are few sentences and passes.",
+        panel=NETWORK,
     )
 
     def template_lines(self) -> dict[str, Any]:
@@ -96,9 +121,23 @@ class TokenEstimator(SearchEstimator):
             only_linear(self, "learning from a stream")
         return neural_trainer(self, task, int(examples or 0))
 
-    def threads_for(self, threads: int) -> int:
+    def _algorithm(self) -> str | Algorithm:
+        """The algorithm that is meant; under a poor teacher, a network learns from a fixed mixture.
+
+        With `beta="auto"`, a network that has imitated the teacher at first looks no better than it, and stays so.
+        """
+        chosen = super()._algorithm()
+        adapted = self.algorithm == "auto" and isinstance(chosen, Algorithm)
+        return "lols" if adapted and self.policy == "neural" else chosen
+
+    def network_vocabulary(self, corpus: Corpus) -> NetworkVocabulary:
+        """What a network knows of the strings of a corpus, and what was learned elsewhere."""
+        columns = [name for name in corpus.columns if name != WORD]
+        return NetworkVocabulary.of(corpus, columns, vectors=self.vectors, encoder=self.encoder)
+
+    def threads_for(self, threads: Threads) -> int:
         """How many threads may share the policy: a network is used by one, and has its own threads."""
-        return threads if self.policy == "linear" else 1
+        return chosen_threads(threads) if self.policy == "linear" else 1
 
     def _empty_policy(self, task: Any) -> Any:
         return None if self.policy == "linear" else empty_policy(self, task)
@@ -106,6 +145,21 @@ class TokenEstimator(SearchEstimator):
     # --- files ---
 
     Task: ClassVar[Any]  # the class of the task, which a model file describes
+
+    def note_strings(self, corpus: Corpus, *, anew: bool) -> None:
+        """Note the words and the values of further columns; what is known already takes no time."""
+        given = {name: column.texts.strings() for name, column in corpus.columns.items() if name not in UNNOTED}
+        words = given.pop(WORD, [])
+        if anew or not hasattr(self, "vocabulary_"):
+            self.vocabulary_, self.column_values_ = [], {}
+        if anew or len(vars(self).get("_words", ())) != len(self.vocabulary_) or not self.vocabulary_:
+            self._words = set(self.vocabulary_)
+        self.vocabulary_ += [w for w in words if w not in self._words]
+        self._words.update(words)
+        for name, values in given.items():
+            seen = self.column_values_.get(name, [])
+            self.column_values_[name] = list(dict.fromkeys([*seen, *values]))
+        self.column_values_ = {n: v for n, v in self.column_values_.items() if len(v) <= MOST_VALUES}
 
     def stored_strings(self) -> dict[str, np.ndarray]:
         """The vocabulary and the values of further columns, as arrays of a model file."""
@@ -121,7 +175,7 @@ class TokenEstimator(SearchEstimator):
         header: Mapping[str, Any],
         tensors: Mapping[str, np.ndarray],
         *,
-        threads: int = 1,
+        threads: Threads = None,
         room: Room | None = None,
     ) -> Self:
         """The estimator that the header and the arrays of a model file describe, or one part of such a file."""
