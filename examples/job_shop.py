@@ -129,8 +129,9 @@ class JobShop(lols.Task):
     def actions(x, s, legal):
         at, end = conflict(x, s)
         for j in range(x.jobs):
-            if s.done[j] < x.machines and x.machine[j * x.machines + s.done[j]] == at:
-                legal[j] = begin(x, s, j) < end
+            k = j * x.machines + s.done[j]
+            if s.done[j] < x.machines and x.machine[k] == at:
+                legal[j] = begin(x, s, j) < end or begin(x, s, j) + x.time[k] <= end  # times may be 0
 
     def step(x, s, a):
         take(x, s.done, s.job, s.machine, a, a * x.machines + s.done[a])

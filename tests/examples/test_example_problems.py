@@ -101,6 +101,15 @@ def test_a_schedule_has_one_job_at_a_time() -> None:
     assert with_all is not None and with_all <= model.predict([shop], best_of=16)[0]
 
 
+def test_operations_that_take_no_time_are_done_too() -> None:
+    machine, length = job_shop.draw(np.random.default_rng(4), (4, 3))
+    length[:, 1] = 0
+    model = lols.train(job_shop.JobShop, [(machine, length)] * 2, passes=1, compiled=False)
+    examples = lols.Examples(job_shop.JobShop, [(machine, length)])
+    assert len(model.run(examples).actions(0)) == 12
+    assert model.predict([(machine, length)], best_of=16)[0] >= length.sum(axis=1).max()
+
+
 def test_foresight_is_where_the_rule_ends() -> None:
     for seed in range(5):
         machine, length = job_shop.draw(np.random.default_rng(seed), (4, 3))
