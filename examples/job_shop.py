@@ -28,7 +28,7 @@ from lols import emit_curve, feature
 __all__ = ["RULES", "JobShop", "best_known", "draw"]
 
 SPT, FIFO, MOR, MWKR = range(4)  # the rules
-FAR = 1e30  # later than anything
+FAR, SHORT = 1e30, 1e-6  # later than anything; the least time, because some operations take none
 
 
 def begin(x, s, j):
@@ -42,8 +42,9 @@ def conflict(x, s):
     for j in range(x.jobs):
         if s.done[j] < x.machines:
             k = j * x.machines + s.done[j]
-            if at < 0 or begin(x, s, j) + x.time[k] < end:
-                at, end = x.machine[k], begin(x, s, j) + x.time[k]
+            soon = begin(x, s, j) + max(x.time[k], SHORT)
+            if at < 0 or soon < end:
+                at, end = x.machine[k], soon
     return at, end
 
 
@@ -129,9 +130,8 @@ class JobShop(lols.Task):
     def actions(x, s, legal):
         at, end = conflict(x, s)
         for j in range(x.jobs):
-            k = j * x.machines + s.done[j]
-            if s.done[j] < x.machines and x.machine[k] == at:
-                legal[j] = begin(x, s, j) < end or begin(x, s, j) + x.time[k] <= end  # times may be 0
+            if s.done[j] < x.machines and x.machine[j * x.machines + s.done[j]] == at:
+                legal[j] = begin(x, s, j) < end
 
     def step(x, s, a):
         take(x, s.done, s.job, s.machine, a, a * x.machines + s.done[a])
