@@ -9,7 +9,7 @@ DOCS := $(VENV)/.docs-stamp
 TORCH := $(VENV)/.torch-stamp
 RAY := $(VENV)/.ray-stamp
 
-.PHONY: help demo test test-neural test-ray test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics study docs docs-serve clean
+.PHONY: help demo test test-neural test-ray test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing study docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -30,7 +30,7 @@ test: lint  ## lint, then the tests and doctests that take no more than a few se
 # PyTorch takes 5 GB with its libraries for GPUs, so only who works on neural policies installs it.
 test-neural: $(TORCH)  ## the tests and doctests of lols.torch, after installing PyTorch (5 GB)
 	@echo "==> tests and doctests of neural policies"
-	@LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q --doctest-modules src/lols/torch tests/torch
+	@LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q -m "not ray" --doctest-modules src/lols/torch tests/torch
 
 test-ray: $(RAY)  ## the tests of lols.engines on Ray, after installing it: clusters on this machine, faults
 	@echo "==> tests of Ray"
@@ -132,6 +132,14 @@ bench-decisions: $(DEV)  ## microseconds for a decision of a learned dispatching
 bench-heuristics: $(DEV)  ## LOLS or reference roll-outs, if the teacher is a heuristic
 	@echo "==> benchmarks/heuristics.py"
 	@$(BIN)/python benchmarks/heuristics.py
+
+bench-ray: $(RAY)  ## what engines cost and gain: exact and pass mode on Ray, bytes for each batch (needs the data)
+	@echo "==> benchmarks/ray.py"
+	@$(BIN)/python -m benchmarks.ray
+
+bench-mixing: $(DEV)  ## how near pass mode comes to one machine: 2, 8 and 32 shards, five seeds (needs the data)
+	@echo "==> benchmarks/mixing.py"
+	@$(BIN)/python -m benchmarks.mixing
 
 study: $(DEV)  ## which roll-out, which coin, which learner (needs the data)
 	@echo "==> benchmarks/study.py"

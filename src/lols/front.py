@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError
 from lols.io.model_file import read_tensors
 from lols.programs.program import Program
@@ -50,7 +51,7 @@ def train(
     passes: int = 5,
     batch_size: int | None = None,
     seed: int = 0,
-    threads: int = 1,
+    threads: Threads = None,
     shuffle: bool = True,
     neighbours: int = 1,
     compiled: bool = True,
@@ -61,6 +62,7 @@ def train(
     resume: bool = False,
     progress: bool | Progress | None = None,
     after_pass: Callable[[int, Model], bool | None] | None = None,
+    start: Model | None = None,
     **unknown: Any,
 ) -> Any:
     """Train a policy in one call: `Trainer(space, reference, ...).fit(data, ...)`.
@@ -99,9 +101,14 @@ def train(
     checkpoint, checkpoint_every, resume
         A file to which training is saved every so many seconds, and whether to continue from it.
     progress
-        Whether to show a progress bar, by default on a terminal only.
+        Whether to show a progress bar, by default on a terminal only. If the teacher decides without labels, it is then
+        also said how the policy compares with it on training examples (`model.report["teacher"]`); that the policy is
+        worse is a warning unless `progress` is False.
     after_pass
         Called with the number of the pass and the current model; training stops if it returns True.
+    start
+        A model of the same task that learns on, in place of a new one: from its state if it has one, else from its
+        weights alone. The model itself stays as it is. See `OnlineModel` for learning one object at a time.
     unknown
         Anything else is an error that names the alternatives.
 
@@ -150,10 +157,27 @@ def train(
     if isinstance(space, Program):
         from lols.programs.training import program_trainer
 
+        if start is not None:
+            raise ConfigurationError("start has no effect: programs begin anew; train on all data, or write a Task")
         return program_trainer(space, data, reference, **options).fit(data, **fitting)
+    from lols.training.teaching import compare_with_teacher, say_comparison
     from lols.training.trainer import Trainer
 
-    return Trainer(space, reference, **options).fit(data, **fitting)
+    trainer = Trainer(space, reference, **options)
+    examples = trainer.encoded(data)
+    if policy is not None:
+        model = trainer.fit(examples, **fitting)
+    else:
+        from lols.training.learning_state import start_of
+        from lols.training.online import OnlineModel
+
+        made = trainer.fit(examples, start=None if start is None else start_of(start, trainer), **fitting)
+        model = OnlineModel(**vars(made) | {"learning": trainer.state})
+    found = compare_with_teacher(trainer, model, examples)
+    if found is not None:
+        model.report["teacher"] = found.as_dict()
+        say_comparison(trainer, found, progress)
+    return model
 
 
 def load(
@@ -161,7 +185,7 @@ def load(
     space: SearchSpace | Task | type[Task] | Program | None = None,
     *,
     policy: Any = None,
-    threads: int = 1,
+    threads: Threads = None,
     compiled: bool = True,
 ) -> Any:
     """Read a model file, which contains data only.
@@ -184,4 +208,8 @@ def load(
     from lols.training.model import make_model
 
     how: dict[str, Any] = {"policy": policy, "threads": threads, "compiled": compiled}
+    if policy is None:
+        from lols.training.online import OnlineModel
+
+        how["kind_of_model"] = OnlineModel
     return make_model(path, *read_tensors(path, "model"), as_space(space), **how)

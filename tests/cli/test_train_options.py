@@ -79,6 +79,7 @@ CHANGED: dict[str, Any] = {
     "width": "8",
     "layers": "1",
     "steps": "2",
+    "keep_state": "--keep-state",
     "engine": "other",  # those that there are do not change the result: tests/engines
     "workers": "2",
     "address": "auto",
@@ -129,8 +130,8 @@ FLAGS = {
     for option in train_command(name).params
     if option.param_type_name == "option"
 }
-# Where the model goes, how what happened is printed, and going on after an interruption, have tests of their own.
-OPTIONS = [(name, option) for name, option in FLAGS if option not in ("output", "as_json", "resume")]
+# Where the model goes, how what happened is printed, and going on (test_train_from.py), have tests of their own.
+OPTIONS = [(name, option) for name, option in FLAGS if option not in ("output", "as_json", "resume", "old", "replay")]
 
 
 @pytest.mark.parametrize(("name", "option"), OPTIONS)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import ray
 from ray.cluster_utils import Cluster
 
@@ -41,15 +42,29 @@ def until(found: Callable[[], Any], seconds: float = 30.0) -> Any:
     raise AssertionError(f"nothing after {seconds} s")
 
 
-def kill_once(task: tuple[Any, str]) -> Any:
-    """Do a part of a batch, or a shard; the second call on a worker kills it, once in a run."""
-    item, folder = task
-    from lols.engines.stage_one import PartOfBatch, search_part
-    from lols.training.mixing import train_shard
-
+def kill_once(task: tuple[Any, Any, str]) -> Any:
+    """Do a part of the work, but the sixth call of all kills its process."""
+    function, item, folder = task
     with contextlib.suppress(FileExistsError):
         number = len(list(Path(folder).iterdir()))
         (Path(folder) / f"{number}").touch(exist_ok=False)
         if number == 5:
             os.kill(os.getpid(), 9)
-    return search_part(item) if isinstance(item, PartOfBatch) else train_shard(item)
+    return function(item)
+
+
+@contextlib.contextmanager
+def killing(folder: Path) -> Iterator[None]:
+    """Let a worker be killed in the middle of its work."""
+    from lols.engines.ray import RayWorkers
+
+    inner = RayWorkers.map
+
+    def outer(self: Any, function: Any, items: Any, window: Any = None) -> Any:
+        return inner(self, kill_once, ((function, item, str(folder)) for item in items), window)
+
+    folder.mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RayWorkers, "map", outer)
+        yield
+    assert (folder / "5").exists()

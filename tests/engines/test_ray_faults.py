@@ -13,36 +13,19 @@ from typing import Any
 import pytest
 
 import lols
-from lols.engines import InProcess, Ray, searcher
-from lols.training import mixing
-from tests.engines.ray_clusters import NODE, cluster, kill_once, until
+from lols.engines import InProcess, Ray
+from tests.engines.ray_clusters import NODE, cluster, killing, until
 from tests.engines.small_problems import fitted, same
 
 pytestmark = pytest.mark.ray
 
 
-def killing(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, folder: Path) -> None:
-    """Let a worker be killed in the middle of its work."""
-    folder.mkdir()
-
-    class Killing(Ray):
-        pass
-
-    inner = lols.engines.ray.RayWorkers.map
-
-    def outer(self: Any, function: Any, items: Any, window: Any = None) -> Any:
-        return inner(self, kill_once, ((item, str(folder)) for item in items), window)
-
-    monkeypatch.setattr(lols.engines.ray.RayWorkers, "map", outer)
-
-
-def test_workers_and_nodes_may_go_and_come(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_workers_and_nodes_may_go_and_come(tmp_path: Path) -> None:
     plain, mixed = fitted(None, passes=3), fitted(InProcess(sync="pass", shards=4), passes=3)
     with cluster(1, 1) as nodes:
-        with monkeypatch.context() as patch:  # a worker is killed in the middle of a batch, and of a pass
-            killing(patch, searcher, "search_part", tmp_path / "exact")
+        with killing(tmp_path / "exact"):
             assert same(plain, fitted(Ray(workers=2), passes=3))
-            killing(patch, mixing, "train_shard", tmp_path / "pass")
+        with killing(tmp_path / "pass"):
             assert same(mixed, fitted(Ray(workers=2, sync="pass", shards=4), passes=3))
 
         def leave_and_come(number: int, model: Any) -> None:

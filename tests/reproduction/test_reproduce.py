@@ -266,7 +266,12 @@ def test_cells_are_what_training_by_hand_gives(tiny, tmp_path):
 
             classes, costs = read_cost_matrix("kdd99")
             model = CostSensitiveClassifier(
-                classes=classes, cost_matrix=costs, label_map=read_label_map("kdd99"), **options
+                classes=classes,
+                cost_matrix=costs,
+                label_map=read_label_map("kdd99"),
+                numeric="bins",
+                tree="order",
+                **options,
             ).fit_files(places["table2"].train)
             assert found["table2"].values[-1] == model.evaluate_files(places["table2"].test).cost
 

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from lols.contract.checks import check_space
 from lols.reproduction.console import print_sections
-from lols.reproduction.describe import story_section
-from lols.reproduction.story import Trip, drawn_map, run_story
+from lols.reproduction.story import Trip, drawn_map, run_story, story_section
 from tests.reproduction.report_result import made_story
 
 

@@ -124,12 +124,15 @@ def test_estimators_without_training_pickle_and_clone(made: Any) -> None:
         assert parameters(again) == parameters(made) and not again.__sklearn_is_fitted__()
 
 
-def test_a_copy_can_go_on_learning_and_a_pickle_cannot() -> None:
-    tagger = small_tagger().partial_fit(WORDS, TAGS, classes=["DET", "NOUN", "VERB"])
+def test_a_copy_goes_on_learning_and_so_does_a_pickle_that_keeps_the_state() -> None:
+    tagger = small_tagger().set_params(batch_size=1).partial_fit(WORDS, TAGS, classes=["DET", "NOUN", "VERB"])
     same = copy.deepcopy(tagger).partial_fit(WORDS, TAGS)
-    assert same.predict(WORDS) == tagger.partial_fit(WORDS, TAGS).predict(WORDS)
-    with pytest.raises(lols.LolsError, match="cannot go on learning"):
+    kept = pickle.loads(pickle.dumps(copy.deepcopy(tagger).set_params(keep_state=True))).partial_fit(WORDS, TAGS)
+    with pytest.warns(UserWarning, match="has no learner's state: learning starts from its weights alone"):
         pickle.loads(pickle.dumps(tagger)).partial_fit(WORDS, TAGS)
+    tagger.partial_fit(WORDS, TAGS)
+    for other in (same, kept):
+        assert other.predict_costs(WORDS)[0].tolist() == tagger.predict_costs(WORDS)[0].tolist()
 
 
 def test_the_space_of_a_task_is_pickled_with_its_settings() -> None:

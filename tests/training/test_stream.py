@@ -191,17 +191,21 @@ def test_fit_after_a_stream_starts_anew() -> None:
     assert weights(made.fit(WORDS, GOLD)) == whole(3)
 
 
-def test_a_loaded_tagger_cannot_go_on_and_stays_as_it_is(folder: Path) -> None:
-    made = tagger(batch_size=3).fit(WORDS, GOLD)
+def test_a_loaded_tagger_goes_on_from_its_weights_or_exactly(folder: Path) -> None:
+    made = tagger(batch_size=3).fit(WORDS[:21], GOLD[:21])
     made.save(folder / "m.lols")
     loaded = Tagger.load(folder / "m.lols")
-    for call in (loaded.partial_fit, lambda X, y: loaded.learn_one(X[0], y[0])):
-        with pytest.raises(
-            ConfigurationError, match="a loaded tagger cannot go on learning: its file holds the policy"
-        ):
-            call(WORDS[:1], GOLD[:1])
     assert loaded.predict(WORDS) == made.predict(WORDS)
-    assert weights(loaded.fit(WORDS, GOLD)) == whole(3)
+    with pytest.warns(UserWarning, match="m.lols has no learner's state: learning starts from its weights alone"):
+        loaded.learn_one(WORDS[0], GOLD[0])
+    assert loaded.predict(WORDS[:1]) == GOLD[:1]
+    with pytest.warns(UserWarning, match="fit begins anew and forgets what .*m.lols has learned"):
+        assert weights(Tagger.load(folder / "m.lols").fit(WORDS, GOLD)) == whole(3)
+    made.set_params(keep_state=True).save(folder / "m.lols")
+    loaded = Tagger.load(folder / "m.lols").partial_fit(WORDS[21:], GOLD[21:])
+    for each in (loaded, made):
+        each.keep_state = False
+    assert weights(loaded) == weights(made.partial_fit(WORDS[21:], GOLD[21:])) == whole(3)
 
 
 # --- the stream itself ------------------------------------------------------------------------------------------------

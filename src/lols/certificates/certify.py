@@ -20,6 +20,7 @@ from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference
 from lols.contract.task import as_teacher
+from lols.contract.threads import Threads
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
@@ -46,7 +47,7 @@ def certify(
     names: Sequence[str] | Callable[[int], str] | None = None,
     top: int = TOP,
     resamples: int = RESAMPLES,
-    threads: int = 1,
+    threads: Threads = None,
     progress: bool | None = None,
 ) -> Certificate:
     """Measure a policy by Theorem 3 of the paper, and say what limits it.
@@ -138,7 +139,7 @@ def certify_case(
     seed: int = 0,
     top: int = TOP,
     resamples: int = RESAMPLES,
-    threads: int = 1,
+    threads: Threads = None,
     progress: bool | None = None,
 ) -> Certificate:
     """The certificate of a case."""

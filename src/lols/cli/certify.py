@@ -8,7 +8,7 @@ import typer
 
 from lols.cli.base import MAKERS, Json, print_json
 from lols.cli.generate import built_command, optional, required
-from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument
 from lols.errors import ConfigurationError
 
 HELP = """Measure a model against its teacher and against its own one-step deviations, and give one sentence of advice.
@@ -53,7 +53,7 @@ def certify_command() -> Any:
         estimator = load(model)
         case = estimator.case_of_file(file, limit=most, seed=seed, **options.values(typed, estimator.VERBS))
         progress = False if as_json else None
-        made = certify_case(case, seed=seed, top=top, threads=threads or cores(), progress=progress)
+        made = certify_case(case, seed=seed, top=top, threads=threads, progress=progress)
         result = {"model": model, "file": file, **made.as_dict(), "seconds_compiling": clock.compiling()}
         result["seconds_total"] = clock.total()
         if plot is not None:

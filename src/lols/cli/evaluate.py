@@ -6,7 +6,7 @@ from typing import Any
 
 from lols.cli.base import MAKERS, Json, report
 from lols.cli.generate import built_command, optional, required
-from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument
 
 HELP = """Compare predictions with a labelled file.
 
@@ -27,7 +27,7 @@ def evaluate_command() -> Any:
         clock = Clock()
         estimator = load(model)
         values = options.values(typed, estimator.VERBS)
-        made = estimator.evaluate_file(file, threads=threads or cores(), **values)
+        made = estimator.evaluate_file(file, threads=threads, **values)
         speed = {estimator.VERBS.counted.speed: made.count / clock.working(made.seconds_reading)}
         report(made, {"model": model, "file": file}, as_json, clock.facts(made.seconds_reading) | speed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -12,11 +13,12 @@ from typing import Annotated, Any, BinaryIO
 import typer
 
 from lols.cli.base import MAKERS, Json, discard_output, print_json
-from lols.cli.generate import built_command, optional, required
-from lols.cli.verb import ModelArgument, Threads, VerbOptions, cores, file_argument, settle
+from lols.cli.generate import built_command, optional, parameters_of, required
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, settle
 from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import compressing
 from lols.io.whole_file import whole_file
+from lols.tasks.engine_options import EngineOptions, engine_of
 from lols.tasks.verbs import silent
 
 HELP = """Tag, parse or classify a file: the output is the input with the predicted columns replaced.
@@ -24,6 +26,7 @@ HELP = """Tag, parse or classify a file: the output is the input with the predic
 Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte. A table keeps its
 format; if it has no column of labels, one for the classes is appended.
 """
+INPUT = "The input; - is standard input. With several files or an engine, -o is a folder."
 Output = Annotated[
     str,
     typer.Option("--output", "-o", help="The file to write; - is standard output. .gz, .xz and .bz2 are compressed."),
@@ -34,8 +37,9 @@ def predict_command() -> Any:
     """`lols predict`, with the options of all estimators."""
     options = VerbOptions("predict")
 
-    def predict(model: str, file: str, output: str, threads: int | None, as_json: bool, **typed: Any) -> None:
+    def predict(model: str, files: list[str], output: str, threads: int | None, as_json: bool, **typed: Any) -> None:
         from lols.front import load
+        from lols.tasks.many_files import expanded
         from lols.training.clock import Clock
 
         if as_json and output == "-":
@@ -45,23 +49,54 @@ def predict_command() -> Any:
         clock = Clock()
         estimator = load(model)
         values = options.values(typed, estimator.VERBS)
+        engine, names = engine_of(typed), expanded(files)
+        if engine is not None or len(names) > 1:
+            _predict_many(model, names, output, engine, {"threads": threads or 1, **values}, as_json)
+            return
+        (file,) = names
         settle()
         say = silent if as_json else (lambda line: print(line, file=sys.stderr))
         with written(output) as out:
-            facts = estimator.predict_file(file, out, output=output, threads=threads or cores(), say=say, **values)
+            facts = estimator.predict_file(file, out, output=output, threads=threads, say=say, **values)
         if as_json:
             seconds = {"seconds_compiling": clock.compiling(), "seconds_total": clock.total()}
             print_json({"output": output, **facts, **seconds})
 
     parameters = [
         required("model", ModelArgument),
-        required("file", file_argument("The input; - is standard input.")),
+        required(
+            "files",
+            file_argument("The input; - is standard input. Several files, or an engine: -o is a folder.", list[str]),
+        ),
         optional("output", Output, "-"),
         *options.parameters(),
+        *(each for each in parameters_of(EngineOptions) if each.name in ("engine", "workers", "address")),
         optional("threads", Threads, None),
         optional("as_json", Json, False),
     ]
     return built_command("predict", parameters, predict, HELP)
+
+
+def _predict_many(
+    model: str, files: list[str], folder: str, engine: Any, values: dict[str, Any], as_json: bool
+) -> None:
+    """Predict many files into a folder."""
+    from lols.engines import as_engine
+    from lols.tasks.many_files import predict_many
+
+    if folder == "-" or "-" in files or os.path.isfile(folder):
+        raise ConfigurationError("several files, or an engine, need files and a folder: name one with -o")
+    told = time.monotonic()
+
+    def watch(file: str, pieces: int) -> None:
+        nonlocal told
+        if not as_json and sys.stderr.isatty() and time.monotonic() - told > 1.0:
+            told = time.monotonic()
+            print(f"\r{file}: {pieces} pieces", end="", file=sys.stderr)
+
+    facts = predict_many(model, files, folder, as_engine(engine), watch=watch, **values)
+    if as_json:
+        print_json({"output": folder, **facts})
 
 
 @contextlib.contextmanager

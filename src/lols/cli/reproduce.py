@@ -11,6 +11,7 @@ import typer
 
 from lols.cli.base import app
 from lols.cli.console import say
+from lols.tasks.engine_options import engine_of
 
 __all__ = ["reproduce"]
 
@@ -60,6 +61,16 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option(help="Processes at a time: as many as there are cores.", show_default=False)
     ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            help="Who runs the cells: processes of this machine unless given; or ray, with --jobs workers.",
+            show_default=False,
+        ),
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option(help="The Ray cluster; without it a local Ray is started.", show_default=False)
+    ] = None,
     json_file: Annotated[
         str | None,
         typer.Option("--json", metavar="FILE", help="Keep all figures here, as they come.", show_default=False),
@@ -81,14 +92,16 @@ def reproduce(
     from lols.plots.look import check_matplotlib
     from lols.reproduction import run
     from lols.reproduction.console import print_sections
-    from lols.reproduction.describe import describe, story_section
+    from lols.reproduction.describe import describe
     from lols.reproduction.report import duration, write_plots, write_report
+    from lols.reproduction.story import story_section
 
     if html is not None:
         run.check_file(html)
         check_matplotlib()
     if plots is not None:
         run.check_folder(plots)
+    chosen = engine_of({"engine": engine, "address": address, "workers": jobs if engine else None})
     command = _command(part, data, quick, seeds, only or [])
 
     def show(name: str, found: Any) -> None:
@@ -105,6 +118,7 @@ def reproduce(
                 seeds=seeds,
                 only=only or [],
                 jobs=jobs,
+                engine=chosen,
                 file=json_file,
                 resume=resume,
                 watch=bar.watch,

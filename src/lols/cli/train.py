@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,8 @@ from typer.core import TyperGroup
 from lols.cli.base import Json, app
 from lols.cli.console import say
 from lols.cli.generate import built_command, optional, parameters_of, required
-from lols.cli.training import check_output, report_training
+from lols.cli.training import check_output, gone_on, replayed, report_training
+from lols.errors import ConfigurationError
 from lols.tasks.engine_options import EngineOptions, engine_of
 from lols.tasks.options import values_of
 from lols.tasks.registry import ESTIMATORS, estimator
@@ -34,6 +36,24 @@ commands.callback()(lambda: None)
 app.add_typer(commands, name="train", help="Train a model from files: `lols train parser --help`.")
 
 Output = Annotated[str, typer.Option("--output", "-o", help="The model file to write.", show_default=False)]
+From = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="MODEL",
+        help="A model file to go on from, in place of beginning anew: its features, columns and options stay, and "
+        "labels that are new are learned.",
+        show_default=False,
+    ),
+]
+Replay = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="FILE:SHARE",
+        help="With --from: old data to mix in, so that less is forgotten, such as old.conllu:0.3; may be repeated.",
+        show_default=False,
+    ),
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint of an interrupted training.")]
 
 
@@ -41,7 +61,17 @@ def train_command(name: str) -> Any:
     """`lols train NAME`: its options are the fields of the estimator and of what it says about files."""
     kind = estimator(name)
 
-    def train(files: list[str], output: str, dev: str | None, resume: bool, as_json: bool, **typed: Any) -> None:
+    def train(
+        context: typer.Context,
+        files: list[str],
+        output: str,
+        dev: str | None,
+        old: str | None,
+        replay: list[str] | None,
+        resume: bool,
+        as_json: bool,
+        **typed: Any,
+    ) -> None:
         from lols.cli.verb import settle
         from lols.tasks.choice import check_patience, forget
         from lols.training.clock import Clock
@@ -49,23 +79,36 @@ def train_command(name: str) -> Any:
         check_output(output)
         check_patience(typed.get("patience"), dev is not None)
         clock = Clock()
-        made = kind.from_typed(typed)
+        training = values_of(kind.TRAINING, typed) if kind.TRAINING else {}
+        if old is None:
+            if replay:
+                raise ConfigurationError("--replay has no effect without --from: give all data as files to train on")
+            made, places = kind.from_typed(typed), values_of(kind.VERBS.files, typed)
+        else:
+            made, places = gone_on(kind, old, typed, context)
+            files = files + replayed(replay, made.seed)
         made.progress, made.engine = False if as_json else None, engine_of(typed)
-        places = values_of(kind.VERBS.files, typed) | (values_of(kind.TRAINING, typed) if kind.TRAINING else {})
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
         tell = (lambda line: None) if as_json else (lambda line: say.print(line))
-        made.fit_files(files, dev=dev, checkpoint=checkpoint, resume=resume, say=tell, **places)
+        if old is not None and (note := made.starts_from_weights()) is not None:
+            tell(note)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".* has no learner's state")  # which was said
+            made.fit_files(files, dev=dev, checkpoint=checkpoint, resume=resume, say=tell, **places, **training)
         made.save(output)
         forget(checkpoint)
         report_training(made, output, clock, as_json)
 
     parameters = [
+        required("context", typer.Context),
         required(
             "files", Annotated[list[str], typer.Argument(metavar="FILE", help=kind.VERBS.input, show_default=False)]
         ),
         required("output", Output),
         optional("dev", Annotated[str | None, typer.Option(help=kind.DEV, show_default=False)], None),
+        optional("old", From, None),
+        optional("replay", Replay, None),
     ]
     for part in (kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else []), EngineOptions):
         taken = {*kind.WITHOUT, *(each.name for each in parameters)}

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from lols.cli.base import print_json
 from lols.cli.console import say
+from lols.contract.threads import chosen_threads
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
+from lols.tasks.options import values_of
 from lols.tasks.show import plain_table
 from lols.tasks.verbs import Unit
 from lols.training.clock import Clock
@@ -32,6 +36,38 @@ def check_output(output: str) -> None:
     check_writable(path)
 
 
+def gone_on(kind: Any, path: str, typed: Mapping[str, Any], context: Any) -> tuple[Any, dict[str, Any]]:
+    """A model to go on from, with the options that were typed; and where things are in files, as in its training."""
+    from lols.tasks.registry import read_model
+
+    sources = {name: context.get_parameter_source(name) for name in typed}
+    given = {name: typed[name] for name, found in sources.items() if found is not None and found.name != "DEFAULT"}
+    stored = read_model(path)
+    if stored.name != kind.VERBS.name:
+        raise ConfigurationError(f"{path}: not {kind.VERBS.described}, which is what is trained here")
+    made = stored.load()
+    layout = values_of(kind.VERBS.files, given)
+    options = {
+        name: value
+        for part in (kind, *kind.PARTS)
+        for name, value in values_of(part, given).items()
+        if name not in layout
+    }
+    fixed = next((name for name in options if name not in kind.AGAIN), None)
+    if fixed is not None:
+        raise ConfigurationError(f"--{fixed.replace('_', '-')} has no effect: with --from it stays as it is in {path}")
+    made.go_on_with(options)
+    columns = made.file_columns.changed(**layout)
+    return made, {each.name: getattr(columns, each.name) for each in fields(columns) if each.init}
+
+
+def replayed(texts: Sequence[str] | None, seed: int) -> list[str]:
+    """The files of `--replay`."""
+    from lols.tasks.replay import ReplayedFile
+
+    return [ReplayedFile.read(text, seed) for text in texts or ()]
+
+
 def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) -> None:
     """Say how training went: as one JSON object, or in words."""
     report, unit, facts = estimator.model_.report, estimator.VERBS.counted, dict(estimator.training_facts_)
@@ -46,7 +82,7 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
         "progressive_loss": report["progressive_loss"],
         "dev": report["dev"],
         "seed": estimator.seed,
-        "threads": estimator.threads,
+        "threads": chosen_threads(estimator.threads),
         **seconds,
         unit.speed: facts[unit.name] * passes / max(work, 1e-9),
     }

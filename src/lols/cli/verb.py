@@ -7,7 +7,6 @@ share an option; one that the model at hand does not take is refused.
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
@@ -19,12 +18,14 @@ from lols.tasks.options import Option, options_of, types_of
 from lols.tasks.registry import ESTIMATORS, verbs
 from lols.tasks.verbs import Verbs
 
-__all__ = ["ModelArgument", "Threads", "VerbOptions", "cores", "file_argument", "settle"]
+__all__ = ["ModelArgument", "Threads", "VerbOptions", "file_argument", "settle"]
 
 LAYOUT = "Where things are in the file; as in training unless given"
 
 ModelArgument = Annotated[str, typer.Argument(metavar="MODEL", help="A model file.", show_default=False)]
-Threads = Annotated[int | None, typer.Option(help="Threads; all cores unless given.", show_default=False)]
+Threads = Annotated[
+    int | None, typer.Option(help="Threads; by default what is fastest: all cores, but at most 6.", show_default=False)
+]
 
 
 class Field(NamedTuple):
@@ -140,11 +141,6 @@ def file_argument(before: str, kind: Any = str) -> Any:
         texts.setdefault(verbs(name).input, []).append(name)
     text = " ".join([before, *(f"{', '.join(names).capitalize()}: {each}" for each, names in texts.items())])
     return Annotated[kind, typer.Argument(metavar="FILE", help=text, show_default=False)]
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def settle() -> None:

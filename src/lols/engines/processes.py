@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from lols.contract.threads import cores
 from lols.contract.whole_numbers import check_whole
 from lols.engines.protocol import MOST_WORKERS, QUIET, Engine, Failed, Function, SharedValue, Workers, attempt
 from lols.errors import LolsError
@@ -26,11 +27,6 @@ __all__ = ["Processes"]
 
 MOST_DEATHS = 3  # of processes in one call, before it is given up
 ALIGNED = 64
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from lols.contract.threads import cores
 from lols.contract.whole_numbers import check_whole
-from lols.engines.processes import cores
 from lols.engines.protocol import MOST_WORKERS, QUIET, Engine, Function, SharedValue, Workers, attempt
 from lols.engines.versions import check_versions, versions
 from lols.errors import ConfigurationError, LolsError

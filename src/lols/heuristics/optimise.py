@@ -20,6 +20,7 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
+from lols.contract.threads import chosen_threads
 from lols.errors import ConfigurationError, SpaceError
 from lols.heuristics.report import Attempt, Comparison, OptimisationReport
 from lols.learners.settings import LearnerSettings
@@ -152,7 +153,7 @@ def optimise(
     seed
         Of the instances that are drawn, and of training.
     threads
-        Threads of training and prediction; by default all cores, at most 8. They do not change a policy, but with more
+        Threads of training and prediction; by default all cores, at most 6. They do not change a policy, but with more
         of them the time suffices for more training.
     progress
         Whether to print what is tried; by default on a terminal only.
@@ -165,7 +166,7 @@ def optimise(
         if value is not None and value < least:
             raise ConfigurationError(f"{name} is {value}; it must be at least {least}")
     space = as_space(task)
-    search = _Search(space, as_teacher(reference, space), seed, threads or min(os.cpu_count() or 1, 8), best_of)
+    search = _Search(space, as_teacher(reference, space), seed, chosen_threads(threads), best_of)
     search.began, search.say = began, _printer(progress, began)
     return search.run(_Instances(space, instances, seed), 60.0 * minutes)
 

@@ -40,7 +40,7 @@ class ProgramTrainer(Trainer):
             raise ConfigurationError(f"unknown trick '{min(unknown)}' of programs: choose from {', '.join(TRICKS)}")
         if options.get("policy") is not None:
             raise ConfigurationError("policy has no effect: programs are trained with the linear learner")
-        if options.get("threads") not in (None, 1):
+        if options.get("threads") not in (None, 1, "auto"):
             raise ConfigurationError("threads has no effect: a program is plain Python and runs in one thread")
         super().__init__(program.space, program.teacher, **options)
         if self.settings.slack is not None:
@@ -76,6 +76,10 @@ class ProgramRun(TrainingRun):
     def driver(self) -> Any:
         """The driver that runs the program."""
         return nullcontext(ProgramDriver(self.program, self.objects, self.tricks, self.trainer.compiled))
+
+    def state(self) -> None:
+        """Programs begin anew."""
+        return None
 
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""

@@ -47,7 +47,8 @@ def measure(cell: Cell, place: DataPlace) -> Run:
 def options_for(cell: Cell, place: DataPlace) -> dict[str, Any]:
     """The options of the estimator that a cell trains."""
     of_cell = {"reference": cell.teacher, "learner": cell.learner, "seed": cell.seed}
-    return {**options_of(cell.row), **of_cell, "passes": place.spec.passes, "progress": False}
+    alone = {"threads": 1, "calibrate": False, "progress": False}  # cells run at the same time
+    return {**options_of(cell.row), **of_cell, "passes": place.spec.passes, **alone}
 
 
 @lru_cache(maxsize=3)
@@ -103,10 +104,12 @@ def _rows(place: DataPlace) -> CellData:
             kept[:] = [encoded, dev]
             return self
 
-    EncodedData(progress=False, **known).fit_files(place.train, dev=place.test)
+    columns = EncodedData(progress=False, **known).fit_files(place.train, dev=place.test).n_features_in_
     train, test = kept
 
     def fit(**options: Any) -> CostSensitiveClassifier:
-        return CostSensitiveClassifier(**known | options).fit_rows(*train, dev=test)
+        classifier = CostSensitiveClassifier(**known | options)
+        classifier.n_features_in_ = columns
+        return classifier.fit_rows(*train, dev=test)
 
     return CellData(fit, test, test[0].rows, float(costs.max()))

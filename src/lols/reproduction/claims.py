@@ -300,34 +300,19 @@ def place_of(claim: Mapping[str, Any]) -> str:
     >>> place_of({"task": "tagging", "table": "table3-craft", "teacher": "bad"})
     'tagging, CRAFT: bad teacher'
     """
-    return f"{_task_of(claim)}: {claim['teacher']} teacher"
-
-
-def _task_of(claim: Mapping[str, Any]) -> str:
-    """The task, and the data set where it is not the first one."""
-    further = str(claim.get("table", "")).partition("-")[2]
-    return f"{claim['task']}, {further.upper()}" if further else str(claim["task"])
+    further = str(claim.get("table", "")).partition("-")[2]  # the data set, where it is not the first one
+    return f"{claim['task']}{f', {further.upper()}' if further else ''}: {claim['teacher']} teacher"
 
 
 def where_fails(entries: Sequence[Mapping[str, Any]]) -> str:
-    """Where a claim fails, by task; teachers and learners only where it does not fail for all of them.
+    """Where a claim fails, and with which learners.
 
     >>> at = {"task": "tagging", "table": "table3", "teacher": "bad", "learner": "csoaa", "ours": "fails"}
-    >>> where_fails([at, at | {"learner": "hinge", "ours": "holds"}, at | {"teacher": "optimal", "ours": "holds"}])
-    'tagging (bad teacher, csoaa)'
+    >>> where_fails([at, at | {"learner": "hinge"}, at | {"teacher": "optimal", "ours": "holds"}])
+    'tagging: bad teacher (csoaa, hinge)'
     """
-    places = []
-    for task in dict.fromkeys(_task_of(entry) for entry in entries):
-        here = [entry for entry in entries if _task_of(entry) == task]
-        if all(entry["ours"] == FAILS for entry in here):
-            places.append(task)
-            continue
-        groups: dict[tuple[str, ...], list[str]] = {}
-        for teacher in dict.fromkeys(str(entry["teacher"]) for entry in here):
-            of_teacher = [entry for entry in here if entry["teacher"] == teacher]
-            learners = tuple(str(entry["learner"]) for entry in of_teacher if entry["ours"] == FAILS)
-            if learners:
-                groups.setdefault(() if len(learners) == len(of_teacher) else learners, []).append(teacher)
-        words = [", ".join([f"{' and '.join(t)} teacher{'s' * (len(t) > 1)}", *of]) for of, t in groups.items()]
-        places += [f"{task} ({'; '.join(words)})"] if words else []
-    return ", ".join(places)
+    learners: dict[str, list[str]] = {}
+    for entry in entries:
+        if entry["ours"] == FAILS:
+            learners.setdefault(place_of(entry), []).append(str(entry["learner"]))
+    return "; ".join(f"{place} ({', '.join(names)})" for place, names in learners.items())

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Chart", "FigureText", "Section", "TextCell", "TextTable", "formatted", "verdict"]
+__all__ = ["FIGURES", "Chart", "FigureText", "Section", "TextCell", "TextTable", "formatted", "verdict"]
 
+FIGURES = "The figures behind it"  # a heading
 SIGNS = {
     "holds": ("✓", "good"), "fails": ("✗", "bad"), "no difference": ("≈", "level"),
     "holds in part": ("◐", "good"), "mixed": ("◑", "bad"), "fails in part": ("◔", "bad"),

@@ -24,21 +24,13 @@ LINK = "https://proceedings.mlr.press/v37/changb15.html"
 def write_report(result: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write the page of a result, as a whole or not at all.
 
-    Parameters
-    ----------
-    result
-        What `lols reproduce --json` writes; missing parts are left out. A further part `certificates` has what
-        `lols certify --json` prints, by name.
-    path
-        The HTML file.
+    The result is what `lols reproduce --json` writes; missing parts are left out. Its part `certificates` may have more
+    of what `lols certify --json` prints, by name.
 
-    Examples
-    --------
     >>> import tempfile; path = tempfile.mkdtemp() + "/report.html"
     >>> write_report({"version": "0.1.0", "command": "lols reproduce table3", "tables": {}, "claims": []}, path)
     >>> "lols reproduce table3" in Path(path).read_text(encoding="utf-8")
     True
-
     """
     write_whole(path, report_page(result).encode("utf-8"))
 
@@ -96,22 +88,12 @@ def duration(seconds: float) -> str:
 def write_plots(result: Mapping[str, Any], folder: str | os.PathLike[str], ending: str = ".png") -> list[Path]:
     """Write all pictures of a result into an existing folder, and return their paths.
 
-    Parameters
-    ----------
-    result
-        What `lols reproduce --json` writes.
-    folder
-        Where to write.
-    ending
-        `.png`, `.svg` or `.pdf`.
+    The ending is `.png`, `.svg` or `.pdf`.
 
-    Examples
-    --------
     >>> import tempfile
     >>> regret = {"rounds": [100, 400], "values": [[0.1], [0.05]]}
     >>> [path.name for path in write_plots({"bandit": {"regret": regret}}, tempfile.mkdtemp(), ".svg")]
     ['bandit-regret.svg']
-
     """
     if ending not in ENDINGS:
         raise ConfigurationError(f"ending is {ending!r}: take one of {', '.join(ENDINGS)}")

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from lols import __version__
+from lols.contract.threads import cores
+from lols.engines import Engine
 from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import write_whole
 from lols.plots.look import check_plot
@@ -48,6 +50,7 @@ def reproduce(
     seeds: int | None = None,
     only: Sequence[str] = (),
     jobs: int | None = None,
+    engine: Engine | None = None,
     file: str | os.PathLike[str] | None = None,
     resume: bool = False,
     watch: Watch | None = None,
@@ -57,32 +60,10 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run the paper's experiments, and return tables, claims, theory and bandit as plain values.
 
-    Parameters
-    ----------
-    part
-        `"story"`, `"table2"`, `"table3"`, `"table4"`, `"theory"`, `"bandit"` or `"all"`.
-    data
-        A folder with the public data sets; without it, data are generated.
-    download
-        Whether to download missing data sets into the cache (`lols.reproduction.sources`).
-    quick
-        Less data, fewer passes and fewer values of β.
-    seeds
-        The number of seeds; by default 2 when quick, else 3 if that takes less than 80 minutes of one core, or 1.
-    only
-        Rows of the tables, such as `"learned/mixture"`: nothing else is run.
-    jobs
-        The number of processes, by default that of the cores. With more than one, a script must guard its own work by
-        `if __name__ == "__main__":`.
-    file
-        A JSON file for results, written as they come.
-    resume
-        Whether to continue from that file.
-    watch, say, show
-        Called with the progress, with what comes before it, and with the name and the result of each piece of work.
-    command
-        The command, for the report.
-
+    Options are those of the command, which has their help; `file` is that of `--json`. With more than one job, a script
+    must guard its own work by `if __name__ == "__main__":`. `watch` is called with the progress, `say` with what comes
+    before it, `show` with the name and the result of each piece of work. `command` is for the report. `engine` runs the
+    cells in place of processes of this machine; on a cluster, all machines must see the data under the same names.
     """
     if part not in PARTS:
         raise ConfigurationError(f"unknown part '{part}': choose one of {', '.join(PARTS)}")
@@ -113,7 +94,10 @@ def reproduce(
         if resume:
             state.load()
         missing = [work for work in state.work if work.name not in state.done]
-        total, clock = len(missing) + len(state.done), _Clock(missing, jobs or cores())
+        total, clock = (
+            len(missing) + len(state.done),
+            _Clock(missing, jobs or (engine.count if engine is not None else cores())),
+        )
 
         def look(running: list[str]) -> None:
             if watch is not None:
@@ -125,7 +109,7 @@ def reproduce(
                 show(work.name, found)
 
         try:
-            run_work(missing, jobs=jobs or cores(), keep=keep, watch=look)
+            run_work(missing, jobs=jobs or cores(), keep=keep, watch=look, engine=engine)
         finally:
             state.write()
     return state.result()
@@ -165,11 +149,6 @@ def _check_effects(part: str, given: Mapping[str, Any]) -> None:
     ):
         if given[option] and part in idle:
             raise ConfigurationError(f"{option} has no effect on {part}: {why}; leave it out")
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class _State:

@@ -1,17 +1,11 @@
-"""Runs cells and other work, in processes beside each other."""
+"""Runs cells and other work, by the workers of an engine."""
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
-from multiprocessing import get_context
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from lols.errors import LolsError
+from lols.engines import Engine, InProcess, Processes
 
 __all__ = ["Work", "compiling_first", "run_work"]
 
@@ -41,36 +35,35 @@ def compiling_first(work: Iterable[Work]) -> list[Work]:
 
 
 def run_work(
-    work: Iterable[Work], *, jobs: int, keep: Callable[[Work, Any], None], watch: Callable[[list[str]], None]
+    work: Iterable[Work],
+    *,
+    jobs: int,
+    keep: Callable[[Work, Any], None],
+    watch: Callable[[list[str]], None],
+    engine: Engine | None = None,
 ) -> None:
-    """Run work in `jobs` processes; the results do not depend on their number.
+    """Run work by an engine, by default in `jobs` processes; the results do not depend on it.
 
     `keep` is called with each work and its result, `watch` with what is running whenever that changes. One job runs in
     this process.
     """
     order = compiling_first(work)
-    if jobs == 1 or len(order) < 2:
-        for one in order:
-            watch([one.words or one.name])
-            keep(one, one.function(*one.arguments))
-        return
-    pool = ProcessPoolExecutor(min(jobs, len(order)), get_context("spawn"), _begin)
-    waiting = {pool.submit(one.function, *one.arguments): one for one in order}
-    try:
-        while waiting:
-            watch([one.words or one.name for future, one in waiting.items() if future.running()][:jobs])
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
-                keep(waiting.pop(future), future.result())
-    except BrokenProcessPool:
-        raise LolsError("a process was ended from outside, maybe for want of memory: use fewer --jobs") from None
-    finally:
-        processes = list((pool._processes or {}).values()) if waiting else []
-        pool.shutdown(wait=not waiting, cancel_futures=True)
-        for process in processes:  # what is still running is wanted by nobody any more
-            with suppress(OSError, ValueError):
-                process.terminate()
+    if engine is None:
+        alone = jobs == 1 or len(order) < 2
+        engine = InProcess() if alone else Processes(workers=min(jobs, len(order)))
+    running: dict[int, str] = {}
+
+    def begun() -> Iterator[Work]:
+        for number, one in enumerate(order):
+            running[number] = one.words or one.name
+            watch(list(running.values()))
+            yield one
+
+    with engine.start() as workers:
+        for number, found in workers.completed(_done, begun()):
+            del running[number]
+            keep(order[number], found)
 
 
-def _begin() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends its processes
-    os.environ["LOLS_ANNOUNCE"] = "0"
+def _done(work: Work) -> Any:
+    return work.function(*work.arguments)

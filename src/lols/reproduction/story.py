@@ -5,7 +5,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -13,8 +14,10 @@ import numpy as np
 
 import lols
 from lols.contract.features import emit, feature
+from lols.reproduction import charts
+from lols.reproduction.document import FIGURES, Chart, FigureText, Section, TextTable
 
-__all__ = ["Trip", "drawn_map", "run_story"]
+__all__ = ["Trip", "drawn_map", "run_story", "story_section"]
 
 HOUSES, TESTS, SEEDS = 20, 300, 3
 SIZES = (1, 3, 10, 30, 100, 300)  # maps to learn from
@@ -149,3 +152,29 @@ def drawn_map(houses: Sequence[Sequence[float]], trip: Sequence[int], width: int
     for k, (east, south) in enumerate(np.rint(places).astype(int)):
         lines[south // 4][east // 2] = "○" if k else "●"
     return ["".join(line) for line in lines]
+
+
+def story_section(story: Mapping[str, Any]) -> Section:
+    """How a policy overtakes its teacher, in pictures."""
+    teacher, means = story["teacher_length"], [statistics.fmean(runs) for runs in story["lengths"]]
+    maps = [drawn_map(story["houses"], story[name]) for name in ("teacher", "learned")]
+    titles = [f"{name}: {length:.2f}" for name, length in zip(("the teacher", "the policy"), story["shown_lengths"])]
+    drawn = [f"{left:<40}{right}" for left, right in zip([titles[0], *maps[0]], [titles[1], *maps[1]])]
+    drawn += ["", f"{'maps learned from':<20}mean length on {story['new_maps']:,} new maps"]
+    rows = [("(the teacher)", teacher), *((f"{size:,}", mean) for size, mean in zip(story["maps"], means))]
+    drawn += [f"{name:<20}{'█' * round(8 * mean)} {mean:.2f}{' shorter' * (mean < teacher)}" for name, mean in rows]
+    gain, error = 100 * story["gain"] / teacher, 100 * 2 * story["gain_error"] / teacher
+    said = (
+        f"A courier visits {len(story['houses'])} houses and returns. The teacher is a rule of thumb: always go to the "
+        "nearest house that is left. The policy learns from it, and from what other choices would have cost (LOLS)."
+    )
+    seen = (
+        f"After {story['maps'][-1]:,} maps its trips through {story['new_maps']:,} new ones are {gain:.1f} % shorter "
+        f"than its teacher's (± {error:.1f}, two standard errors over maps). The map shown has the median gain."
+    )
+    figures = TextTable(
+        ("maps learned from", "mean length"), [[name, f"{mean:.3f}"] for name, mean in rows], folded=FIGURES
+    )
+    chart = Chart("story", "Lengths of round trips, and one map twice", partial(charts.overtaking, story))
+    figure = FigureText("Round trips", [figures], [chart], seen, "lols reproduce story", drawn=drawn)
+    return Section("A policy overtakes its teacher", (said,), [figure])

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.tasks.options import values_of
 from lols.tasks.verbs import FileVerbs, VerbReport
@@ -41,6 +42,7 @@ class Estimator(FileVerbs):
     PARTS: ClassVar[tuple[type, ...]] = ()  # further dataclasses whose options it has: see `from_typed`
     TRAINING: ClassVar[type | None] = None  # a dataclass of further options of `fit_files`
     STORED: ClassVar[tuple[str, ...]] = ()  # what `lols inspect` gives of the task in a model file as it is
+    AGAIN: ClassVar[tuple[str, ...]] = ()  # options that may change when training goes on
     OF_DATA: ClassVar[tuple[str, ...]] = ()  # parameters about data, on which no kernel depends
     WARMUP: ClassVar[Variants] = {"training and prediction": {}}  # the steps of `lols warmup`
     WARMUP_ALL: ClassVar[Variants] = {}  # its further steps with --all
@@ -56,7 +58,6 @@ class Estimator(FileVerbs):
     column_values_: dict[str, list[str]]
     fingerprint_: str
     _stream: Any
-    _learner: Any
     _model: Any
 
     @property
@@ -114,11 +115,12 @@ class Estimator(FileVerbs):
         return made
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, threads: int = 1) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, threads: Threads = None) -> Self:
         """Read a model file."""
         from lols.io.model_file import read_task
 
         loaded: Self = cls.from_file(path, *read_task(path, cls.VERBS.name), threads=threads)
+        loaded.path_ = os.fspath(path)
         return loaded
 
     @classmethod
@@ -172,6 +174,10 @@ class Estimator(FileVerbs):
         parameters = inspect.signature(cls.__init__).parameters
         return {name: parameters[name].default for name in sorted(parameters) if name != "self"}
 
+    def go_on_with(self, options: Mapping[str, Any]) -> None:
+        """Let `fit` go on with what was learned, with some other options."""
+        self.set_params(warm_start=True, **options)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters; where one has parameters itself, these too, as `name__parameter`, unless `deep` is False."""
         made: dict[str, Any] = {}
@@ -222,7 +228,9 @@ class Estimator(FileVerbs):
 
 def as_paths(paths: Sequence[str] | str) -> list[str]:
     """One path or several, as a list."""
-    return [str(paths)] if isinstance(paths, str | os.PathLike) else [str(path) for path in paths]
+    if isinstance(paths, str | os.PathLike):
+        paths = [os.fspath(paths)]
+    return [path if isinstance(path, str) else str(path) for path in paths]  # a path may be of a class of its own
 
 
 def unfitted(estimator: Any) -> Any:

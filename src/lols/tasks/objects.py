@@ -16,10 +16,12 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.opening import opened
 from lols.tasks.base import as_paths
 from lols.tasks.case import Case, Naming, draw_examples
+from lols.tasks.replay import ReplayedFile
 from lols.tasks.search import Judges, SearchEstimator
 from lols.tasks.verbs import CertifyOptions, Evaluation, Say, VerbReport, Verbs, silent
 from lols.training.clock import Clock
@@ -112,7 +114,8 @@ class ObjectEstimator(SearchEstimator):
             lambda model, part, _: judged_steps(model, part, teacher),
             None if held is None else (lambda model: judged_steps(model, held, teacher)),
         )
-        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, judges, **fitting)
+        goes_on = self._goes_on()
+        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, judges, goes_on=goes_on, **fitting)
         return self
 
     def predict(self, X: Sequence[Any], *, confidence: bool = False) -> Any:
@@ -148,9 +151,10 @@ class ObjectEstimator(SearchEstimator):
         with opened(path) as stream:
             data = stream.read()
         try:
-            return self.read(data.decode("utf-8"), layout)
+            objects = self.read(data.decode("utf-8"), layout)
         except UnicodeDecodeError as error:
             raise LolsError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
+        return [objects[k] for k in path.chosen(len(objects))] if isinstance(path, ReplayedFile) else objects
 
     def fit_files(
         self,
@@ -175,7 +179,7 @@ class ObjectEstimator(SearchEstimator):
         return self
 
     def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file with its predictions."""
         layout, _ = self.asked("predict", options)
@@ -191,7 +195,7 @@ class ObjectEstimator(SearchEstimator):
             raise LolsError(f"{path}: there are no {self.VERBS.unit} in it; give a file with some")
         return Examples(self.model_.space, objects, truth=True)
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """The average loss on a labelled file."""
         layout, _ = self.asked("evaluate", options)
         clock, examples = Clock(), self.labelled_examples(path, layout)
@@ -249,12 +253,14 @@ class ObjectEstimator(SearchEstimator):
         """Header and arrays of the model file; the functions of the task are not in it."""
         self._check_fitted()
         described = {"name": self.VERBS.name, "options": self._options(), "files": asdict(self.file_columns)}
-        contents: tuple[dict[str, Any], dict[str, np.ndarray]] = self.model_.contents(described)
+        contents: tuple[dict[str, Any], dict[str, np.ndarray]] = self.model_.contents(
+            described, keep_state=self.keep_state
+        )
         return contents
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Self:
         """The estimator that a file's header and arrays describe."""
         try:

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
-from lols.contract.whole_numbers import MOST_THREADS, check_whole
+from lols.contract.threads import Threads, chosen_threads
 from lols.io.conll import Sentences
 
-__all__ = ["PIECE", "in_order", "joined", "line_of"]
+__all__ = ["PIECE", "in_order", "joined", "line_of", "one_thread"]
 
 PIECE = 1 << 22
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 
 
-def in_order(work: Callable[[Given], Made], pieces: Iterable[Given], threads: int) -> Iterator[Made]:
+def in_order(work: Callable[[Given], Made], pieces: Iterable[Given], threads: Threads) -> Iterator[Made]:
     """What `work` makes of each piece; no more pieces are read ahead than two for each thread.
 
     >>> list(in_order(len, ["a", "bb"], threads=2))
     [1, 2]
     """
-    check_whole("threads", threads, most=MOST_THREADS)
+    threads = chosen_threads(threads)
     if threads == 1:
         yield from map(work, pieces)
         return
@@ -41,6 +42,19 @@ def in_order(work: Callable[[Given], Made], pieces: Iterable[Given], threads: in
         finally:
             for future in waiting:
                 future.cancel()
+
+
+@contextlib.contextmanager
+def one_thread(*models: Any) -> Iterator[None]:
+    """Let models use one thread each for a while, because several threads call them."""
+    before = [model.threads for model in models]
+    for model in models:
+        model.threads = 1
+    try:
+        yield
+    finally:
+        for model, threads in zip(models, before, strict=True):
+            model.threads = threads
 
 
 def joined(files: Sequence[Sentences]) -> Sentences:

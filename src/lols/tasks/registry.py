@@ -6,6 +6,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from lols.contract.threads import Threads
 from lols.errors import ModelFileError
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class StoredModel(NamedTuple):
         """What the verbs of the estimator take; None if there is none."""
         return verbs(self.name) if self.name in ESTIMATORS else None
 
-    def load(self, *, threads: int = 1) -> Any:
+    def load(self, *, threads: Threads = None) -> Any:
         """The estimator in the file."""
         if self.name in ESTIMATORS:
             loaded = estimator(self.name).from_file(self.path, self.header, self.tensors, threads=threads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -20,8 +21,10 @@ from lols.tasks.choice import Choice
 from lols.tasks.options import LEARNING, SEARCH, estimator, option
 from lols.training.algorithms import Algorithm, algorithm
 from lols.training.calibration import Judged, fit_calibration, together
+from lols.training.learning_state import start_of
 from lols.training.model import Model
 from lols.training.run import shuffled
+from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 
 __all__ = ["Judges", "SearchEstimator"]
@@ -45,6 +48,11 @@ class SearchEstimator(Estimator):
     RATE: ClassVar[float | None] = None  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
     UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
     NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
+    AGAIN = (
+        *("algorithm", "roll_in", "roll_out", "beta", "mix", "reference", "prune", "margin"),
+        *("rate", "passes", "batch_size", "shuffle", "seed", "threads", "patience", "keep_state"),
+    )
+    KEEPS: ClassVar[bool] = True  # whether the learner's state is kept in memory after `fit`, for `partial_fit`
 
     algorithm: str | Algorithm = option(
         default="lols",
@@ -105,7 +113,12 @@ class SearchEstimator(Estimator):
     )
     shuffle: bool = option(default=True, help="Whether each pass takes the examples in another order.", panel=LEARNING)
     seed: int = option(default=0, help="The seed of all random choices.", panel=LEARNING)
-    threads: int = option(default=1, help="Threads; their number does not change the result.")
+    threads: int | str | None = option(
+        default=None,
+        help="Threads; their number does not change the result. By default what is fastest: all cores, but at most 6, "
+        "and one for small data.",
+        kind=int | None,
+    )
     engine: Any = option(
         default=None,
         help="Who does the work: None for this process, `processes`, `ray`, or an engine of `lols.engines`, such as "
@@ -128,6 +141,16 @@ class SearchEstimator(Estimator):
     )
     progress: bool | None = option(
         default=None, help="Whether to show a progress bar; None for terminals only.", cli=False
+    )
+    warm_start: bool = option(
+        default=False, help="Whether `fit` goes on with what was learned before, in place of beginning anew.", cli=False
+    )
+    keep_state: bool = option(
+        default=False,
+        help="Keep the learner's state in the model file, so that learning can go on exactly; the file is about four "
+        "times as large. Without it, learning goes on from the weights alone.",
+        panel=LEARNING,
+        flag="--keep-state",
     )
 
     def _algorithm(self) -> str | Algorithm:
@@ -210,12 +233,22 @@ class SearchEstimator(Estimator):
         make_examples: Callable[[], Examples],
         score: Callable[[Model], dict[str, float]] | None,
         judges: Judges,
+        *,
+        goes_on: bool = False,
+        places: np.ndarray | None = None,
         **fitting: Any,
     ) -> Trainer:
-        """Train, keep the best model, fit its confidences if that is wanted, and note how it went."""
+        """Train, keep the best model, fit its confidences if that is wanted, and note how it went.
+
+        If it goes on with what was learned, `places` are the numbers of the actions so far among those of the task.
+        """
         began, compiling = time.perf_counter(), compile_seconds()
         examples = make_examples()
         trainer = self._trainer(task, len(examples))
+        if goes_on:
+            fitting["start"] = start_of(self._fitted, trainer, places)
+            self._fitted.learning = None  # it is stale from here on, whatever happens
+        kept = self._fitted.calibration if goes_on and task is self.task_ else None
         bar = trainer.bar(examples, self.progress, "training", self.UNIT)
         choice = Choice(task.space, score, self.patience, bar, fitting.get("checkpoint"))
         choice.policy = partial(self._empty_policy, task)
@@ -224,10 +257,50 @@ class SearchEstimator(Estimator):
         self.task_, self.model_ = task, choice.best or model
         self.model_.report = model.report
         self.model_.about["best_pass"] = choice.best_pass
-        self._calibrate(task, examples, judges)
+        if goes_on and judges.dev is None:
+            self.model_.calibration = kept  # nothing can be held out of what was learned before
+        else:
+            self._calibrate(task, examples, judges)
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
+        self.model_.learning = trainer.state if self.KEEPS or self.keep_state or self.warm_start else None
+        self.path_ = None
         return trainer
+
+    # --- going on ---
+
+    def _goes_on(self) -> bool:
+        """Whether `fit` goes on with what was learned; a model from a file is not forgotten without a word."""
+        if not self.__sklearn_is_fitted__():
+            return False
+        if self.warm_start:
+            note = self.starts_from_weights()
+            if note is not None:
+                warnings.warn(note, stacklevel=4)
+        elif self.path_ is not None:
+            warnings.warn(
+                f"fit begins anew and forgets what {self.path_} has learned: to go on, set warm_start=True, or use "
+                "partial_fit",
+                stacklevel=4,
+            )
+        return self.warm_start
+
+    def starts_from_weights(self) -> str | None:
+        """What is to be said where learning goes on without the learner's state; None if it has it."""
+        if self._fitted.learning is not None or getattr(self, "_stream", None) is not None:
+            return None
+        return (
+            f"{self.named} has no learner's state: learning starts from its weights alone, with new averages and step "
+            "sizes (keep_state=True, or --keep-state, keeps the state)"
+        )
+
+    def _opened(self, task: Any, places: np.ndarray | None = None) -> Stream:
+        """A stream that goes on with what was learned so far."""
+        note = self.starts_from_weights()
+        if note is not None:
+            warnings.warn(note, stacklevel=4)
+        trainer = self._trainer(task)
+        return Stream(trainer, start_of(self._fitted, trainer, places))
 
     def _calibrate(self, task: Any, examples: Examples, judges: Judges) -> None:
         """Fit confidences to dev data, or to data that were held out of a second training."""
@@ -255,8 +328,8 @@ class SearchEstimator(Estimator):
             yield trainer.fit(rest, progress=bar), some(examples, chosen), chosen
 
     def _options(self) -> dict[str, Any]:
-        """The options that a model file keeps: all that are plain values, but for who did the work."""
-        params = {k: v for k, v in self.get_params().items() if k != "engine"}
+        """The options that a model file keeps: plain values, but for who did the work, and how it began."""
+        params = {k: v for k, v in self.get_params().items() if k not in ("engine", "warm_start")}
         return {k: v for k, v in params.items() if v is None or isinstance(v, str | int | float)}
 
     def _check_fitted(self) -> None:

@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, NoReturn, Protocol, Self
 
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
 
@@ -211,7 +212,7 @@ class FileVerbs:
         raise NotImplementedError
 
     def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file with predictions to `out`, and return facts about it.
 
@@ -219,7 +220,7 @@ class FileVerbs:
         """
         raise NotImplementedError
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
         raise NotImplementedError
 

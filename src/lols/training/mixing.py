@@ -14,6 +14,7 @@ import numpy as np
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix
+from lols.contract.threads import AUTO
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import LOSSES
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Mixing", "ShardResult", "ShardTask", "check_mixable", "train_shard"]
 
-MOST_SHARDS = 4  # whose data a worker keeps
+MOST_BYTES = 2 << 30  # of the data of shards that a worker keeps for the next pass
 
 
 class ShardTask(NamedTuple):
@@ -61,6 +62,7 @@ class Shard:
     def __init__(self, task: ShardTask):
         self.trainer: Trainer = of_shard(task.trainer.get(), task.shard)
         data = task.data.get()
+        self.bytes = data.nbytes() if isinstance(data, Examples) else 0
         self.run: TrainingRun = self.trainer.new_run(writable(data) if isinstance(data, Examples) else data)
         with one_compiles():
             self.driver = self.run.driver().__enter__()
@@ -86,7 +88,7 @@ class Shard:
             run.learn(batch)
             if run.offset in (0, last):
                 break
-        changes = changes_since(base, self._learner().state())
+        changes = changes_since(base, self._learner().state(copy=False))
         run.begin_again()  # the weights are not kept
         return ShardResult(changes, run.sums, np.concatenate(losses), run.steps_done)
 
@@ -111,7 +113,7 @@ def train_shard(task: ShardTask) -> ShardResult:
         del _SHARDS[other]
     found = _SHARDS.pop(key, None) or Shard(task)
     _SHARDS[key] = found
-    while len(_SHARDS) > MOST_SHARDS:
+    while len(_SHARDS) > 1 and sum(each.bytes for each in _SHARDS.values()) > MOST_BYTES:
         _SHARDS.popitem(last=False)
     return found.train(task)
 
@@ -157,6 +159,8 @@ class Mixing:
         self.run, self.workers, self.legs, self.id = run, workers, legs, uuid.uuid4().hex
         trainer = copy.copy(run.trainer)
         trainer.engine, trainer.batch_size = InProcess(), run.batch_size
+        if trainer.threads in (None, AUTO) and not run.trainer.engine.LOCAL:
+            trainer.threads = 1  # there are many workers
         self._trainer = workers.share(trainer)
         self._data = [workers.share(part) for part in shards_of(run.examples, shards)]
 

@@ -15,6 +15,7 @@ from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
+from lols.contract.threads import Threads
 from lols.engine.beam import best_paths
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
@@ -30,6 +31,7 @@ from lols.learners.learner import hadamard_code, hadamard_size
 from lols.policies.files import filled, kind_of, state_of
 from lols.training.calibration import Calibration, fit_calibration, not_calibrated
 from lols.training.confidence import StepScores, confident_outputs, judged_steps, step_scores
+from lols.training.learning_state import LearningState, StoredState
 
 __all__ = ["Follower", "Model", "make_model"]
 
@@ -62,8 +64,9 @@ class Model:
     plan: Plan
     about: dict[str, Any] = field(default_factory=dict)
     report: dict[str, Any] = field(default_factory=dict)
-    threads: int = 1
+    threads: Threads = None
     compiled: bool = True
+    learning: LearningState | StoredState | None = field(default=None, repr=False)  # what it can go on learning from
     calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
@@ -237,7 +240,7 @@ class Model:
         state = dict(vars(self))
         if isinstance(self.policy, FrozenPolicy):  # another one is pickled as its class wants it
             state = {name: state[name] for name in ("space", "report", "threads", "compiled")}
-            state["file"] = to_bytes("model", *self.contents())
+            state["file"] = to_bytes("model", *self.contents(keep_state=True))
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -252,15 +255,21 @@ class Model:
         *,
         task: Mapping[str, Any] | None = None,
         tensors: Mapping[str, np.ndarray] | None = None,
+        keep_state: bool = False,
     ) -> None:
         """Write the model file atomically. Weights that are zero are left out.
 
-        `task` and `tensors` are plain values and arrays that an estimator needs when it is loaded.
+        `task` and `tensors` are plain values and arrays that an estimator needs when it is loaded. With `keep_state`,
+        the file has the learner's state as well, if the model has it, so that learning goes on exactly.
         """
-        write_tensors(path, "model", *self.contents(task, tensors))
+        write_tensors(path, "model", *self.contents(task, tensors, keep_state=keep_state))
 
     def contents(
-        self, task: Mapping[str, Any] | None = None, tensors: Mapping[str, np.ndarray] | None = None
+        self,
+        task: Mapping[str, Any] | None = None,
+        tensors: Mapping[str, np.ndarray] | None = None,
+        *,
+        keep_state: bool = False,
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         settings = {k: np.asarray(v).tolist() for k, v in self.space.settings.items() if np.size(v) <= MOST_NOTED}
@@ -297,6 +306,9 @@ class Model:
             arrays[f"{name}.features"] = kept if fixed else table.keys[taken][kept]
             arrays |= {f"{name}.{part}": array for part, array in packed.items()}
             header[f"{name}_bits"] = 64 - table.shift if fixed else None
+        if keep_state and self.learning is not None:
+            stored = self.learning.stored()
+            header["learning"], arrays = stored.header, arrays | stored.tensors
         return header, arrays
 
 
@@ -330,13 +342,14 @@ def make_model(
     space: SearchSpace,
     *,
     policy: Any = None,
-    threads: int = 1,
+    threads: Threads = None,
     compiled: bool = True,
     room: Room | None = None,
+    kind_of_model: type[Model] = Model,
 ) -> Model:
     """The model that a file's header and arrays describe, for a space.
 
-    `room` is what is left for its weights, if the file holds more than this model.
+    `room` is what is left for its weights, if the file holds more than this model. `kind_of_model` may be a subclass.
     """
     room = room or Room(tensors)
     try:
@@ -361,8 +374,8 @@ def make_model(
         policy = filled(path, kind, tensors, policy)
     if source_digest(space.functions() | {"output": space.output}) != digest:
         about["space_changed"] = True
-    made = Model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
-    made.calibration = calibration
+    made = kind_of_model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
+    made.calibration, made.learning = calibration, StoredState.of(header, tensors)
     return made
 
 

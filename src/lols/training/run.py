@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import Algorithm, schedules
+from lols.training.learning_state import LearningState
 from lols.training.model import Model
 from lols.training.students import LinearStudent, PolicyStudent, Student
 
@@ -25,17 +27,18 @@ if TYPE_CHECKING:
 
 __all__ = ["TrainingRun", "plain", "shuffled"]
 
-LARGEST_BATCH = 64  # by default
-
 
 class TrainingRun:
     """The state of one training run, which a checkpoint contains."""
 
     def __init__(self, trainer: Trainer, examples: Examples):
         self.trainer, self.examples = trainer, examples
+        self.first_round, self.first_pass = 0, 0  # where something is gone on from
+        self.start: LearningState | None = None
+        self._began: str | None = None
         chosen = trainer.algorithm
         self.total = trainer.passes * len(examples)
-        self.batch_size = trainer.batch_size or max(1, min(LARGEST_BATCH, len(examples) // 50))
+        self.batch_size = trainer.together(len(examples))
         self.begin_again()
         self.adaptive = AdaptiveBeta()
         self.schedules = schedules(chosen)
@@ -45,10 +48,24 @@ class TrainingRun:
         self.drawn_round = mix(mix(trainer.seed, 0xD12A), 1) % self.total + 1 if chosen.returned == "drawn" else 0
         self.steps_done = 0
 
+    def go_on(self, start: LearningState) -> None:
+        """Begin where other training has ended: rounds and passes are counted on."""
+        self.start, self._began = start, start.digest()
+        self.first_round, self.first_pass, self.adaptive = start.rounds, start.passes, replace(start.adaptive)
+        self.begin_again()
+
+    def state(self) -> LearningState | None:
+        """What learning can go on from; None where a policy is not the linear learner's."""
+        if not isinstance(self.student, LinearStudent) or self.student.mixture is not None:
+            return None
+        return LearningState(self.student.learner, self.first_pass + self.pass_, replace(self.adaptive))
+
     def begin_again(self) -> None:
         """Begin with a student that has learned nothing."""
         trainer = self.trainer
         self.student: Student = LinearStudent(trainer, self.total) if trainer.policy is None else PolicyStudent(trainer)
+        if self.start is not None and isinstance(self.student, LinearStudent):
+            self.student.learner = self.start.learner
 
     # --- batches ---
 
@@ -63,7 +80,7 @@ class TrainingRun:
                 until = min(self.offset + size, count)
                 at = np.arange(self.offset, until)
                 self._next = (self.pass_, until) if until < count else (self.pass_ + 1, 0)
-                yield order[at], self.pass_ * count + at
+                yield order[at], self.first_round + self.pass_ * count + at
                 if self.offset == 0:
                     break
 
@@ -71,7 +88,7 @@ class TrainingRun:
         count = len(self.examples)
         if not self.trainer.shuffle:
             return np.arange(count)
-        return shuffled(count, mix(mix(self.trainer.seed, 0x0DE2), number), self.trainer.neighbours)
+        return shuffled(count, mix(mix(self.trainer.seed, 0x0DE2), self.first_pass + number), self.trainer.neighbours)
 
     @property
     def done(self) -> int:
@@ -99,7 +116,8 @@ class TrainingRun:
         if weight is not None:
             return np.full(rounds.size, weight), np.full(rounds.size, weight)
         out, into = (
-            np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, self.total) for s in self.schedules
+            np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, self.first_round + self.total)
+            for s in self.schedules
         )
         return out, into
 
@@ -135,7 +153,7 @@ class TrainingRun:
         seen = self.sums[self.sums[:, 1] > 0]
         report = {
             "progressive_loss": (seen[:, 0] / seen[:, 1]).tolist(),
-            "beta": float(self.betas(np.array([max(self.done - 1, 0)]))[0][0]),
+            "beta": float(self.betas(np.array([self.first_round + max(self.done - 1, 0)]))[0][0]),
             **self.student.report(),
         }
         threads, compiled = trainer.threads, trainer.compiled
@@ -156,6 +174,7 @@ class TrainingRun:
             "seed": trainer.seed,
             "shuffle": trainer.shuffle,
             "neighbours": trainer.neighbours,
+            **({} if self._began is None else {"start": self._began}),
             **self._shards(),
             **self._task_and_data(),
         }
@@ -169,15 +188,19 @@ class TrainingRun:
 
     def _task_and_data(self) -> dict[str, Any]:
         """Digests of the space, the reference and the data."""
+        return {
+            "space": digest_functions(self.trainer.space.functions()),
+            "reference": digest_functions(self.trainer.reference.functions()),
+            "data": self.data_digest(),
+        }
+
+    def data_digest(self) -> str:
+        """A digest of the examples."""
         digest = hashlib.sha256()
         for column in (*self.examples.x, *self.examples.y, self.examples.items):
             for part in column:
                 digest.update(np.ascontiguousarray(part).tobytes())
-        return {
-            "space": digest_functions(self.trainer.space.functions()),
-            "reference": digest_functions(self.trainer.reference.functions()),
-            "data": digest.hexdigest(),
-        }
+        return digest.hexdigest()
 
     def save(self, path: str | os.PathLike[str], history: Sequence[Any] = ()) -> None:
         """Write a checkpoint, with what was found after the passes so far."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from lols.contract.examples import Examples
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.structures import FrozenPolicy
+from lols.engine.structures import FrozenPolicy, Lessons
 from lols.errors import ConfigurationError
-from lols.learners.learner import Learner, frozen
-from lols.training.adaptive import AdaptiveBeta
+from lols.learners.learner import frozen
 from lols.training.algorithms import schedules
+from lols.training.learning_state import LearningState
 from lols.training.model import Model
 from lols.training.run import plain
 from lols.training.schedules import Linear
@@ -23,18 +26,19 @@ class Stream:
     """Learns from examples as they arrive.
 
     The examples of a batch are searched with the same policy, so a stream that stops inside a batch keeps the policy
-    that the batch began with: the result does not depend on how the stream is divided.
+    that the batch began with: the result does not depend on how the stream is divided. Its lessons wait until the batch
+    is whole, or until the model is asked for: copying the policy would take longer, the more there is in it.
 
     Parameters
     ----------
     trainer
         Space, reference, algorithm and learner; its `batch_size` must be given.
-    learner
-        A learner to continue with; by default a new one.
+    start
+        What learning goes on from, which changes; by default a new learner.
 
     """
 
-    def __init__(self, trainer: Trainer, learner: Learner | None = None):
+    def __init__(self, trainer: Trainer, start: LearningState | None = None):
         chosen = trainer.algorithm
         if trainer.batch_size is None:
             raise ConfigurationError("a stream has no end to derive the batch size from: give batch_size")
@@ -46,11 +50,13 @@ class Stream:
         if any(isinstance(s, Linear) for s in self.schedules):
             raise ConfigurationError("a linear schedule needs to know how much data there is: use fit, or another beta")
         self.trainer = trainer
-        self.learner = learner or trainer.new_learner()
-        self.adaptive = AdaptiveBeta()
-        self.round = int(self.learner.report()["rounds"])
+        self._unsettled = start is None and trainer.unsettled
+        start = start or LearningState(trainer.new_learner())
+        self.learner, self.adaptive, self.passes = start.learner, start.adaptive, start.passes
+        self.round = start.rounds
         self.batch_began = self.round
         self.held: FrozenPolicy | None = None
+        self.waiting: list[Lessons] = []
         self.losses: list[np.ndarray] = []
         self.sums = np.zeros(2)
 
@@ -59,10 +65,10 @@ class Stream:
         order = np.arange(len(examples)) if order is None else order
         trainer, size = self.trainer, self.trainer.batch_size or 1
         done = 0
-        with FusedDriver(
-            trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
-        ) as driver:
-            if self.round == 0 and trainer.unsettled:
+        how: Any = {"threads": trainer.threads, "together": size}
+        with FusedDriver(trainer.space, examples, trainer.reference, **how, compiled=trainer.compiled) as driver:
+            if self._unsettled:
+                self._unsettled = False
                 trainer.settle(driver, order[:1])  # there may be no more
                 self.learner = trainer.new_learner()
             while done < len(examples):
@@ -73,9 +79,11 @@ class Stream:
                 ends = self.round + at.size == self.batch_began + size
                 policy = self.learner.policy() if self.held is None else self.held
                 batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
-                if not ends and self.held is None:
-                    self.held = frozen(policy)
-                self.learner.learn(batch.lessons)
+                if self.round == 0:
+                    trainer.check_scale(batch.lessons)
+                self.waiting.append(batch.lessons)
+                if ends or self.held is not None:
+                    self._learn()
                 self.losses.append(batch.losses)
                 self.sums += (batch.losses[:, 0].sum(), at.size)
                 self.round += at.size
@@ -86,6 +94,19 @@ class Stream:
                         self.adaptive.observe(np.concatenate(self.losses))
                     self.losses = []
 
+    def _learn(self) -> None:
+        """Learn from the lessons that wait."""
+        for lessons in self.waiting:
+            self.learner.learn(lessons)
+        self.waiting = []
+
+    def state(self) -> LearningState:
+        """What learning can go on from. A batch that has begun ends here."""
+        if self.waiting:
+            self.held = frozen(self.learner.policy())
+            self._learn()
+        return LearningState(self.learner, self.passes, replace(self.adaptive))
+
     def _betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """β of roll-out and roll-in for these rounds."""
         out, into = (np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules)
@@ -93,6 +114,7 @@ class Stream:
 
     def model(self) -> Model:
         """The model as it is now."""
+        self.state()
         trainer = self.trainer
         about = {
             "algorithm": plain(trainer.algorithm),

@@ -100,9 +100,8 @@ class LinearStudent(Student):
 
     def driver(self, examples: Examples) -> FusedDriver:
         trainer = self.trainer
-        driver = FusedDriver(
-            trainer.space, examples, trainer.reference, threads=trainer.threads, compiled=trainer.compiled
-        )
+        how: Any = {"threads": trainer.threads, "together": trainer.together(len(examples))}
+        driver = FusedDriver(trainer.space, examples, trainer.reference, **how, compiled=trainer.compiled)
         if trainer.compiled and not DISABLED:
             compile_ahead(self.calls(driver))
         return driver

@@ -6,8 +6,10 @@ import copy
 import inspect
 import os
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,10 +19,11 @@ from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
-from lols.contract.whole_numbers import MOST, MOST_THREADS, check_seed, check_whole
+from lols.contract.threads import Threads, check_threads
+from lols.contract.whole_numbers import MOST, check_seed, check_whole
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED, compile_seconds
-from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
+from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Lessons, Plan
 from lols.engine.table import copied
 from lols.engines import Engine, as_engine
 from lols.errors import ConfigurationError
@@ -30,6 +33,7 @@ from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
 from lols.training.interruption import Interruption
+from lols.training.learning_state import LearningState
 from lols.training.mixing import Mixing, check_mixable
 from lols.training.model import Model
 from lols.training.progress import Progress
@@ -38,6 +42,8 @@ from lols.training.students import LinearStudent, adapted
 
 __all__ = ["Trainer"]
 
+FAR = 8.0  # times 1, from which on costs that are not scaled are learned from badly
+LARGEST_BATCH = 64  # by default
 LOOKED_AT = 8  # examples, to settle the margin
 MOST_PASSES = 1_000_000
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
@@ -67,7 +73,8 @@ class Trainer:
     seed
         Seed of all random numbers.
     threads
-        Threads that share a batch; they do not change the result.
+        Threads that share a batch; they do not change the result. None or `"auto"`: what is fastest, at most 6, and one
+        for small data.
     shuffle
         Whether each pass visits the examples in a different order.
     neighbours
@@ -94,7 +101,7 @@ class Trainer:
         passes: int = 5,
         batch_size: int | None = None,
         seed: int = 0,
-        threads: int = 1,
+        threads: Threads = None,
         shuffle: bool = True,
         neighbours: int = 1,
         compiled: bool = True,
@@ -105,12 +112,12 @@ class Trainer:
         for name, value, most in (
             ("passes", passes, MOST_PASSES),
             ("batch_size", batch_size, MOST),
-            ("threads", threads, MOST_THREADS),
             ("neighbours", neighbours, MOST),
         ):
             if value is not None:
                 check_whole(name, value, most=most)
         check_seed(seed)
+        check_threads(threads)
         if neighbours > 1 and not shuffle:
             raise ConfigurationError("neighbours has no effect: the examples are not shuffled; leave it out")
         unknown = set(tricks or {}) - set(TRICKS)
@@ -192,6 +199,10 @@ class Trainer:
         """Whether states are passed over, by the order of their costs alone."""
         return self.settings.slack is not None and self.settings.width >= 0.0
 
+    def together(self, examples: int) -> int:
+        """How many of so many examples are searched with the same policy."""
+        return self.batch_size or max(1, min(LARGEST_BATCH, examples // 50))
+
     def new_learner(self) -> Learner:
         """A linear learner without weights."""
         chosen = self.algorithm
@@ -216,10 +227,16 @@ class Trainer:
             return policy._replace(shared=copied(policy.shared), single=copied(policy.single))
         return frozen(learner.policy())
 
+    def adopt(self, settings: LearnerSettings) -> None:
+        """Take the margin and the scale that earlier training has settled."""
+        self.settings = replace(self.settings, margin=settings.margin, scale=settings.scale)
+        self.plan = self.plan._replace(**self._by_margin())
+
     def fit(
         self,
         data: Iterable[Any] | Examples,
         *,
+        start: LearningState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float = 60.0,
         resume: bool = False,
@@ -232,6 +249,9 @@ class Trainer:
         ----------
         data
             The user's objects, or `Examples` in columns.
+        start
+            What learning goes on from, which changes. On the same data, rounds and passes are counted on: the result is
+            that of one training with more passes. On other data, a new average begins, with the present one.
         checkpoint
             A file that is rewritten every `checkpoint_every` seconds.
         resume
@@ -247,7 +267,13 @@ class Trainer:
         if resume and checkpoint is None:
             raise ConfigurationError("resume has no effect: name the checkpoint file")
         began, compiling = time.perf_counter(), compile_seconds()
+        if start is not None:
+            self.check_start()
         run = self.new_run(data)
+        if start is not None:
+            if start.data != run.data_digest():
+                start.begin_average(self.returned_policy(start.learner))
+            run.go_on(start)
         if checkpoint is not None:
             run.student.check_resumable()
             check_writable(checkpoint)
@@ -257,7 +283,7 @@ class Trainer:
             progress if isinstance(progress, Progress) else self.bar(run.examples, progress) as bar,
             Interruption(wanted=checkpoint is not None and self.engine.sync == "exact") as interruption,
         ):
-            if self.unsettled:
+            if self.unsettled and start is None:
                 self.settle(driver, np.arange(min(LOOKED_AT, len(run.examples))))
                 run.begin_again()
             if resume and checkpoint is not None and Path(checkpoint).exists():
@@ -277,7 +303,9 @@ class Trainer:
                     if checkpoint is not None and self.engine.sync == "pass":  # nothing has changed since the last pass
                         run.save(checkpoint, getattr(after_pass, "history", ()))
                     raise
-        self.learner = run.student.learner
+        self.state = run.state()
+        if self.state is not None:
+            self.state.data = run.data_digest()
         model = run.model()
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
@@ -307,8 +335,19 @@ class Trainer:
         for indices, rounds in run.batches():
             beta, beta_in = run.betas(rounds)
             batch = searcher.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
+            if run.done == 0 and self.policy is None:
+                self.check_scale(batch.lessons)
             run.learn(batch)
             yield
+
+    def check_start(self) -> None:
+        """Raise an error if nothing can be gone on from."""
+        if self.policy is not None:
+            raise ConfigurationError("only the linear learner goes on from a state: give the policy that shall go on")
+        if self.algorithm.restart:
+            raise ConfigurationError(f"{self.algorithm.name} trains a new learner in every pass: it cannot go on")
+        if self.engine.sync != "exact":
+            raise ConfigurationError("sync has no effect: a model goes on with exact training; leave it out")
 
     @property
     def unsettled(self) -> bool:
@@ -319,11 +358,20 @@ class Trainer:
         """Settle margin and scale by the costs of a few examples, before anything is learned."""
         teacher = np.ones(few.size)
         lessons = driver.make_lessons(few, few, self.new_learner().policy(), self.plan, teacher, teacher).lessons
-        slots = np.concatenate([first + np.arange(n) for first, n in zip(lessons.first, lessons.filled, strict=True)])
-        costs = lessons.slots.costs[slots]
-        above = costs[np.isfinite(costs) & (costs > 0.0)].astype(np.float64)
-        self.settings = self._asked.settled(above, int(lessons.filled.max()))
+        self.settings = self._asked.settled(_costs_above(lessons), int(lessons.filled.max()))
         self.plan = self.plan._replace(**self._by_margin())
+
+    def check_scale(self, lessons: Lessons) -> None:
+        """Warn if costs are learned from as they are, although they are far from 1; looks at the first batch."""
+        if self.settings.by_size and self._asked.scale == 1.0:
+            above = _costs_above(lessons)
+            scale = self._asked.unscaled().settled(above, int(lessons.filled.max())).scale if above.size else 1.0
+            if scale is not None and not 1.0 / FAR < scale < FAR:
+                warnings.warn(
+                    f"{self.settings.reduction} learns from costs as they are, which are about {scale:.3g}; it learns "
+                    "well from costs of about 1: divide them by that, or give LearnerSettings(..., scale=None)",
+                    stacklevel=2,
+                )
 
     def warm_up(self, data: Iterable[Any] | Examples) -> Self:
         """Compile ahead, or load from the cache, what training and prediction need, given a few labelled examples.
@@ -344,12 +392,24 @@ class Trainer:
 
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
         """A new run over a data set."""
+        return TrainingRun(self, self.encoded(data))
+
+    def encoded(self, data: Iterable[Any] | Examples) -> Examples:
+        """The data in columns, with their truth if the reference needs it."""
         truth = self.reference.needs_truth or None
-        return TrainingRun(self, data if isinstance(data, Examples) else Examples(self.space, data, truth=truth))
+        return data if isinstance(data, Examples) else Examples(self.space, data, truth=truth)
 
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
+
+
+def _costs_above(lessons: Lessons) -> np.ndarray:
+    """All costs in lessons that are above 0."""
+    slots = np.concatenate([first + np.arange(n) for first, n in zip(lessons.first, lessons.filled, strict=True)])
+    costs = lessons.slots.costs[slots]
+    above: np.ndarray = costs[np.isfinite(costs) & (costs > 0.0)].astype(np.float64)
+    return above
 
 
 OPTIONS = [name for name, found in inspect.signature(Trainer).parameters.items() if found.kind is found.KEYWORD_ONLY]

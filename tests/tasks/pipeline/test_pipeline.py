@@ -16,7 +16,6 @@ from lols import Parser, Pipeline, Tagger
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.tasks.pipeline import estimator as module
-from lols.training import trainer
 from tests.cli.calling import fine, mistake, run
 from tests.tasks.parsing.parser_files import conllu, flat, rows, weights, with_columns
 from tests.tasks.parsing.test_parser import GOLD, TAGS, UNSEEN, UNSEEN_GOLD, WORDS, assert_trees, tagged
@@ -339,22 +338,6 @@ def test_pipelines_made_in_python_know_files_too(fitted: Pipeline, folder: Path,
     assert fine("predict", tmp_path / "m.lols", folder / "test.conllu").out.decode() == text
     (tmp_path / "ids.conllu").write_text(rows((5, "dog", 0, "_")))
     mistake("predict", tmp_path / "m.lols", tmp_path / "ids.conllu", says="ids.conllu, line 1: word 1 of its sentence")
-
-
-def test_an_interrupted_training_leaves_nothing(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It cannot be resumed."""
-    learn, done = trainer.TrainingRun.learn, []
-
-    def until(run: Any, batch: Any) -> None:
-        learn(run, batch)
-        done.extend([1] * (run.trainer.space.name == "lols.tasks.parsing" and run.trainer.passes > 1))
-        if len(done) == 3:
-            raise KeyboardInterrupt
-
-    monkeypatch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
-    monkeypatch.setattr(trainer.TrainingRun, "learn", until)
-    assert run("train", "pipeline", folder / "train.conllu", "-o", tmp_path / "m.lols", "--folds", 1).code not in (0, 2)
-    assert os.listdir(tmp_path) == []
 
 
 def test_trees_are_trees(fitted: Pipeline) -> None:

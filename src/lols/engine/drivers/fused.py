@@ -11,7 +11,7 @@ import numpy as np
 from lols.contract.examples import Examples, Shared
 from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
-from lols.contract.whole_numbers import MOST_THREADS, check_whole
+from lols.contract.threads import AUTO, Threads, chosen_threads
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
@@ -50,7 +50,9 @@ class FusedDriver:
     examples
         The data set.
     threads
-        How many threads share a batch; the result is the same for any number.
+        How many threads share a batch; the result is the same for any number. None: see `lols.contract.threads`.
+    together
+        How many examples a batch has, if that is known.
     compiled
         False runs everything as plain Python: breakpoints and `print` work.
 
@@ -62,7 +64,8 @@ class FusedDriver:
         examples: Examples,
         reference: Reference | None = None,
         *,
-        threads: int = 1,
+        threads: Threads = 1,
+        together: int | None = None,
         compiled: bool = True,
     ):
         self.space, self.reference, self.examples, self.compiled = space, reference, examples, compiled
@@ -73,8 +76,9 @@ class FusedDriver:
             self.bound_reference = bind("Reference", functions)
         self.data = self._admit(examples, y)
         self._unlabelled = self.data._replace(y=())  # prediction never sees the truth, so one kernel serves both
-        check_whole("threads", threads, most=MOST_THREADS)
-        self.threads = threads if compiled else 1
+        chosen = chosen_threads(threads, int(examples.steps.sum()), together or len(examples))
+        self.threads = chosen if compiled else 1
+        self._alone = threads in (None, AUTO)  # on a worker, of which there are many
         self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
         self._scratch: list[Scratch] = []
         self._slots: Slots | None = None
@@ -110,7 +114,7 @@ class FusedDriver:
             "space": self.space,
             "examples": self.examples,
             "reference": self.reference,
-            "threads": self.threads,
+            "threads": 1 if self._alone else self.threads,
             "compiled": self.compiled,
         }
         return Portable(type(self), arguments, functions)

@@ -9,6 +9,7 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
+from lols.contract.threads import Threads
 from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.frontier import (
     Group,
@@ -54,7 +55,7 @@ class LockStepDriver(FusedDriver):
         examples: Examples,
         reference: Reference | None = None,
         *,
-        threads: int = 1,
+        threads: Threads = 1,
         compiled: bool = True,
         room: int = ROOM,
         bare: bool = False,

@@ -13,10 +13,11 @@ from lols.contract.choosing import runs
 from lols.contract.examples import Examples
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
-from lols.tasks.base import Variants, as_paths
+from lols.tasks.base import Variants, as_paths, unfitted
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.confidence import judged_heads, parse_confidently
 from lols.tasks.parsing.files import ParserColumns, read_treebanks
+from lols.tasks.parsing.growing import places_of, taught_on, with_treebank
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.options import MOST_BEAM
 from lols.tasks.parsing.scores import TreeScores, tree_scores
@@ -38,7 +39,6 @@ from lols.training.model import Model
 __all__ = ["Parser"]
 
 TEMPERATURE = 0.5  # of the beam search
-MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 Tree = Sequence[tuple[int, str]] | Sequence[int]
 
@@ -71,6 +71,7 @@ class Parser(ParserVerbs):
     Task = ParsingTask
     OF_DATA = ("templates", "more_templates")
     WARMUP_ALL: ClassVar[Variants] = {"beam search": {"beam": 2}}
+    KEEPS = False  # it would take several times the memory of the weights
     RATE = 0.03  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     algorithm: str | Algorithm = shared(TokenEstimator, "algorithm", default="auto")
@@ -171,8 +172,15 @@ class Parser(ParserVerbs):
         """
         if self.roots not in ("auto", *ROOTS):
             raise ConfigurationError(f"unknown roots '{self.roots}': choose auto, {' or '.join(ROOTS)}")
-        prepared = prepare(heads, numbers, names, corpus.offsets, self.roots)
-        task = self._task(corpus, prepared)
+        goes_on = self._goes_on()
+        roots = self.task_.roots if goes_on else self.roots
+        prepared = prepare(heads, numbers, names, corpus.offsets, roots)
+        if goes_on:
+            task, trees = with_treebank(self.task_, prepared, corpus.offsets)
+            fitting |= {"goes_on": True, "places": places_of(self.task_, task)}
+        else:
+            task = self._task(corpus, prepared)
+            trees = prepared.trees if task.labelling != "none" else self._bare(prepared)
         weights = None if self.punctuation else (~punctuation(corpus)).astype(np.float64)
         score = None
         if dev is not None:
@@ -184,8 +192,6 @@ class Parser(ParserVerbs):
                 found = self._scores(task, parsed(model), *dev)
                 return {"uas": found.uas} | ({"las": found.las} if task.labelling != "none" else {})
 
-        trees = prepared.trees if task.labelling != "none" else self._bare(prepared)
-
         def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
             at, offsets = runs(corpus.offsets, chosen)
             return judged_heads(task, model, part, offsets, heads[at])
@@ -195,12 +201,49 @@ class Parser(ParserVerbs):
         self.prepared_ = {name: int(getattr(prepared, name)) for name in ("nonprojective", "lifted", "rare")}
         self.prepared_ |= {"mended": int(prepared.mended.size)}
         self.mended_ = prepared.mended
-        self.vocabulary_ = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
-        others = {name: column.texts.strings() for name, column in corpus.columns.items() if name != "word"}
-        self.column_values_ = {name: values for name, values in others.items() if len(values) <= MOST_VALUES}
+        self._stream = self._model = None
+        self.note_strings(corpus, anew=not goes_on)
         self.fingerprint_ = corpus.fingerprint(heads, numbers)
         self.model_.about |= {"tokens": corpus.tokens, "treebank": self.prepared_}
         return self
+
+    def partial_fit(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Parser:
+        """Learn from the next sentences of a stream, in the given order.
+
+        The first call settles columns and templates. Relations that are new are learned from then on. A loaded parser
+        goes on from the learner's state if its file has it, else from the weights.
+        """
+        only_linear(self, "partial_fit")
+        if not self.__sklearn_is_fitted__():
+            first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=True).fit(X, y)
+            found = {name: value for name, value in vars(first).items() if name not in self._defaults()}
+            vars(self).update(found)
+            return self
+        corpus, trees = self._corpus(X), checked_trees(X, y)
+        if corpus.tokens == 0:
+            return self
+        check_lengths(corpus.offsets)
+        task, made = taught_on(self.task_, *trees, corpus.offsets)
+        if self._stream is None or task is not self.task_:
+            self._stream = self._opened(task, places_of(self.task_, task))
+        weights = None if self.punctuation else (~punctuation(corpus)).astype(np.float64)
+        self._stream.learn(task.examples(corpus, made, weights))
+        self.task_, self._model, self.fingerprint_ = task, None, ""
+        self.note_strings(corpus, anew=False)
+        return self
+
+    def learn_one(self, x: Sentence, y: Tree) -> Parser:
+        """Learn from one sentence."""
+        return self.partial_fit([x], [y])
+
+    @property
+    def _fitted(self) -> Model:
+        if self._stream is not None and self._model is None:
+            about = self.model_.about
+            self._model = self.model_ = self._stream.model()
+            self.model_.learning = self._stream.state()
+            self.model_.about |= {name: about[name] for name in ("tokens", "treebank") if name in about}
+        return self.model_
 
     def _choices(self) -> tuple[Any, ...]:
         return *super()._choices(), None if self.prune == "auto" else self.prune or 0
@@ -307,12 +350,12 @@ class Parser(ParserVerbs):
         if corpus.tokens == 0:
             return Trees(np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self.beam == 1:
-            trees: Trees = self.task_.parsing(corpus)(self.model_)
+            trees: Trees = self.task_.parsing(corpus)(self._fitted)
             return trees
         from lols.engine.beam import beam_search
 
         examples = self.task_.examples(corpus)
-        found = beam_search(self.model_, examples, width=self.beam, best=1, score="surprise", temperature=TEMPERATURE)
+        found = beam_search(self._fitted, examples, width=self.beam, best=1, score="surprise", temperature=TEMPERATURE)
         actions = np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
         return self.task_.parses(actions, corpus.offsets)
 
@@ -369,7 +412,7 @@ class Parser(ParserVerbs):
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
-        return self.model_.contents(self.describe(), self.stored_strings())
+        return self._fitted.contents(self.describe(), self.stored_strings(), keep_state=self.keep_state)
 
     def describe(self) -> dict[str, Any]:
         """What a model file says of the task."""
@@ -385,6 +428,7 @@ class Parser(ParserVerbs):
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has."""
         self._check_beam()
+        self._stream = self._model = None
         self.prepared_ = {str(name): int(count) for name, count in dict(task["treebank"]).items()}
 
     # --- helpers ---

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.conll import Sentences
@@ -18,6 +19,7 @@ from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.treebank import UNLABELLED, Trees
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.replay import thinned
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.training.clock import Clock
 
@@ -64,7 +66,8 @@ def read_treebank(paths: Sequence[str | os.PathLike[str]], columns: ParserColumn
     wanted = [columns.word, columns.head, columns.relation, "id"]
     wanted += USUAL if usual else (columns.use or {}).values()
     optional = ["id", *(USUAL if usual else ())]
-    return [conll.read(p, wanted, format=columns.format, header=columns.header, optional=optional) for p in paths]
+    how: dict[str, Any] = {"format": columns.format, "header": columns.header, "optional": optional}
+    return [thinned(conll.read(path, wanted, **how), path) for path in paths]
 
 
 def read_treebanks(
@@ -153,7 +156,7 @@ def parse_pieces(
     path: str | os.PathLike[str],
     columns: ParserColumns,
     *,
-    threads: int = 1,
+    threads: Threads = None,
     size: int = PIECE,
     confidence: bool = False,
 ) -> Iterator[tuple[bytes, int]]:

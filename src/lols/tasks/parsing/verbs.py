@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any, Self
 
+from lols.contract.threads import Threads
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.case import Case, pair_of
@@ -47,12 +48,12 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         return other
 
     def predict_pieces(
-        self, path: Any, columns: ParserColumns, *, threads: int = 1, confidence: bool = False
+        self, path: Any, columns: ParserColumns, *, threads: Threads = None, confidence: bool = False
     ) -> Iterator[tuple[bytes, int]]:
         """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
         return parse_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a treebank."""
         from lols.tasks.parsing.show import ParserScores
 

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.io.strings import Column, texts_of
@@ -24,11 +25,12 @@ from lols.tasks.parsing.files import ParserColumns, read_treebanks
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.scores import TreeScores
 from lols.tasks.parsing.treebank import Trees
-from lols.tasks.pipeline.verbs import PipelineVerbs, part_of
+from lols.tasks.pipeline.learning import COMMON, PipelineLearning, labels_of
+from lols.tasks.pipeline.progress import PipelineProgress
+from lols.tasks.pipeline.verbs import part_of
 from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_lengths, checked_sentences
-from lols.tasks.tokens.neural import NETWORK_OPTIONS
 from lols.tasks.verbs import Say, silent
 from lols.training.calibration import Reliability
 from lols.training.model import Model
@@ -56,7 +58,7 @@ def tags_of(text: str) -> list[str]:
 
 
 @estimator
-class Pipeline(PipelineVerbs):
+class Pipeline(PipelineLearning):
     """A parser with the taggers that it needs.
 
     Examples
@@ -77,6 +79,7 @@ class Pipeline(PipelineVerbs):
     """
     WITHOUT = ("use",)
     PARTS = (Parser,)
+    AGAIN = Parser.AGAIN
     WARMUP: ClassVar[Variants] = {}  # its parts are there already
 
     tags: Sequence[str] | None = option(
@@ -98,23 +101,24 @@ class Pipeline(PipelineVerbs):
         default=None, help="How to train the parser: a `lols.Parser`, which is copied.", cli=False
     )
     seed: int = shared(Parser, "seed", default=0)
-    threads: int = shared(Parser, "threads", default=1)
+    threads: int | str | None = shared(Parser, "threads", default=None)
     engine: Any = shared(Parser, "engine", default=None)
     progress: bool | None = shared(Parser, "progress", default=None)
+    warm_start: bool = shared(Parser, "warm_start", default=False)
+    keep_state: bool = shared(Parser, "keep_state", default=False)
 
     @classmethod
     def from_typed(cls, typed: Mapping[str, Any]) -> Pipeline:
         """The pipeline with the options that were typed: taggers take passes, patience and those of networks."""
         values = values_of(Parser, typed)
-        common = ("passes", "patience", "calibrate", "policy", *NETWORK_OPTIONS)
-        tagger = Tagger(**{name: values[name] for name in common if name in values})
-        return cls(**values_of(cls, typed), tagger=tagger, parser=Parser(**values))
+        tagger = Tagger(**{name: values[name] for name in COMMON if name in values})
+        own = values_of(cls, typed)
+        return cls(**own, tagger=tagger, parser=Parser(**{k: v for k, v in values.items() if k not in own}))
 
     @property
     def model_(self) -> Model:
         """The model of the parser."""
-        model: Model = self.parser_.model_
-        return model
+        return self.parser_._fitted
 
     # --- training ---
 
@@ -129,17 +133,16 @@ class Pipeline(PipelineVerbs):
         **columns: Any,
     ) -> Pipeline:
         """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
-        if resume:
-            raise ConfigurationError("resume has no effect: the training of a pipeline has no checkpoints yet")
         places = ParserColumns(**columns)
         if self.tags is not None:
             places = replace(places, use={name: name for name in self.tags})
         data, held, reading = read_treebanks(as_paths(paths), dev, places)
-        self._check_parser()
+        if not self.goes_on:
+            self._check_parser()
         say(data.summary())
         self.columns_ = data.columns
         dev_data = None if held is None else (held.corpus, *held.trees)
-        self.fit_columns(data.corpus, *data.trees, dev=dev_data, say=say)
+        self.fit_columns(data.corpus, *data.trees, dev=dev_data, say=say, checkpoint=checkpoint, resume=resume)
         for line in self.parser_.treebank_notes(data.place):
             say(line)
         facts = {"folds": self.folds, "tags": list(self.taggers_), "seconds_reading": reading}
@@ -176,9 +179,15 @@ class Pipeline(PipelineVerbs):
         *,
         dev: Any = None,
         say: Say = silent,
-        **fitting: Any,
+        checkpoint: Any = None,
+        resume: bool = False,
     ) -> Pipeline:
-        """Train on columns, as in `Parser.fit_columns`; `say` is called with what is being done."""
+        """Train on columns, as in `Parser.fit_columns`; `say` is called with what is being done.
+
+        The parser learns from tags of taggers that have not seen the sentence: by jack-knifing, or, where training goes
+        on with other data, of the taggers as they were.
+        """
+        self.check_going_on()
         for part in (self.tagger, self.parser):
             if part is not None:
                 check_patience(part.patience, dev is not None)
@@ -189,6 +198,7 @@ class Pipeline(PipelineVerbs):
             if self.tags is None
             else list(self.tags)
         )
+        wanted = list(self.taggers_) if self.goes_on else wanted
         missing = [name for name in wanted if name not in corpus.columns]
         if missing or not wanted:
             raise LolsError(
@@ -203,49 +213,27 @@ class Pipeline(PipelineVerbs):
             _check_columns(dev[0], [WORD, *wanted])
         words = Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
         held = None if dev is None else Corpus({WORD: dev[0].columns[WORD]}, dev[0].offsets)
-        self.taggers_: dict[str, Tagger] = {}
-        seen = {}
+        progress = PipelineProgress(checkpoint, self.identity(corpus, heads, numbers, dev), resume=resume)
+        goes_on = self.goes_on
+        seen = dict(self._tagged(words).columns) if goes_on else {}
+        taggers: dict[str, Tagger] = {}
         for name in wanted:
             column = corpus.columns[name]
-            seen[name] = self._jackknifed(name, words, column, say) if self.folds > 1 else column
-            say(f"{name}: a tagger on all sentences")
-            tagger = self._part(self.tagger or Tagger())
-            gold = None if held is None else (held, _labels(dev[0].columns[name]))
-            self.taggers_[name] = tagger.fit_columns(words, _labels(column), dev=gold)
-            tagger.stop_learning()
-        say("the parser, on " + ("tags that were predicted" if self.folds > 1 else "the treebank's own tags"))
-        self.parser_ = self._part(self.parser or Parser())
+            if not goes_on:
+                seen[name] = self.jackknifed(name, words, column, progress, say) if self.folds > 1 else column
+            gold = None if held is None else (held, labels_of(dev[0].columns[name]))
+            taggers[name] = self.trained_tagger(name, words, column, gold, progress, say)
+        how = "tags that were predicted" if self.folds > 1 or goes_on else "the treebank's own tags"
+        say(f"the parser, on {how}")
+        parser = self.old_part(self.parser_) if goes_on else self.new_part(self.parser or Parser())
+        self.taggers_ = taggers
         if dev is not None:
             dev = (self._tagged(dev[0]), *dev[1:])
-        self.parser_.fit_columns(
-            words._replace(columns=words.columns | seen), heads, numbers, names, dev=dev, **fitting
-        )
+        tagged = words._replace(columns=words.columns | seen)
+        parser.fit_columns(tagged, heads, numbers, names, dev=dev, **progress.fitting())
+        self.parser_, self.path_ = parser, None
+        progress.end()
         return self
-
-    def _part(self, estimator: Any) -> Any:
-        own = {name: getattr(self, name) for name in ("seed", "threads", "engine", "progress")}
-        for name, value in own.items():
-            if getattr(estimator, name) not in (value, getattr(type(estimator), name)):
-                what = estimator.VERBS.name
-                raise ConfigurationError(f"{name} of the {what} has no effect: the pipeline's {name} is for all parts")
-        return unfitted(estimator).set_params(**own)
-
-    def _jackknifed(self, name: str, words: Corpus, column: Column, say: Say) -> Column:
-        """A column as taggers give it that did not see the sentence."""
-        fold = np.arange(words.offsets.size - 1) * self.folds // (words.offsets.size - 1)
-        strings = column.texts.strings()
-        made = np.empty(words.tokens, np.int64)
-        for k in range(self.folds):
-            say(f"{name}: a tagger without part {k + 1} of {self.folds}, to tag that")
-            rest, part = _sentences(words, fold != k), _sentences(words, fold == k)
-            untested = {"patience": None, "calibrate": False}  # no dev data are tagged here
-            tagger = self._part(self.tagger or Tagger()).set_params(**untested)
-            inside = np.repeat(fold == k, np.diff(words.offsets))
-            tagger.fit_columns(rest, (column.numbers[~inside], strings))
-            known = {label: n for n, label in enumerate(strings)}
-            to = np.array([known[label] for label in tagger.task_.labels], np.int64)
-            made[inside] = to[tagger.predict_columns(part)]
-        return Column(made, column.texts)
 
     # --- prediction ---
 
@@ -355,7 +343,7 @@ class Pipeline(PipelineVerbs):
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Pipeline:
         """The pipeline that a file's header and arrays describe."""
         made = cls(threads=threads)
@@ -373,6 +361,7 @@ class Pipeline(PipelineVerbs):
         contents, room = {name: part_of(name, header, tensors) for name in parts}, Room(tensors)
         made.taggers_ = {name: Tagger.from_file(path, *contents[name], threads=threads, room=room) for name in tags}
         made.parser_ = Parser.from_file(path, *contents["parser"], threads=threads, room=room)
+        made.keep_state = made.parser_.keep_state
         return made
 
     def _check_fitted(self) -> None:
@@ -387,19 +376,3 @@ def _check_columns(corpus: Corpus, names: Sequence[str]) -> None:
     missing = [name for name in names if name not in corpus.columns]
     if missing:
         raise LolsError(f"there is no column {missing[0]}: give words as dictionaries with it")
-
-
-def _labels(column: Column) -> tuple[np.ndarray, list[str]]:
-    return column.numbers, column.texts.strings()
-
-
-def _sentences(corpus: Corpus, keep: np.ndarray) -> Corpus:
-    """Some of the sentences, and of the strings only those that they have."""
-    lengths = np.diff(corpus.offsets)
-    tokens = np.repeat(keep, lengths)
-    columns = {}
-    for name, column in corpus.columns.items():
-        used, numbers = np.unique(column.numbers[tokens], return_inverse=True)
-        texts = column.texts
-        columns[name] = Column(numbers, texts._replace(begin=texts.begin[used], end=texts.end[used]))
-    return Corpus(columns, np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64))

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.io import conll
 from lols.io.conll import Sentences
@@ -45,6 +46,10 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         """The columns that are tagged."""
         return list(self.taggers_)
 
+    def models(self) -> tuple[Any, ...]:
+        """The models of all parts."""
+        return tuple(part._fitted for part in (*self.taggers_.values(), self.parser_))
+
     def check_calibrated(self) -> None:
         """Raise an error that says what to do if the confidence of a part is unknown."""
         if not self._is_calibrated():
@@ -52,7 +57,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
 
     def _is_calibrated(self) -> bool:
         """Whether all parts are."""
-        return all(part._fitted.calibration is not None for part in (*self.taggers_.values(), self.parser_))
+        return all(model.calibration is not None for model in self.models())
 
     def searching(self, options: ParserSearchOptions) -> Self:
         """The pipeline with a beam of another width."""
@@ -61,7 +66,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         return other
 
     def predict_pieces(
-        self, path: Any, columns: ParserColumns, *, threads: int = 1, confidence: bool = False, size: int = PIECE
+        self, path: Any, columns: ParserColumns, *, threads: Threads = None, confidence: bool = False, size: int = PIECE
     ) -> Iterator[tuple[bytes, int]]:
         """The file with tags and trees replaced by predictions, piece by piece, and how many tokens each piece has."""
         tags = {name: dict(columns.use or {}).get(name, name) for name in self.taggers_}
@@ -89,14 +94,14 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         parts = (*self.taggers_.values(), self.parser_)
         yield from in_order(work, pieces, min(part.threads_for(threads) for part in parts))
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare tags and trees, predicted from words alone, with a treebank."""
         from lols.tasks.parsing.show import ParserScores
 
         columns, asked = self.asked("evaluate", options)
         data, _, seconds = read_treebanks([path], None, columns)
-        for part in (*self.taggers_.values(), self.parser_):
-            part._fitted.threads = threads
+        for model in self.models():
+            model.threads = threads
         self.check_plot(asked.plot)
         scores = self.searching(asked).evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)
         labelled = self.parser_.task_.labelling != "none"

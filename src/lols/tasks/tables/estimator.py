@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.contract.whole_numbers import MOST, check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.io.costs import read_cost_matrix, read_label_map
@@ -260,11 +261,26 @@ class CostSensitiveClassifier(ProbableClassifier):
         `sample_weight` is what all costs of a row are multiplied by. With `dev` data, (X, y) or (X, y, costs), the pass
         that costs least on them is kept.
         """
-        table = table_of(self, X, reset=True)
+        goes_on = self._goes_on()
+        table = table_of(self, X, reset=not goes_on)
         if table.rows == 0:
             raise LolsError("the table has no rows: give some to learn from")
-        self.__dict__.pop("files_", None)
-        targets = self._targets(table.rows, y, costs, sample_weight=sample_weight)
+        given = Targets(self.task_.classes, None, self.task_.matrix, None) if goes_on else None
+        targets = self._targets(table.rows, y, costs, given, sample_weight=sample_weight)
+        if goes_on:
+            encoder, rows = self.task_.encoder, self._encode(self.task_.encoder, table)
+        else:
+            self.__dict__.pop("files_", None)
+            encoder, rows = self._settled(table, targets)
+        held = None
+        if dev is not None:
+            other = table_of(self, dev[0], reset=False)
+            known = self._targets(other.rows, dev[1], dev[2] if len(dev) > 2 else None, targets)
+            held = self._encode(encoder, other), known
+        return self.fit_rows(encoder, rows, targets, dev=held, goes_on=goes_on)
+
+    def _settled(self, table: InputTable, targets: Targets) -> tuple[Encoder, Rows]:
+        """Encoder and rows, with the settings that were left open chosen."""
         scans = self._scans(table)
         numbers = sum(scan.kind == "number" for scan in scans)
 
@@ -275,32 +291,37 @@ class CostSensitiveClassifier(ProbableClassifier):
 
         cells = table.rows * len(scans) if table.matrix is None else int(table.matrix.nnz)
         self.settle(targets, encode, cells, numbers)
-        encoder, rows = encode(self.chosen_)
-        held = None
-        if dev is not None:
-            other = table_of(self, dev[0], reset=False)
-            known = self._targets(other.rows, dev[1], dev[2] if len(dev) > 2 else None, targets)
-            held = self._encode(encoder, other), known
-        return self.fit_rows(encoder, rows, targets, dev=held)
+        return encode(self.chosen_)
 
     def settle(self, targets: Targets, encode: Any, cells: int = MOST, numbers: int = 0) -> None:
         """Choose the settings that were left open, on rows held out if there are few cells."""
         self.chosen_, self._trials = settle(self, targets, cells, numbers, encode)
 
     def fit_rows(
-        self, encoder: Encoder, rows: Rows, targets: Targets, *, dev: tuple[Rows, Targets] | None = None, **fitting: Any
+        self,
+        encoder: Encoder,
+        rows: Rows,
+        targets: Targets,
+        *,
+        dev: tuple[Rows, Targets] | None = None,
+        goes_on: bool = False,
+        **fitting: Any,
     ) -> CostSensitiveClassifier:
         """Train on rows that are encoded already."""
         if not hasattr(self, "chosen_"):
             self.chosen_, self._trials = LARGE | fixed(self), []
-        task = self.make_task(encoder, rows, targets)
+        if goes_on:
+            again = {name: value for name, value in fixed(self).items() if name in self.AGAIN}
+            self.chosen_, self._trials = self.chosen_ | again, []
+        task = self.task_ if goes_on else self.make_task(encoder, rows, targets)
+        self.batch_size_ = self.batch_for(rows.rows)
         if dev is not None and dev[0].rows == 0:
             raise LolsError("there are no dev rows to choose on: give some, or no dev data")
         made = partial(task.examples, rows, targets.labels, targets.vectors, targets.weights)
-        trainer = self._train(task, made, scorer(task, dev), judges_of(task, targets, dev), **fitting)
+        self._train(task, made, scorer(task, dev), judges_of(task, targets, dev), goes_on=goes_on, **fitting)
         self.classes_ = np.array(targets.classes)
         self.model_.report["trials"] = [trial.as_dict() for trial in self._trials]
-        self._stream, self._model, self._learner = None, None, trainer.learner
+        self._stream = self._model = None
         self.look_at(rows)
         return self
 
@@ -323,7 +344,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         return max(1, min(MOST_TOGETHER, rows // 100)) if self.batch_size is None else self.batch_size
 
     def _together(self) -> int:
-        return self.batch_size_
+        return int(getattr(self, "batch_size_", None) or self._fitted.about["batch_size"])  # as in its training
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, costs: Any = None, *, sample_weight: Any = None
@@ -349,9 +370,7 @@ class CostSensitiveClassifier(ProbableClassifier):
             task = self.task_
             if classes is not None and set(classes) != set(task.classes):
                 raise ConfigurationError("classes are not those of the first call: they cannot change")
-            if self._stream is None and self._learner is None:
-                raise ConfigurationError("a loaded classifier cannot go on learning: its file holds the policy only")
-            stream = self._stream or Stream(self._trainer(task), self._learner)
+            stream = self._stream or self._opened(task)
             given = Targets(task.classes, None, task.matrix, None)
             targets = self._targets(table.rows, y, costs, given, sample_weight=sample_weight)
             known = np.zeros(0) if task.matrix is None else task.matrix
@@ -360,7 +379,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         rows = self._encode(task.encoder, table)
         stream.learn(task.examples(rows, targets.labels, targets.vectors, targets.weights))
         self.look_at(rows, NO_ROWS if first else self._seen)
-        self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
+        self.task_, self._stream, self._model = task, stream, None
         self.classes_ = np.array(task.classes)
         return self
 
@@ -393,13 +412,15 @@ class CostSensitiveClassifier(ProbableClassifier):
         self.training_facts_ = self.table_ | {"seconds_reading": seconds["reading"]}
         return self
 
-    def predict_files(self, paths: Sequence[str] | str, *, threads: int = 1) -> np.ndarray:
+    def predict_files(self, paths: Sequence[str] | str, *, threads: Threads = None) -> np.ndarray:
         """The class of each row of tables in files, laid out as in training."""
         source = open_files(as_paths(paths), self.file_columns)
         numbers = [batch.numbers for batch in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
 
-    def evaluate_files(self, paths: Sequence[str] | str, *, label: str | None = None, threads: int = 1) -> ClassScores:
+    def evaluate_files(
+        self, paths: Sequence[str] | str, *, label: str | None = None, threads: Threads = None
+    ) -> ClassScores:
         """Compare predictions with labelled rows in files, in constant memory."""
         layout = self.file_columns
         source = open_files(as_paths(paths), layout)
@@ -416,8 +437,9 @@ class CostSensitiveClassifier(ProbableClassifier):
         dev: tuple[Rows, Targets] | None,
     ) -> None:
         """Take over what training out of core has come to."""
-        self.task_, self._learner, self._model = task, stream.learner, None
+        self.task_, self._model = task, None
         self.model_ = choice.best or stream.model()
+        self.model_.learning = stream.state()
         self._stream = None
         self.model_.about |= {"best_pass": choice.best_pass, "passes": len(losses), "examples": rows}
         self.model_.report |= {"progressive_loss": losses, "dev": choice.history}

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lols.contract.threads import Threads, chosen_threads
 from lols.errors import ConfigurationError, LolsError, short
 from lols.io.costs import are_costs, bare, cost_matrix_of, mapped
 from lols.tasks.options import INPUT, option
-from lols.tasks.pieces import in_order
+from lols.tasks.pieces import in_order, one_thread
+from lols.tasks.replay import ReplayedFile
 from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_in, numbers_of
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.input import (
@@ -156,7 +158,9 @@ def fit_files(
     that memory goes. `tell` is called with what is in the files before training begins, and the time from bytes to
     columns of texts is added to `seconds["reading"]`.
     """
-    source = open_files(paths, layout)
+    replayed = [path for path in paths if isinstance(path, ReplayedFile)]
+    source = open_files([path for path in paths if not isinstance(path, ReplayedFile)], layout)
+    goes_on = estimator._goes_on()
     label = layout.label or source.names[-1]
     if label not in source.names:
         raise LolsError(f"{source.paths[0]}: there is no column '{label}'; the columns are {names_text(source.names)}")
@@ -169,7 +173,18 @@ def fit_files(
     kinds = column_kinds(names, estimator.categorical, estimator.numerical, estimator.ignore, estimator.text)
     reader = _Reader(estimator, source, label, list(kinds), seconds, weight)
     scans = [ColumnScan(name, kind, missing_texts(estimator.missing)) for name, kind in kinds.items()]
+    if goes_on:
+        known_columns = [column.name for column in estimator.task_.encoder.columns]
+        missing = [name for name in known_columns if name not in kinds]
+        if missing:
+            raise LolsError(f"{source.paths[0]}: there is no column '{missing[0]}', which the model was trained with")
+        reader.labels = LabelNumbers(label, estimator.task_.classes, estimator.label_map)
     held, rows = reader.scan(scans, memory)
+    if held is None and goes_on:
+        raise ConfigurationError(
+            f"{source.paths[0]}: the table is larger than --memory, and a model goes on only with tables in memory: "
+            "allow more, or give it in parts"
+        )
     if held is None and estimator.calibrate and dev is None:
         raise ConfigurationError(
             f"{source.paths[0]}: the table is larger than memory, so nothing is held out of it: calibrate needs dev "
@@ -181,8 +196,10 @@ def fit_files(
             "start again without --resume, or allow more with --memory"
         )
     classes, renumber = reader.classes()
+    classes = estimator.task_.classes if goes_on else classes
     matrix = None if estimator.cost_matrix is None else cost_matrix_of(estimator.cost_matrix, classes)
-    estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
+    if not goes_on:
+        estimator.n_features_in_, estimator.feature_names_in_ = len(names), np.array(names, dtype=object)
     estimator.files_ = TableFiles(label, layout.header, layout.separator).describe()
     counts = reader.counts[renumber.argsort()] if renumber.size else reader.counts
     known = Targets(classes, None, matrix, None)
@@ -212,20 +229,43 @@ def fit_files(
         fit_stream(estimator, pieces, made, known, counts, None if dev_rows is None else dev_rows(made), memory // 4)
         return facts
     labels = renumber[np.concatenate([piece.labels for piece in held])]
+    shares: list[tuple[int, np.ndarray]] = []
     weights = None if weight is None else np.concatenate([piece.weights for piece in held])
+    for path in replayed:
+        more = _Reader(estimator, open_files([path], layout), label, list(kinds), seconds, weight)
+        more.labels = reader.labels
+        for piece, chosen in _shares(path, list(more.pieces())):
+            held.append(piece)
+            shares.append((len(held) - 1, chosen))
+            labels = np.concatenate([labels, renumber[np.asarray(piece.labels)[chosen]]])
+            weights = None if weights is None else np.concatenate([weights, np.asarray(piece.weights)[chosen]])
     weights = product(weights, None if by_class is None else by_class[labels])
     targets = Targets(classes, labels, matrix, None, weights)
 
     def encode(settings: dict[str, Any]) -> tuple[TableEncoder, Rows]:
-        made = encoder(settings)
+        made = estimator.task_.encoder if goes_on else encoder(settings)
         parts = list(in_order(lambda piece: made.encode(piece.columns, piece.rows), held, estimator.threads))
+        for k, chosen in shares:
+            parts[k] = parts[k].take(chosen)
         return made, joined(parts)
 
-    estimator.settle(targets, encode, rows * len(kinds), facts["numbers"])
+    if not goes_on:
+        estimator.settle(targets, encode, rows * len(kinds), facts["numbers"])
     made, encoded_rows = encode(estimator.chosen_)
     held.clear()
-    estimator.fit_rows(made, encoded_rows, targets, dev=None if dev_rows is None else dev_rows(made), **fitting)
+    held_out = None if dev_rows is None else dev_rows(made)
+    estimator.fit_rows(made, encoded_rows, targets, dev=held_out, goes_on=goes_on, **fitting)
     return facts
+
+
+def _shares(path: ReplayedFile, pieces: list[TablePiece]) -> Iterator[tuple[TablePiece, np.ndarray]]:
+    """The pieces of a table that is replayed, and which rows of each are taken."""
+    chosen, first = path.chosen(sum(piece.rows for piece in pieces)), 0
+    for piece in pieces:
+        own = chosen[(chosen >= first) & (chosen < first + piece.rows)] - first
+        first += piece.rows
+        if own.size:
+            yield piece, own
 
 
 def table_notes(facts: dict[str, Any]) -> list[str]:
@@ -260,7 +300,8 @@ class _Reader:
         seconds: dict[str, float] | None,
         weight: str | None = None,
     ):
-        self.source, self.label, self.names, self.threads = source, label, names, estimator.threads
+        self.source, self.label, self.names = source, label, names
+        self.threads = chosen_threads(estimator.threads)
         self.seconds, self.weight = seconds, weight
         self.labels = LabelNumbers(label, estimator.classes, estimator.label_map)
         self.counts = np.zeros(0, np.int64)
@@ -405,7 +446,7 @@ def predict_batches(
     estimator: Any,
     source: TableSource,
     *,
-    threads: int = 1,
+    threads: Threads = None,
     seconds: dict[str, float] | None = None,
     confidence: bool = False,
 ) -> Iterator[PredictedBatch]:
@@ -428,13 +469,14 @@ def predict_batches(
             yield first, batch
             first += batch.num_rows
 
-    for predicted, unknown in in_order(work, batches(), threads):
-        encoder.unknown = encoder.unknown + unknown
-        yield predicted
+    with one_thread(estimator._fitted):
+        for predicted, unknown in in_order(work, batches(), threads):
+            encoder.unknown = encoder.unknown + unknown
+            yield predicted
 
 
 def evaluate_files(
-    estimator: Any, source: TableSource, label: str, *, threads: int = 1, seconds: dict[str, float] | None = None
+    estimator: Any, source: TableSource, label: str, *, threads: Threads = None, seconds: dict[str, float] | None = None
 ) -> ClassScores:
     """Compare predictions with labelled rows, in constant memory."""
     task = estimator.task_

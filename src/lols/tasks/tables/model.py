@@ -7,8 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, ModelFileError
-from lols.learners.learner import Learner
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.importances import importances_of
 from lols.tasks.tables.input import column_names
@@ -40,7 +40,6 @@ class StoredClassifier(ClassifierVerbs):
     n_features_in_: int
     feature_names_in_: Any
     _stream: Stream | None
-    _learner: Learner | None
     _model: Model | None
     _seen: Rows | None  # some of training, for importances
     _importances: np.ndarray | None
@@ -50,6 +49,7 @@ class StoredClassifier(ClassifierVerbs):
         """The model as it is now."""
         if self._stream is not None and self._model is None:
             self._model = self.model_ = self._stream.model()
+            self.model_.learning = self._stream.state()
         return self.model_
 
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -62,7 +62,8 @@ class StoredClassifier(ClassifierVerbs):
         task["chosen"] = {k: v for k, v in self.chosen_.items() if v is None or isinstance(v, str | int | float)}
         task["features"] = int(self.n_features_in_)
         task["names"] = [str(n) for n in getattr(self, "feature_names_in_", ())]
-        return self._fitted.contents(task, tensors | {"importances": self.feature_importances_})
+        tensors |= {"importances": self.feature_importances_}
+        return self._fitted.contents(task, tensors, keep_state=self.keep_state)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -79,7 +80,7 @@ class StoredClassifier(ClassifierVerbs):
 
     @classmethod
     def from_file(
-        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: int = 1
+        cls, path: Any, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], *, threads: Threads = None
     ) -> Self:
         """The classifier that a file's header and arrays describe."""
         try:
@@ -115,7 +116,7 @@ class StoredClassifier(ClassifierVerbs):
                 raise ValueError("the columns do not fit")
             if isinstance(encoder, TableEncoder) and not {c.name for c in encoder.columns} <= set(columns):
                 raise ValueError("the names of the columns do not fit")
-            made._stream = made._learner = made._model = made._seen = None
+            made._stream = made._model = made._seen = None
             made._importances = own.get("importances", np.zeros(made.n_features_in_)).astype(np.float64)
             if made._importances.shape != (made.n_features_in_,) or not (made._importances >= 0.0).all():
                 raise ValueError("the importances of the columns are damaged")

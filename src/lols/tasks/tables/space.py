@@ -63,15 +63,15 @@ def least(x, y, node, a):
         for leaf in range(first + 1, last):
             found = min(found, y.costs[leaf])
         return np.float64(found)
-    if x.cheapest.size > 0:
-        return np.float64(x.cheapest[y.label, x.at[node, a]])
+    if x.least_below.size > 0:
+        return np.float64(x.least_below[y.label, x.entry[node, a]])
     return 0.0 if first <= y.label < last else 1.0
 
 
 def cost(x, y, s, a):
     """By how much the cost of the cheapest leaf rises: from the root to a leaf, this adds up to the leaf's cost."""
     if x.rise.size > 0 and y.costs.size == 0:
-        return y.weight * x.rise[y.label, x.at[s[NODE], a]]
+        return y.weight * x.rise[y.label, x.entry[s[NODE], a]]
     below = least(x, y, s[NODE], a)
     if s[NODE] == 0:
         return y.weight * below
@@ -86,8 +86,8 @@ def loss(x, y, s):
     leaf = s[LEAF] - 1
     if y.costs.size > 0:
         return y.weight * np.float64(y.costs[leaf])
-    if x.cheapest.size > 0:
-        return y.weight * np.float64(x.cheapest[y.label, x.at_leaf[leaf]])
+    if x.least_below.size > 0:
+        return y.weight * np.float64(x.least_below[y.label, x.leaf_entry[leaf]])
     return 0.0 if leaf == y.label else y.weight
 
 
@@ -106,7 +106,7 @@ def best_costs(x, y, s, out):
     """What is still to pay for the cheapest leaf below each child: to the last bit what rolling out would cost."""
     node, here = s[NODE], np.inf
     if x.rise.size > 0 and y.costs.size == 0:
-        rise, at, children = x.rise[y.label], x.at[node], x.children[node]
+        rise, at, children = x.rise[y.label], x.entry[node], x.children[node]
         for a in range(out.size):
             if children[a] != NOTHING:
                 out[a] = y.weight * rise[at[a]]
@@ -198,12 +198,12 @@ def make_space(
 
 
 def _tables(tree: LabelTree, matrix: np.ndarray | None) -> Mapping[str, np.ndarray]:
-    """For every true label and child, `cheapest`: the cost of the cheapest leaf below; `rise`: what `cost` is there."""
+    """For every true label and child, `least_below`: the cost of the cheapest leaf; `rise`: what `cost` is there."""
     at = np.zeros(tree.children.shape, np.int64)
     at_leaf = np.zeros(tree.labels, np.int64)
     if matrix is None:
         none = np.zeros((0, 0), np.float64)
-        return {"cheapest": none, "rise": none, "at": at, "at_leaf": at_leaf}
+        return {"least_below": none, "rise": none, "entry": at, "leaf_entry": at_leaf}
     matrix = np.asarray(matrix, np.float64)
     cheapest: list[np.ndarray] = []
     rise: list[np.ndarray] = []
@@ -217,10 +217,10 @@ def _tables(tree: LabelTree, matrix: np.ndarray | None) -> Mapping[str, np.ndarr
         cheapest += below
         rise += [column - least for column in below]
     return {
-        "cheapest": np.ascontiguousarray(np.stack(cheapest, axis=1)),
+        "least_below": np.ascontiguousarray(np.stack(cheapest, axis=1)),
         "rise": np.ascontiguousarray(np.stack(rise, axis=1)),
-        "at": at,
-        "at_leaf": at_leaf,
+        "entry": at,
+        "leaf_entry": at_leaf,
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.case import Case, pair_of
 from lols.tasks.search import SearchEstimator
@@ -53,7 +54,7 @@ class ClassifierVerbs(SearchEstimator):
         return open_files([str(path)], layout)
 
     def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a table with the predicted classes; its format and all other cells stay as they are."""
         from lols.tasks.tables.show import unknown_text
@@ -85,7 +86,7 @@ class ClassifierVerbs(SearchEstimator):
         reading = seconds["reading"]
         return {"rows": rows, "unknown": self.unknown_, "seconds_reading": reading, "examples_per_second": speed}
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled table, in constant memory; threads share its pieces."""
         from lols.tasks.tables.show import ClassifierScores
 
@@ -94,7 +95,6 @@ class ClassifierVerbs(SearchEstimator):
             from lols.plots import check_plot
 
             check_plot(asked.plot)
-        self._fitted.threads = 1
         self.prepare()
         source, seconds = self.open_file(path, layout), {"reading": 0.0}
         label = layout.label or source.names[-1]

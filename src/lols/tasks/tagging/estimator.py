@@ -10,11 +10,10 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError, LolsError
-from lols.learners.learner import Learner
 from lols.tasks.base import Variants, as_paths
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
 from lols.tasks.search import Judges
-from lols.tasks.tagging.clusters import CLUSTER, read_clusters, with_clusters
+from lols.tasks.tagging.clusters import read_clusters, with_clusters
 from lols.tasks.tagging.files import FileColumns, read_files, tagged
 from lols.tasks.tagging.held_out import TEMPERATURE, HeldOut, gold_of, judged_tags
 from lols.tasks.tagging.scores import TagScores, score_tags
@@ -44,7 +43,6 @@ from lols.training.stream import Stream
 
 __all__ = ["Tagger"]
 
-MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 
 
@@ -141,7 +139,10 @@ class Tagger(TaggerVerbs):
         """Train on columns: `labels` are strings, or numbers and the strings that they number."""
         corpus = with_clusters(corpus, self.clusters)
         numbers, names = numbered(labels)
-        task = self._task(corpus, numbers, names)
+        goes_on = self._goes_on()
+        task = self.task_.with_labels(names) if goes_on else self._task(corpus, numbers, names)
+        if goes_on:
+            fitting |= {"goes_on": True, "places": np.arange(len(self.task_.inner_labels))}
         held = None if dev is None else HeldOut(task, *self._held_corpus(task, *dev))
         gold = task.number(names)[numbers]
 
@@ -149,9 +150,9 @@ class Tagger(TaggerVerbs):
             return judged_tags(task, model, part, *gold_of(corpus.offsets, chosen, gold))
 
         judges = Judges(judge, None if held is None else held.judged)
-        trainer = self._train(task, lambda: task.examples(corpus, gold), held, judges, **fitting)
-        self._begin(trainer.learner)
-        self._finish(corpus, numbers)
+        self._train(task, lambda: task.examples(corpus, gold), held, judges, **fitting)
+        self._stream = self._model = None
+        self._finish(corpus, numbers, anew=not goes_on)
         return self
 
     def fit_files(
@@ -191,8 +192,9 @@ class Tagger(TaggerVerbs):
     ) -> Tagger:
         """Learn from the next sentences of a stream, in the given order.
 
-        The first call needs `classes`, all tags that there can be. Over the whole data, this is `fit` with one pass and
-        `shuffle=False`, bit for bit, however the data is cut.
+        The first call needs `classes`, all tags that there can be; those that a later call adds are learned from then
+        on. Over the whole data, this is `fit` with one pass and `shuffle=False`, bit for bit, however the data is cut.
+        A loaded tagger goes on from the learner's state if its file has it, else from the weights.
         """
         only_linear(self, "partial_fit")
         corpus, strings = self._corpus(X), checked_labels(X, y)
@@ -206,14 +208,15 @@ class Tagger(TaggerVerbs):
             scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
             task = TaggingTask(sorted(set(classes)), **self._task_options(columns, scheme))
             stream = Stream(self._trainer(task))
-        elif stream is None and self._learner is None:
-            raise ConfigurationError("a loaded tagger cannot go on learning: its file holds the policy only; use fit")
-        elif stream is None:
-            stream = Stream(self._trainer(task), self._learner)
+        elif stream is None or classes is not None:
+            wider = task.with_labels([] if classes is None else list(classes))
+            if stream is None or wider is not task:
+                stream = self._opened(wider, np.arange(len(task.inner_labels)))
+            task = wider
         if corpus.tokens:
             numbers, names = numbered(strings)
             stream.learn(task.examples(corpus, known_numbers(task, names)[numbers]))
-        self.task_, self._stream, self._learner, self._model = task, stream, stream.learner, None
+        self.task_, self._stream, self._model = task, stream, None
         self._finish(corpus, None)
         return self
 
@@ -225,7 +228,7 @@ class Tagger(TaggerVerbs):
         """Let go of what only further learning needs: with many tags, that is most of the memory."""
         self._check_fitted()
         self.model_ = self._fitted
-        self._begin(None)
+        self._stream = self.model_.learning = None
         return self
 
     # --- prediction ---
@@ -386,6 +389,7 @@ class Tagger(TaggerVerbs):
     def _fitted(self) -> Model:
         if self._stream is not None and self._model is None:
             self._model = self.model_ = self._stream.model()
+            self.model_.learning = self._stream.state()
             self.model_.about["tokens"] = self._tokens
         return self.model_
 
@@ -400,7 +404,7 @@ class Tagger(TaggerVerbs):
             tensors |= string_tensors("clustered", list(self.clusters)) | string_tensors(
                 "clusters", list(self.clusters.values())
             )
-        return self._fitted.contents(task, tensors)
+        return self._fitted.contents(task, tensors, keep_state=self.keep_state)
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has."""
@@ -410,13 +414,9 @@ class Tagger(TaggerVerbs):
         if "task.clusters" in tensors:
             words, clusters = strings_of("clustered", tensors), strings_of("clusters", tensors)
             self.clusters = dict(zip(words, clusters, strict=True))
-        self._begin(None)
+        self._stream = self._model = None
 
     # --- helpers ---
-
-    def _begin(self, learner: Learner | None) -> None:
-        """No stream yet; if one comes, it goes on with this learner."""
-        self._stream, self._learner = None, learner
 
     def _corpus(self, X: Sequence[Sentence]) -> Corpus:
         return with_clusters(corpus_of(checked_sentences(X)), self.clusters)
@@ -458,22 +458,14 @@ class Tagger(TaggerVerbs):
         numbers, names = numbered(labels)
         return with_clusters(corpus, self.clusters), task.number(names)[numbers]
 
-    def _finish(self, corpus: Corpus, numbers: np.ndarray | None) -> None:
+    def _finish(self, corpus: Corpus, numbers: np.ndarray | None, *, anew: bool = False) -> None:
         """Note what else the model file holds."""
-        words = corpus.columns["word"].texts.strings() if "word" in corpus.columns else []
-        others = {name: column.texts for name, column in corpus.columns.items() if name not in ("word", CLUSTER)}
-        seen = getattr(self, "column_values_", {}) if numbers is None else {}
-        self.column_values_ = {
-            name: list(dict.fromkeys([*seen.get(name, []), *t.strings()])) for name, t in others.items()
-        }
-        self.column_values_ = {n: v for n, v in self.column_values_.items() if len(v) <= MOST_VALUES}
+        self.note_strings(corpus, anew=anew)
         if numbers is None:
             self._tokens = getattr(self, "_tokens", 0) + corpus.tokens
-            self.vocabulary_ = list(dict.fromkeys([*getattr(self, "vocabulary_", []), *words]))
             self.fingerprint_ = ""
         else:
             self._tokens = corpus.tokens
-            self.vocabulary_ = words
             self.fingerprint_ = corpus.fingerprint(numbers)
             self.model_.about["tokens"] = corpus.tokens
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.threads import Threads
 from lols.errors import LolsError, short, shown
 from lols.io import conll
 from lols.io.conll import Sentences
 from lols.io.strings import Column, Texts, intern
 from lols.tasks.pieces import PIECE, in_order, joined, line_of
+from lols.tasks.replay import thinned
 from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tagging.session import Session
 from lols.tasks.tokens.corpus import WORD, Corpus
@@ -91,7 +93,7 @@ def read_files(paths: Sequence[str | os.PathLike[str]], columns: FileColumns) ->
     """Bytes to columns of strings; the columns that were left open are settled by the first file."""
     columns = settle(paths[0], columns)
     wanted = [columns.word, str(columns.label), *(columns.use or {}).values()]
-    files = [conll.read(path, wanted, format=columns.format, header=columns.header) for path in paths]
+    files = [thinned(conll.read(path, wanted, format=columns.format, header=columns.header), path) for path in paths]
     return files, columns
 
 
@@ -154,7 +156,7 @@ def tag_pieces(
     path: str | os.PathLike[str],
     columns: FileColumns,
     *,
-    threads: int = 1,
+    threads: Threads = None,
     size: int = PIECE,
     keep: bool = True,
     confidence: bool = False,

@@ -61,11 +61,12 @@ def features(x, s, out):
 
 
 def tags_before(x, s, mask):
-    """The tags that a template looks at, as one number."""
-    code = 0
+    """The tags that a template looks at, as one number, which does not change when more labels are learned later."""
+    code = np.int64(0)
     for back in range(3):
         if mask >> back & 1:
-            code = code * (x.labels + 1) + s[LAST + back]
+            tag = np.int64(s[LAST + back])
+            code = code * x.radix + tag if tag < x.radix else mix(code, tag)  # type: ignore[arg-type,assignment]
     return code
 
 
@@ -165,9 +166,16 @@ def references() -> dict[str, Reference]:
 
 
 def make_space(
-    layout: TemplateLayout, labels: int, machine: Automaton, functions: Mapping[str, Any] | None = None
+    layout: TemplateLayout,
+    labels: int,
+    machine: Automaton,
+    functions: Mapping[str, Any] | None = None,
+    radix: int | None = None,
 ) -> SearchSpace:
-    """The space of taggings with these templates, labels and legal transitions; `functions` for a loss of its own."""
+    """The space of taggings with these templates, labels and legal transitions; `functions` for a loss of its own.
+
+    `radix` is one more than the number of labels that there were at first.
+    """
     sizes = Sizes(
         state=lambda x: HEAD + x.length,
         live=HEAD,
@@ -180,6 +188,7 @@ def make_space(
         "masks": layout.masks(),
         "order": layout.order,
         "labels": labels,
+        "radix": radix or labels + 1,
         "constrained": bool((machine.next < 0).any()),
         "following": machine.next,
         "can_end": machine.can_end,

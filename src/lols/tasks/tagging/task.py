@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from lols.contract.examples import Examples, Ragged, Scalar
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.kernel import kernel
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError, LolsError, shown
 from lols.io.strings import intern, texts_of
 from lols.tasks.tagging.space import make_examples, make_space, references
 from lols.tasks.tagging.span_oracle import completions
@@ -23,6 +24,7 @@ from lols.tasks.tokens.templates import parse_templates
 
 __all__ = ["LOSSES", "TaggingTask", "default_templates"]
 
+MOST_TIMES = 1 << 10  # that labels are added
 LOSSES = ("hamming", "spans", "f1")
 DIRECTIONS = ("forward", "backward")
 SCHEMES = ("bio", "iob1", "bilou", "bioes")
@@ -104,6 +106,8 @@ class TaggingTask:
         the word that was tagged before.
     loss
         `"hamming"`, `"spans"` (false positives plus false negatives) or `"f1"` (1 - F1 of each sentence).
+    grown
+        Where labels were added later: how many there were each time before. They keep their numbers.
 
     """
 
@@ -118,6 +122,7 @@ class TaggingTask:
         inner_scheme: str | None = None,
         direction: str = "forward",
         loss: str = "hamming",
+        grown: Sequence[int] = (),
     ):
         if direction not in DIRECTIONS:
             raise ConfigurationError(f"unknown direction '{direction}': choose one of {', '.join(DIRECTIONS)}")
@@ -133,8 +138,10 @@ class TaggingTask:
         self.inner_scheme = inner_scheme
         if scheme is not None and inner_scheme is None:
             self.inner_scheme = "bio" if scheme == "iob1" else scheme
-        self.labels = make_labels(scheme, labels)
-        self.inner_labels = make_labels(self.inner_scheme, self.labels)
+        self.grown = list(grown)
+        self.labels, _ = in_turn(scheme, labels, self.grown)
+        self.inner_labels, first = in_turn(self.inner_scheme, self.labels, self.grown)
+        self.radix = 1 + first
         if len(self.inner_labels) < 2:
             raise LolsError(f"there is only one label, {self.labels}: nothing can be learned; check the column")
         self.machine = automaton(self.inner_scheme, self.inner_labels)
@@ -142,7 +149,16 @@ class TaggingTask:
     def describe(self) -> dict[str, Any]:
         """The task as plain values, for model files."""
         names = ("labels", "columns", "templates", "scheme", "inner_scheme", "direction", "loss")
-        return {"name": "tagger"} | {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
+        made = {"name": "tagger"} | {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
+        return made | ({"grown": self.grown} if self.grown else {})
+
+    def with_labels(self, seen: Sequence[str]) -> TaggingTask:
+        """The task with further labels, whose numbers come after those so far; itself if it knows them all."""
+        more = [label for label in make_labels(self.scheme, [*self.labels, *seen]) if label not in self.labels]
+        if not more:
+            return self
+        options = {n: getattr(self, n) for n in ("columns", "templates", "scheme", "inner_scheme", "direction", "loss")}
+        return TaggingTask([*self.labels, *more], **options, grown=[*self.grown, len(self.labels)])
 
     @classmethod
     def from_description(cls, task: Mapping[str, Any], **more: Any) -> Self:
@@ -151,6 +167,8 @@ class TaggingTask:
         for name in names:
             if not isinstance(task[name], list) or not all(isinstance(v, str) for v in task[name]):
                 raise LolsError(f"the task's {name} are not a list of strings")
+        if "grown" in task:
+            more = more | {"grown": task["grown"]}
         return cls(
             task["labels"],
             columns=task["columns"],
@@ -166,7 +184,7 @@ class TaggingTask:
     def space(self) -> SearchSpace:
         """The search space."""
         functions = {"hamming": None, "spans": SPAN_FUNCTIONS, "f1": F1_FUNCTIONS}[self.loss]
-        return make_space(self.layout, len(self.inner_labels), self.machine, functions)
+        return make_space(self.layout, len(self.inner_labels), self.machine, functions, self.radix)
 
     def reference(self, name: str) -> Reference:
         """A teacher by name: optimal, suboptimal or bad."""
@@ -236,6 +254,25 @@ class TaggingTask:
     def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """Further columns of x, for a corpus in the order of tagging."""
         return {}
+
+
+def in_turn(scheme: str | None, labels: Sequence[str], grown: Sequence[int]) -> tuple[list[str], int]:
+    """The labels of a scheme in the order in which they were added, and how many there were at first.
+
+    >>> in_turn(None, ["b", "c", "a"], [2])
+    (['b', 'c', 'a'], 2)
+    """
+    bounds = [0, *grown, len(labels)]
+    whole = all(type(n) is int for n in grown) and all(a < b for a, b in pairwise(bounds)) and len(bounds) < MOST_TIMES
+    if grown and not whole:
+        raise LolsError(f"the labels cannot have grown from {shown(list(grown))} to {len(labels)}")
+    made: list[str] = []
+    first = 0
+    for end in bounds[1:]:
+        known = set(made)
+        made += [label for label in make_labels(scheme, labels[:end]) if label not in known]
+        first = first or len(made)
+    return made, first
 
 
 def _turned(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from lols.contract.threads import Threads
 from lols.datasets.worlds import tagging_data
 from lols.io import conll
 from lols.io.strings import Texts, intern
@@ -37,12 +38,12 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         return getattr(self, "columns_", FileColumns(label="upos", use={}))
 
     def predict_pieces(
-        self, path: Any, columns: FileColumns, *, threads: int = 1, confidence: bool = False
+        self, path: Any, columns: FileColumns, *, threads: Threads = None, confidence: bool = False
     ) -> Iterator[tuple[bytes, int]]:
         """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
         return tag_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
 
-    def evaluate_file(self, path: str, *, threads: int = 1, **options: Any) -> Evaluation:
+    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
         columns, asked = self.asked("evaluate", options)
         data, seconds = read_like_training(path, columns)

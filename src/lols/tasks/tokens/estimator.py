@@ -8,16 +8,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.threads import Threads, chosen_threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
+from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import check_options, string_tensors, strings_of
 from lols.tasks.tokens.neural import check_file, check_policy, empty_policy, neural_trainer, only_linear
 from lols.training.model import make_model
 from lols.training.trainer import Trainer
 
 __all__ = ["TokenEstimator"]
+
+MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
+UNNOTED = ("cluster",)  # columns whose values the model file has elsewhere
 
 
 def read_templates(path: str) -> list[str]:
@@ -96,9 +101,9 @@ class TokenEstimator(SearchEstimator):
             only_linear(self, "learning from a stream")
         return neural_trainer(self, task, int(examples or 0))
 
-    def threads_for(self, threads: int) -> int:
+    def threads_for(self, threads: Threads) -> int:
         """How many threads may share the policy: a network is used by one, and has its own threads."""
-        return threads if self.policy == "linear" else 1
+        return chosen_threads(threads) if self.policy == "linear" else 1
 
     def _empty_policy(self, task: Any) -> Any:
         return None if self.policy == "linear" else empty_policy(self, task)
@@ -106,6 +111,21 @@ class TokenEstimator(SearchEstimator):
     # --- files ---
 
     Task: ClassVar[Any]  # the class of the task, which a model file describes
+
+    def note_strings(self, corpus: Corpus, *, anew: bool) -> None:
+        """Note the words and the values of further columns; what is known already takes no time."""
+        given = {name: column.texts.strings() for name, column in corpus.columns.items() if name not in UNNOTED}
+        words = given.pop(WORD, [])
+        if anew or not hasattr(self, "vocabulary_"):
+            self.vocabulary_, self.column_values_ = [], {}
+        if anew or len(vars(self).get("_words", ())) != len(self.vocabulary_) or not self.vocabulary_:
+            self._words = set(self.vocabulary_)
+        self.vocabulary_ += [w for w in words if w not in self._words]
+        self._words.update(words)
+        for name, values in given.items():
+            seen = self.column_values_.get(name, [])
+            self.column_values_[name] = list(dict.fromkeys([*seen, *values]))
+        self.column_values_ = {n: v for n, v in self.column_values_.items() if len(v) <= MOST_VALUES}
 
     def stored_strings(self) -> dict[str, np.ndarray]:
         """The vocabulary and the values of further columns, as arrays of a model file."""
@@ -121,7 +141,7 @@ class TokenEstimator(SearchEstimator):
         header: Mapping[str, Any],
         tensors: Mapping[str, np.ndarray],
         *,
-        threads: int = 1,
+        threads: Threads = None,
         room: Room | None = None,
     ) -> Self:
         """The estimator that the header and the arrays of a model file describe, or one part of such a file."""

@@ -97,7 +97,7 @@ class _Makers:
     """Makes the links of chains; those that several templates share are made once."""
 
     def __init__(self, task: TaggingTask, strings: Mapping[str, Sequence[str]]):
-        self.labels, self.strings = task.inner_labels, strings
+        self.labels, self.strings, self.radix = task.inner_labels, strings, task.radix
         self.before, self.after = (BEFORE, AFTER) if task.direction == "forward" else (AFTER, BEFORE)
         self.texts = {name: texts_of(values) for name, values in strings.items()}
         self.known: dict[tuple[Atom, int], Values] = {}
@@ -134,13 +134,23 @@ class _Makers:
 
     def tags(self, count: int) -> Values:
         """The tags before as one number, as `tags_before` makes it: the nearest tag counts most, and 0 is no tag."""
-        base = len(self.labels) + 1
+        base, radix = len(self.labels) + 1, self.radix
         names = [self.before, *self.labels]
 
-        def text(place: int) -> str:
-            return "\t".join(names[place // base**k % base] for k in range(count - 1, -1, -1))
+        def tags(place: int) -> list[int]:
+            return [place // base**k % base for k in range(count - 1, -1, -1)]
 
-        return Values(np.arange(base**count, dtype=np.uint64), text)
+        def text(place: int) -> str:
+            return "\t".join(names[tag] for tag in tags(place))
+
+        codes = np.arange(base**count, dtype=np.uint64)
+        if radix < base:  # labels that were added later
+            for place in range(codes.size):
+                code = 0
+                for tag in tags(place):
+                    code = code * radix + tag if tag < radix else mix(code, tag)
+                codes[place] = code & ((1 << 64) - 1)
+        return Values(codes, text)
 
 
 def shown_value(text: str) -> str:

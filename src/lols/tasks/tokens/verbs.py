@@ -6,8 +6,10 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Self
 
+from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
 from lols.io.strings import Interner
+from lols.tasks.pieces import one_thread
 from lols.tasks.tokens.corpus import WORD
 from lols.tasks.verbs import FileVerbs, Say, silent
 from lols.training.clock import Clock
@@ -21,12 +23,17 @@ class SentenceVerbs(FileVerbs):
     task_: Any
     reference: str
     check_calibrated: Any
+    _fitted: Any
 
     def predict_pieces(
-        self, path: Any, columns: Any, *, threads: int = 1, confidence: bool = False
+        self, path: Any, columns: Any, *, threads: Threads = None, confidence: bool = False
     ) -> Iterator[tuple[bytes, int]]:
         """The file with predictions, and confidence in them if that is wanted, piece by piece, and their tokens."""
         raise NotImplementedError
+
+    def models(self) -> tuple[Any, ...]:
+        """The models that predict."""
+        return (self._fitted,)
 
     def prepare(self) -> None:
         """Read more strings than a new table has room for."""
@@ -69,7 +76,7 @@ class SentenceVerbs(FileVerbs):
         return self
 
     def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: int = 1, say: Say = silent, **options: Any
+        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
         """Write a file of sentences with the predicted columns replaced; all else stays as it is, byte for byte."""
         columns, asked = self.asked("predict", options)
@@ -77,9 +84,10 @@ class SentenceVerbs(FileVerbs):
         if asked.confidence:
             self.check_calibrated()
         how: Any = {"threads": threads, "confidence": asked.confidence}
-        for data, count in self.searching(asked).predict_pieces(path, columns, **how):
-            out.write(data)
-            tokens += count
+        with one_thread(*self.models()):
+            for data, count in self.searching(asked).predict_pieces(path, columns, **how):
+                out.write(data)
+                tokens += count
         return {"tokens": tokens, "tokens_per_second": tokens / clock.working()}
 
 

@@ -1,0 +1,182 @@
+"""A table of the paper as a section: every strategy under every teacher, learning curves, β, and the coin."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from lols.reproduction import charts
+from lols.reproduction.document import FIGURES, Chart, FigureText, Section, TextCell, TextTable
+from lols.reproduction.paper import LOLS, PAPER
+from lols.reproduction.plan import row_name
+
+__all__ = ["strategies", "table_section"]
+
+Values = Mapping[str, Any]
+BANDS = "Bands: standard deviation over seeds."
+LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}
+METRICS = {
+    "accuracy": "accuracy, % of words with the right tag",
+    "uas": "unlabelled attachment, % of words with the right head",
+    "cost": "average cost",
+}
+
+
+def table_section(name: str, table: Values) -> Section:
+    """All that a table has."""
+    title, number, command = str(table.get("title", name)), table.get("paper_table"), str(table.get("command") or "")
+    figures = [strategies(name, table), _curves(name, table), _betas(name, table), _coins(table)]
+    return Section(
+        f"Table {number}: {title}" if number else title,
+        _about(table),
+        [figure._replace(command=command) for figure in figures if figure is not None],
+    )
+
+
+def _about(table: Values) -> list[str]:
+    better = "higher is better" if table.get("higher_is_better", True) else "lower is better"
+    metric = METRICS.get(table.get("metric", ""), str(table.get("metric", "")))
+    passes = table.get("passes")
+    lines = [f"{metric[:1].upper()}{metric[1:]}; {better}{f'; {passes} passes' if passes else ''}."]
+    if table.get("data"):
+        lines.append(f"Ours: {table['data']}.")
+    of_paper = PAPER.get(table.get("paper_name", ""))
+    if of_paper is not None and any(cell.get("paper") is not None for cell in table["cells"]):
+        lines.append(f"The paper's figures beside ours: {of_paper.train}; tested on {of_paper.test}.")
+    return lines
+
+
+def strategies(name: str, table: Values) -> FigureText:
+    """All strategies under all teachers, a table for each learner."""
+    seeds = max((len(cell.get("values") or ()) for cell in table["cells"]), default=0)
+    spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
+    cells = [cell | {"shade": shade} for cell, shade in zip(table["cells"], closeness(table))]
+    by_learner = {learner: [c for c in cells if c["learner"] == learner] for learner in table["learners"]}
+    tables = [_strategy_table(table, learner, of) for learner, of in by_learner.items() if of]
+    legend = (
+        "The darker, the closer to the best of the table, by the logarithm of the distance. Bold: best of its column, "
+        "or level with it. Framed: LOLS, the paper's algorithm."
+    )
+    chart = Chart(name, f"{table.get('title', name)}: heat map", partial(charts.heat_map, table, tables), True)
+    return FigureText(f"Every strategy under every teacher: {spread}", tables, [chart], legend=legend)
+
+
+def _strategy_table(table: Values, learner: str, cells: Sequence[Values]) -> TextTable:
+    teachers = [t for t in table["teachers"] if any(c["teacher"] == t for c in cells)]
+    strategies = [r for r in table["rows"] if any(c["row"] == r for c in cells)]
+    digits = _paper_digits(table)
+    texts: dict[tuple[str, str], TextCell] = {}
+    for teacher in teachers:
+        column = [cell for cell in cells if cell["teacher"] == teacher]
+        for cell, best in zip(column, level_with_best(column, bool(table.get("higher_is_better", True)))):
+            paper = "" if cell.get("paper") is None else f"{cell['paper']:.{digits}f}"
+            text = _with_spread(table, cell)
+            texts[cell["row"], teacher] = TextCell(text, paper=paper, best=best, shade=cell["shade"])
+    rows = [[row_name(row), *(texts.get((row, teacher), "") for teacher in teachers)] for row in strategies]
+    marked = strategies.index(LOLS) if LOLS in strategies else None
+    columns = ("roll-in / roll-out", *(f"{teacher} teacher" for teacher in teachers))
+    return TextTable(columns, rows, LEARNERS.get(learner, learner), marked=marked)
+
+
+def closeness(table: Values) -> list[float]:
+    """How close each cell is to the best of the table: 1 is best, 0 worst.
+
+    The scale is the logarithm of the distance, in units of the median distance, so that the best cells differ visibly
+    even where others are far behind.
+
+    >>> cells = [{"mean": 90.0}, {"mean": 88.0}, {"mean": 86.0}, {"mean": 50.0}]
+    >>> [round(value, 2) for value in closeness({"cells": cells, "higher_is_better": True})]
+    [1.0, 0.81, 0.68, 0.0]
+    """
+    means = [cell["mean"] for cell in table["cells"]]
+    best = max(means) if table.get("higher_is_better", True) else min(means)
+    far = [abs(mean - best) for mean in means]
+    typical = statistics.median(far) or max(far)
+    if not typical:
+        return [1.0] * len(far)
+    return [1.0 - math.log1p(distance / typical) / math.log1p(max(far) / typical) for distance in far]
+
+
+def level_with_best(cells: Sequence[Values], higher: bool) -> list[bool]:
+    """Which cells are the best, or less than two standard errors behind it.
+
+    >>> level_with_best([{"mean": 1.0, "se": 0.1}, {"mean": 1.2, "se": 0.1}, {"mean": 3.0, "se": 0.1}], False)
+    [True, True, False]
+    """
+    best = (max if higher else min)(cells, key=lambda cell: cell["mean"])
+    return [abs(c["mean"] - best["mean"]) <= 2.0 * math.hypot(c["se"], best["se"]) for c in cells]
+
+
+def _paper_digits(table: Values) -> int:
+    """The number of decimals that the paper's figures have."""
+    printed = [c["paper"] for c in table["cells"] if c.get("paper") is not None]
+    return max((len(f"{value:.6g}".partition(".")[2]) for value in printed), default=0)
+
+
+def shown(table: Values, value: float) -> str:
+    """A figure of a table: percentages have two decimals, costs four."""
+    return f"{value:.2f}" if table.get("unit", "percent") == "percent" else f"{value:.4f}"
+
+
+def _with_spread(table: Values, cell: Values) -> str:
+    several = len(cell.get("values") or ()) > 1
+    return shown(table, cell["mean"]) + (f"±{shown(table, cell['sd'])}" if several else "")
+
+
+def _curves(name: str, table: Values) -> FigureText | None:
+    curves = [curve for curve in table.get("curves") or [] if len(curve["passes"]) > 1]
+    if not curves:
+        return None
+    passes = max((curve["passes"] for curve in curves), key=len)
+    rows = [
+        [c["teacher"], c["learner"], row_name(c["row"]), *(shown(table, value) for value in c["values"])]
+        for c in curves
+    ]
+    columns = ("teacher", "learner", "roll-in / roll-out", *(f"pass {number}" for number in passes))
+    return FigureText(
+        "Learning curves: after each pass, on the test part",
+        [TextTable(columns, rows, words=3, folded=FIGURES)],
+        [Chart(f"{name}-curves", "Learning curves", partial(charts.learning_curves, table))],
+        legend=BANDS if any(any(curve.get("sd") or ()) for curve in curves) else "",
+    )
+
+
+def _betas(name: str, table: Values) -> FigureText | None:
+    cells = (table.get("beta") or {}).get("cells") or []
+    if not cells:
+        return None
+    betas = sorted({cell["beta"] for cell in cells})
+    means: dict[tuple[str, str], dict[float, str]] = {}
+    for cell in cells:
+        means.setdefault((cell["teacher"], cell["learner"]), {})[cell["beta"]] = shown(table, cell["mean"])
+    rows = [[*who, *(by_beta.get(beta, "") for beta in betas)] for who, by_beta in means.items()]
+    note = "β = 0 rolls out with the learned policy only, β = 1 with the reference only."
+    note += " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
+    legend = BANDS if any(cell.get("sd") for cell in cells) else ""
+    columns = ("teacher", "learner", *(f"β = {beta:g}" for beta in betas))
+    chart = Chart(f"{name}-beta", "LOLS by β", partial(charts.beta_sweep, table))
+    title = "LOLS by β, the probability of the reference in roll-outs"
+    return FigureText(title, [TextTable(columns, rows, words=2)], [chart], note, legend=legend)
+
+
+def _alike(cells: Sequence[Values]) -> bool:
+    """Whether several teachers give the same figures for every learner and β."""
+    means: dict[tuple[str, float], set[float]] = {}
+    for cell in cells:
+        means.setdefault((cell["learner"], cell["beta"]), set()).add(cell["mean"])
+    return len({cell["teacher"] for cell in cells}) > 1 and all(len(values) == 1 for values in means.values())
+
+
+def _coins(table: Values) -> FigureText | None:
+    """LOLS with one coin for all deviations of a state, and with one for each roll-out."""
+    if not table.get("coins"):
+        return None
+    words = {"state": "one coin for all deviations of a state (ours)", "rollout": "one coin for each roll-out"}
+    rows = [[words.get(c["coin"], c["coin"]), c["learner"], _with_spread(table, c)] for c in table["coins"]]
+    coins = TextTable(("LOLS with", "learner", "mean"), rows, words=2)
+    return FigureText(
+        "The coin that chooses who rolls out (optimal teacher)", [coins], note="Algorithm 1 as printed has the second."
+    )

@@ -1,0 +1,184 @@
+"""Prediction over many files by the workers of an engine: in order, with a bound on what is read ahead.
+
+Files of tokens are cut between sentences into pieces, so that one large file is shared, too; others are pieces as they
+are. Results are written by the driver, in order, so that workers need no common disk for them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from lols.engines import Engine, SharedValue
+from lols.errors import ConfigurationError, LolsError
+from lols.io.opening import compressing, opened
+from lols.io.whole_file import whole_file
+from lols.tasks.registry import read_model
+from lols.tasks.verbs import TOKENS
+
+__all__ = ["Predictor", "expanded", "predict_many"]
+
+PIECE = 1 << 20  # bytes
+PACKED = (".gz", ".xz", ".bz2")
+
+
+class Piece(NamedTuple):
+    """A part of a file."""
+
+    model: SharedValue  # the content of a model file
+    file: str
+    line: int  # at which it begins
+    data: bytes | None  # None for the whole file, which the worker reads itself
+    options: dict[str, Any]
+
+
+_LOADED: tuple[bytes, Any] | None = None
+
+
+def loaded(content: bytes) -> Any:
+    """The estimator in a model file, which is kept."""
+    global _LOADED
+    if _LOADED is None or _LOADED[0] != content:
+        with tempfile.NamedTemporaryFile(suffix=".lols") as file:
+            file.write(content)
+            file.flush()
+            _LOADED = content, read_model(file.name).load()
+    return _LOADED[1]
+
+
+def predict_piece(piece: Piece) -> tuple[bytes, dict[str, Any]]:
+    """The piece with predictions, and facts about it."""
+    estimator, out = loaded(piece.model.get()), BytesIO()
+    if piece.data is None:
+        facts = estimator.predict_file(piece.file, out, **piece.options)
+        return out.getvalue(), facts
+    suffix = Path(piece.file.removesuffix(next((s for s in PACKED if piece.file.endswith(s)), ""))).suffix
+    with tempfile.NamedTemporaryFile(suffix=suffix) as file:
+        file.write(piece.data)
+        file.flush()
+        try:
+            facts = estimator.predict_file(file.name, out, **piece.options)
+        except LolsError as error:
+            place = f"{piece.file} (counted from line {piece.line} on)"
+            raise type(error)(str(error).replace(file.name, place)) from None
+    return out.getvalue(), facts
+
+
+def expanded(patterns: Iterable[str]) -> list[str]:
+    """The files that names and patterns stand for, in order.
+
+    >>> expanded(["/nowhere/part-*.conllu"])
+    Traceback (most recent call last):
+        ...
+    lols.errors.LolsError: /nowhere/part-*.conllu: no file has such a name
+    """
+    files: list[str] = []
+    for pattern in patterns:
+        found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) and not os.path.exists(pattern) else [pattern]
+        if not found:
+            raise LolsError(f"{pattern}: no file has such a name")
+        files += found
+    return files
+
+
+def predict_many(
+    model: str,
+    files: Sequence[str],
+    folder: str,
+    engine: Engine,
+    *,
+    watch: Callable[[str, int], None] = lambda file, pieces: None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Write each file with its predictions into a folder, under the same name; returns facts about all of them.
+
+    `watch` is called with the file and the number of its pieces that are done. At most a few pieces for each worker
+    are in memory.
+    """
+    names = [Path(file).name for file in files]
+    double = next((name for name in names if names.count(name) > 1), None)
+    if double is not None:
+        raise ConfigurationError(f"two of the files are called {double}: their predictions would be the same file")
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    began, total = time.perf_counter(), 0
+    stored = read_model(model)
+    cut = stored.verbs is not None and stored.verbs.counted is TOKENS
+    with engine.start() as workers, contextlib.ExitStack() as stack:
+        shared = workers.share(Path(model).read_bytes())
+        begun: list[str] = []  # the file of each piece, in order
+
+        def pieces() -> Iterator[Piece]:
+            for file in files:
+                for line, data in sentences(file) if cut else [(1, None)]:
+                    begun.append(file)
+                    yield Piece(shared, file, line, data, options)
+
+        current, out, done = "", None, 0
+        for data, facts in workers.map(predict_piece, pieces()):
+            file = begun.pop(0)
+            if file != current:
+                stack.close()
+                current, done = file, 0
+                target = Path(folder) / Path(file).name
+                out = stack.enter_context(compressing(stack.enter_context(whole_file(target)), str(target)))
+            assert out is not None
+            out.write(data)
+            total += next((int(facts[k]) for k in ("tokens", "rows", "examples") if k in facts), 0)
+            done += 1
+            watch(current, done)
+    seconds = time.perf_counter() - began
+    return {"files": len(files), "count": total, "seconds_total": seconds, "per_second": total / max(seconds, 1e-9)}
+
+
+def sentences(path: str, size: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """A file of tokens in pieces of about this size, each of whole sentences, with the line at which it begins."""
+    with opened(path) as stream:
+        left, line, first, size = b"", 1, True, size or PIECE
+        while True:
+            data = stream.read(size)
+            left += data
+            end = len(left) if not data else max(left.rfind(b"\n\n") + 2, left.rfind(b"\n\r\n") + 3)
+            if end >= 3 or not data:
+                piece, left = left[:end], left[end:]
+                if piece or first:
+                    yield line, piece
+                    line, first = line + piece.count(b"\n"), False
+            if not data:
+                return
+
+
+class Predictor:
+    """For `ray.data`: `dataset.map_batches(Predictor, fn_constructor_args=("pos.lols", "words"), concurrency=8)`.
+
+    It holds the model once for each worker. A batch is a dictionary of columns; the predictions for the objects in
+    column `column` are added as column `to`.
+
+    Parameters
+    ----------
+    model
+        The model file.
+    column
+        The column with the inputs, as `predict` of the estimator takes them: for a tagger lists of words.
+    to
+        The name of the column for predictions.
+
+    """
+
+    def __init__(self, model: str, column: str, to: str = "predicted"):
+        self.estimator, self.column, self.to = read_model(model).load(), column, to
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
+        import numpy as np
+
+        given = [list(each) if isinstance(each, np.ndarray) else each for each in batch[self.column]]
+        outputs = self.estimator.predict(given)
+        made = np.empty(len(outputs), object)
+        made[:] = outputs
+        return {**batch, self.to: made}

@@ -1,0 +1,230 @@
+"""What learning goes on from: the learner's weights, sums, squared gradients and counts, and how far training came.
+
+A model has this if it was asked to keep it, and then its file has it, too. Everything that is stored is data: arrays
+without zeros, beside those of the policy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lols.engine.structures import FrozenPolicy
+from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.io.room import Room
+from lols.io.sparse import pack, unpack
+from lols.learners.continuing import state_of_policy, widened
+from lols.learners.learner import Learner
+from lols.learners.settings import LearnerSettings
+from lols.learners.structures import ROUNDS
+from lols.training.adaptive import AdaptiveBeta
+
+if TYPE_CHECKING:
+    from lols.training.trainer import Trainer
+
+__all__ = ["LearningState", "StoredState", "start_of"]
+
+PREFIX = "learning."
+PARTS = ("weights", "squares", "sums")
+SAME = ("reduction", "update", "bits", "thresholds")  # settings without which a state makes no sense
+
+
+@dataclass
+class LearningState:
+    """A learner, and how far training came with it.
+
+    Parameters
+    ----------
+    learner
+        The linear learner, which further learning changes.
+    passes
+        How many passes over the data are done: the next one has the order of that number.
+    adaptive
+        What β="auto" has seen.
+    data
+        A digest of the data of these passes; None if there was a stream, or if it is not known.
+
+    """
+
+    learner: Learner
+    passes: int = 0
+    adaptive: AdaptiveBeta = field(default_factory=AdaptiveBeta)
+    data: str | None = None
+
+    def begin_average(self, policy: FrozenPolicy) -> None:
+        """Go on from the weights of a policy, the average so far, with a new average; step sizes stay as they are."""
+        for bank, weights in (
+            (self.learner.shared, policy.stack[0]),
+            (self.learner.single, policy.single_stack[0][:, np.newaxis]),
+        ):
+            rows = min(int(bank.filled[0]), weights.shape[0])
+            bank.weights[:rows] = weights[:rows]
+            if bank.sums.shape[0]:
+                bank.sums[:rows] = weights[:rows]
+        self.learner.counters[ROUNDS] = 0.0
+        self.passes = 0
+
+    @property
+    def rounds(self) -> int:
+        """How many examples were learned from."""
+        return int(self.learner.counters[ROUNDS])
+
+    def digest(self) -> str:
+        """A digest of all that learning depends on."""
+        made = hashlib.sha256(repr((self.passes, self.adaptive.state())).encode())
+        for name, array in sorted(self.learner.state().items()):
+            made.update(name.encode() + np.ascontiguousarray(array).tobytes())
+        return made.hexdigest()
+
+    def stored(self) -> StoredState:
+        """The same as header and arrays of a model file."""
+        learner = self.learner
+        tensors = {f"{PREFIX}counters": learner.counters.copy()}
+        state = learner.state()
+        for name in ("shared", "single"):
+            tensors[f"{PREFIX}{name}.features"] = state[f"{name}.features"]
+            tensors[f"{PREFIX}{name}.scales"] = state[f"{name}.scales"]
+            for part in PARTS:
+                array = state.pop(f"{name}.{part}")
+                kept, packed = pack(array[np.newaxis], np.arange(array.shape[0]))
+                tensors[f"{PREFIX}{name}.{part}.rows"] = kept.astype(np.int64)
+                tensors |= {f"{PREFIX}{name}.{part}.{each}": packed[each] for each in packed}
+            if f"{name}.inverse" in state:
+                tensors[f"{PREFIX}{name}.inverse"] = state[f"{name}.inverse"]
+        header = {
+            "settings": asdict(learner.settings),
+            "averaged": learner.averaged,
+            "actions": learner.actions,
+            "passes": self.passes,
+            "data": self.data,
+            "rivalry": self.adaptive.state(),
+        }
+        return StoredState(header, tensors)
+
+    def restored(self, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+        """A copy, as the trainer learns; with more actions if need be, of which those so far are at `places`."""
+        check_same(self.learner.settings, trainer)
+        made, state = trainer.new_learner(), self.learner.state()
+        made.load(state if places is None or places.size == made.columns else widened(state, made, places))
+        return LearningState(made, self.passes, replace(self.adaptive), self.data)
+
+
+@dataclass
+class StoredState:
+    """What a model file has of it, which is not unpacked before learning goes on."""
+
+    header: dict[str, Any]
+    tensors: dict[str, np.ndarray]
+
+    def stored(self) -> StoredState:
+        """What a model file has of it: this."""
+        return self
+
+    @classmethod
+    def of(cls, header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> StoredState | None:
+        """That of a model file, if it has one."""
+        own = {name: array for name, array in tensors.items() if name.startswith(PREFIX)}
+        found = header.get("learning")
+        return cls(dict(found), own) if isinstance(found, dict) else None
+
+    @property
+    def settings(self) -> LearnerSettings:
+        """Those of the learner."""
+        known = {each.name for each in fields(LearnerSettings)}
+        given = {name: value for name, value in dict(self.header["settings"]).items() if name in known}
+        plain = all(value is None or isinstance(value, str | int | float) for value in given.values())
+        if not plain or type(given.get("bits")) not in (type(None), int):
+            raise ValueError("its settings are not plain values")
+        return LearnerSettings(**given)
+
+    def restored(self, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+        """The state, for a trainer; `places` as in `widened`. Its margin and scale become those of the state."""
+        try:
+            settings, header = self.settings, self.header
+            check_same(settings, trainer)
+            learner = trainer.new_learner()
+            if bool(header["averaged"]) != learner.averaged:
+                raise ConfigurationError(
+                    "the model's state has another average: go on with the algorithm of its training"
+                )
+            state = self._state(learner, places)
+            learner.load(state)
+            adaptive = AdaptiveBeta(**header["rivalry"])
+            if not all(0.0 <= number < np.inf for number in adaptive.state().values()):
+                raise ValueError(f"'rivalry' is {header['rivalry']}")
+            passes = header["passes"]
+            if type(passes) is not int or not 0 <= passes < 1 << 31:
+                raise ValueError(f"'passes' is {passes}")
+        except (ConfigurationError, ModelFileError):
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, LolsError) as error:
+            raise ModelFileError(f"the learner's state in the model file is damaged ({error})") from error
+        return LearningState(learner, passes, adaptive, str(header["data"]) if header.get("data") else None)
+
+    def _state(self, learner: Learner, places: np.ndarray | None) -> dict[str, np.ndarray]:
+        """The arrays of the learner, within what a file of this size may take."""
+        room, tensors = Room(self.tensors), self.tensors
+        state = {"counters": tensors[f"{PREFIX}counters"]}
+        actions = learner.columns if places is None else places.size
+        for name, columns in (("shared", actions), ("single", 1)):
+            features = tensors[f"{PREFIX}{name}.features"]
+            fixed = learner.settings.bits is not None
+            count = 1 << int(learner.settings.bits or 0) if fixed else int(features.size)
+            state[f"{name}.features"] = features
+            state[f"{name}.scales"] = tensors[f"{PREFIX}{name}.scales"]
+            for part in PARTS:
+                own = {each: tensors[f"{PREFIX}{name}.{part}.{each}"] for each in ("counts", "columns", "values")}
+                rows = tensors[f"{PREFIX}{name}.{part}.rows"]
+                bank = getattr(learner, name)
+                used = count if getattr(bank, part).shape[0] else 0
+                if rows.dtype != np.int64 or rows.ndim != 1 or own["counts"].shape != (1, rows.size):
+                    raise ValueError(f"the rows of '{name}.{part}' do not fit")
+                state[f"{name}.{part}"] = unpack(own, columns, room, (rows, used))[0]
+            if f"{PREFIX}{name}.inverse" in tensors:
+                state[f"{name}.inverse"] = tensors[f"{PREFIX}{name}.inverse"]
+        if places is not None and places.size < learner.columns:
+            room.take(12 * learner.columns * int(state["shared.weights"].shape[0]))
+            state = widened(state, learner, places)
+        return state
+
+
+def check_same(settings: LearnerSettings, trainer: Trainer) -> None:
+    """Whether a trainer has the learner that a state is of; margin and scale become those of the state."""
+    different = [name for name in SAME if getattr(settings, name) != getattr(trainer.settings, name)]
+    if different:
+        raise ConfigurationError(
+            f"the model's state is of another {different[0]}: go on with the options of its training, or save it "
+            "without state"
+        )
+    trainer.adopt(settings)
+
+
+def start_of(model: Any, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+    """What a trainer goes on from with a model: its state if it has one, else its weights alone."""
+    trainer.check_start()
+    if model.learning is not None:
+        found: LearningState = model.learning.restored(trainer, places)
+        return found
+    if not isinstance(model.policy, FrozenPolicy):
+        raise ConfigurationError("only the linear policy goes on learning: train a neural one anew")
+    settled = model.about.get("learner")
+    if trainer.unsettled and isinstance(settled, dict) and settled.get("scale"):
+        trainer.adopt(replace(trainer.settings, margin=str(settled["margin"]), scale=float(settled["scale"])))
+    return from_weights(model.policy, trainer, places)
+
+
+def from_weights(policy: FrozenPolicy, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
+    """A state with the weights of a policy alone: nothing is known of rounds, averages and squared gradients."""
+    learner = trainer.new_learner()
+    if places is None or places.size == learner.columns:
+        learner.load(state_of_policy(policy, learner))
+        return LearningState(learner)
+    narrow = Learner(
+        learner.settings, int(places.size), by_action=learner.by_action, averaged=learner.averaged, compiled=False
+    )
+    learner.load(widened(state_of_policy(policy, narrow), learner, places))
+    return LearningState(learner)

@@ -1,0 +1,95 @@
+"""Models of your own tasks that go on learning: after training, and after they were read from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any, Self
+
+from lols.contract.examples import Examples
+from lols.contract.space import Reference
+from lols.errors import ConfigurationError
+from lols.learners.settings import LearnerSettings
+from lols.training.algorithms import Algorithm
+from lols.training.learning_state import start_of
+from lols.training.model import Model
+from lols.training.stream import Stream
+from lols.training.trainer import Trainer
+
+__all__ = ["OnlineModel"]
+
+
+class OnlineModel(Model):
+    """A model that learns on, with the algorithm, the learner and the batch size of its training.
+
+    This is what `lols.train` and `lols.load` return for a task of your own. After training, and after loading a file
+    that was saved with `keep_state=True`, learning goes on exactly; else it starts from the weights alone.
+    """
+
+    def partial_fit(self, objects: Iterable[Any], reference: Reference | None = None) -> Self:
+        """Learn from further objects, in the given order, taught by the task's reference unless another is given."""
+        stream = vars(self).get("_stream")
+        if stream is None or reference is not None:
+            stream = self._opened(reference)
+        teacher = stream.trainer.reference
+        given = list(objects)
+        if not given:
+            return self
+        stream.learn(Examples(self.space, given, truth=teacher.needs_truth or None))
+        self._stream = stream
+        vars(self).pop("policy", None)  # it is made again when it is asked for
+        return self
+
+    def learn_one(self, obj: Any, reference: Reference | None = None) -> Self:
+        """Learn from one object."""
+        return self.partial_fit([obj], reference)
+
+    def stop_learning(self) -> Self:
+        """Let go of what only further learning needs."""
+        self.policy = self.policy
+        vars(self).pop("_stream", None)
+        self.learning = None
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        stream = vars(self).get("_stream")
+        if name != "policy" or stream is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        made = stream.model()
+        self.policy, self.plan, self.learning = made.policy, made.plan, stream.state()
+        self.about |= {"examples": made.about["examples"]}
+        self.report |= made.report
+        return made.policy
+
+    def contents(self, *given: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Header and arrays of the model file."""
+        self.policy = self.policy
+        return super().contents(*given, **options)
+
+    def _opened(self, reference: Reference | None) -> Stream:
+        """A stream that begins where this model is."""
+        trainer = self.trainer(reference)
+        self.policy = self.policy
+        return Stream(trainer, start_of(self, trainer))
+
+    def trainer(self, reference: Reference | None = None, **changed: Any) -> Trainer:
+        """A trainer with the options of this model's training, but for those that are given."""
+        try:
+            chosen = {k: v for k, v in dict(self.about["algorithm"]).items() if k in _names(Algorithm)}
+            settings = {k: v for k, v in dict(self.about["learner"]).items() if k in _names(LearnerSettings)}
+            options: dict[str, Any] = {
+                "algorithm": Algorithm(**chosen),
+                "learner": LearnerSettings(**settings),
+                "batch_size": int(self.about["batch_size"]),
+                "seed": int(self.about["seed"]),
+            }
+        except (KeyError, TypeError, ValueError) as error:
+            raise ConfigurationError(
+                f"the model does not say how it was trained ({error}), so it cannot go on: train it with lols.train"
+            ) from error
+        own = {"threads": self.threads, "compiled": self.compiled}
+        return Trainer(self.space, reference, **options | own | changed)
+
+
+def _names(kind: Any) -> set[str]:
+    return {each.name for each in fields(kind)}
