@@ -6,6 +6,7 @@ Figure 2 of the paper.
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,14 @@ from lols.training.trainer import Trainer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["DeviationCosts", "ExampleReport", "deviation_costs", "explained_roll_out", "roll_out_text"]
+__all__ = [
+    "DeviationCosts",
+    "ExampleReport",
+    "deviation_costs",
+    "explained_roll_out",
+    "framed",
+    "roll_out_text",
+]
 
 BETA = 0.5  # where training adapted β, and the file does not say to what
 
@@ -62,6 +70,12 @@ class ExampleReport:
     def show(self, console: Console) -> None:
         """Print it."""
         raise NotImplementedError
+
+
+def framed(page: str) -> str:
+    """A whole page as a frame in a notebook: its styles stay inside, and nothing in it is executed."""
+    height = 620
+    return f'<iframe sandbox srcdoc="{html.escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
 
 
 def write_page(path: str | None, text: str) -> None:
