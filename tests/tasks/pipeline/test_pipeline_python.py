@@ -65,5 +65,6 @@ def test_a_pipeline_explains_itself(pipeline: Pipeline, tmp_path: Path) -> None:
     direct = pipeline.explain(Sentence({"form": WORDS[0]}), GOLD[0]).as_dict()
     assert json.loads(json.dumps(direct["steps"])) == found["steps"]
     tags = fine("explain", model, file, "--part", "upos", "--json").json
+    assert "<svg" in lols.load(model).explain_file(str(file), part="upos")._repr_html_().replace("&lt;", "<")
     assert [word["word"] for word in tags["words"]] == WORDS[0]
     mistake("explain", model, file, "--part", "xyz", says="there is no part 'xyz'; choose from upos and parser")
