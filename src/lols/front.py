@@ -101,7 +101,9 @@ def train(
     checkpoint, checkpoint_every, resume
         A file to which training is saved every so many seconds, and whether to continue from it.
     progress
-        Whether to show a progress bar, by default on a terminal only.
+        Whether to show a progress bar, by default on a terminal only. If the teacher decides without labels, it is then
+        also said how the policy compares with it on training examples (`model.report["teacher"]`); that the policy is
+        worse is a warning unless `progress` is False.
     after_pass
         Called with the number of the pass and the current model; training stops if it returns True.
     start
@@ -158,16 +160,24 @@ def train(
         if start is not None:
             raise ConfigurationError("start has no effect: programs begin anew; train on all data, or write a Task")
         return program_trainer(space, data, reference, **options).fit(data, **fitting)
+    from lols.training.teaching import compare_with_teacher, say_comparison
     from lols.training.trainer import Trainer
 
     trainer = Trainer(space, reference, **options)
+    examples = trainer.encoded(data)
     if policy is not None:
-        return trainer.fit(data, **fitting)
-    from lols.training.learning_state import start_of
-    from lols.training.online import OnlineModel
+        model = trainer.fit(examples, **fitting)
+    else:
+        from lols.training.learning_state import start_of
+        from lols.training.online import OnlineModel
 
-    made = trainer.fit(data, start=None if start is None else start_of(start, trainer), **fitting)
-    return OnlineModel(**vars(made) | {"learning": trainer.state})
+        made = trainer.fit(examples, start=None if start is None else start_of(start, trainer), **fitting)
+        model = OnlineModel(**vars(made) | {"learning": trainer.state})
+    found = compare_with_teacher(trainer, model, examples)
+    if found is not None:
+        model.report["teacher"] = found.as_dict()
+        say_comparison(trainer, found, progress)
+    return model
 
 
 def load(

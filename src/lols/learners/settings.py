@@ -123,6 +123,15 @@ class LearnerSettings:
         """Whether margin or scale are to follow from the costs."""
         return self.margin == "auto" or self.scale is None
 
+    @property
+    def by_size(self) -> bool:
+        """Whether it matters how large costs are: for regression, and for margins as wide as costs."""
+        return self.reduction == "csoaa" or self.width < 0.0
+
+    def unscaled(self) -> LearnerSettings:
+        """The same with a scale that is left open."""
+        return replace(self, scale=None)
+
     def settled(self, costs: np.ndarray, steps: int) -> LearnerSettings:
         """The settings for costs such as these, all above 0, in searches of so many steps.
 

@@ -79,6 +79,8 @@ class Stream:
                 ends = self.round + at.size == self.batch_began + size
                 policy = self.learner.policy() if self.held is None else self.held
                 batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
+                if self.round == 0:
+                    trainer.check_scale(batch.lessons)
                 self.waiting.append(batch.lessons)
                 if ends or self.held is not None:
                     self._learn()

@@ -6,6 +6,7 @@ import copy
 import inspect
 import os
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -22,7 +23,7 @@ from lols.contract.threads import Threads, check_threads
 from lols.contract.whole_numbers import MOST, check_seed, check_whole
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED, compile_seconds
-from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Plan
+from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Lessons, Plan
 from lols.engine.table import copied
 from lols.engines import Engine, as_engine
 from lols.errors import ConfigurationError
@@ -41,6 +42,7 @@ from lols.training.students import LinearStudent, adapted
 
 __all__ = ["Trainer"]
 
+FAR = 8.0  # times 1, from which on costs that are not scaled are learned from badly
 LARGEST_BATCH = 64  # by default
 LOOKED_AT = 8  # examples, to settle the margin
 MOST_PASSES = 1_000_000
@@ -333,6 +335,8 @@ class Trainer:
         for indices, rounds in run.batches():
             beta, beta_in = run.betas(rounds)
             batch = searcher.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
+            if run.done == 0 and self.policy is None:
+                self.check_scale(batch.lessons)
             run.learn(batch)
             yield
 
@@ -354,11 +358,20 @@ class Trainer:
         """Settle margin and scale by the costs of a few examples, before anything is learned."""
         teacher = np.ones(few.size)
         lessons = driver.make_lessons(few, few, self.new_learner().policy(), self.plan, teacher, teacher).lessons
-        slots = np.concatenate([first + np.arange(n) for first, n in zip(lessons.first, lessons.filled, strict=True)])
-        costs = lessons.slots.costs[slots]
-        above = costs[np.isfinite(costs) & (costs > 0.0)].astype(np.float64)
-        self.settings = self._asked.settled(above, int(lessons.filled.max()))
+        self.settings = self._asked.settled(_costs_above(lessons), int(lessons.filled.max()))
         self.plan = self.plan._replace(**self._by_margin())
+
+    def check_scale(self, lessons: Lessons) -> None:
+        """Warn if costs are learned from as they are, although they are far from 1; looks at the first batch."""
+        if self.settings.by_size and self._asked.scale == 1.0:
+            above = _costs_above(lessons)
+            scale = self._asked.unscaled().settled(above, int(lessons.filled.max())).scale if above.size else 1.0
+            if scale is not None and not 1.0 / FAR < scale < FAR:
+                warnings.warn(
+                    f"{self.settings.reduction} learns from costs as they are, which are about {scale:.3g}; it learns "
+                    "well from costs of about 1: divide them by that, or give LearnerSettings(..., scale=None)",
+                    stacklevel=2,
+                )
 
     def warm_up(self, data: Iterable[Any] | Examples) -> Self:
         """Compile ahead, or load from the cache, what training and prediction need, given a few labelled examples.
@@ -379,12 +392,24 @@ class Trainer:
 
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
         """A new run over a data set."""
+        return TrainingRun(self, self.encoded(data))
+
+    def encoded(self, data: Iterable[Any] | Examples) -> Examples:
+        """The data in columns, with their truth if the reference needs it."""
         truth = self.reference.needs_truth or None
-        return TrainingRun(self, data if isinstance(data, Examples) else Examples(self.space, data, truth=truth))
+        return data if isinstance(data, Examples) else Examples(self.space, data, truth=truth)
 
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
+
+
+def _costs_above(lessons: Lessons) -> np.ndarray:
+    """All costs in lessons that are above 0."""
+    slots = np.concatenate([first + np.arange(n) for first, n in zip(lessons.first, lessons.filled, strict=True)])
+    costs = lessons.slots.costs[slots]
+    above: np.ndarray = costs[np.isfinite(costs) & (costs > 0.0)].astype(np.float64)
+    return above
 
 
 OPTIONS = [name for name, found in inspect.signature(Trainer).parameters.items() if found.kind is found.KEYWORD_ONLY]
