@@ -9,7 +9,7 @@ DOCS := $(VENV)/.docs-stamp
 TORCH := $(VENV)/.torch-stamp
 RAY := $(VENV)/.ray-stamp
 
-.PHONY: help demo test test-neural test-ray test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve clean
+.PHONY: help demo test test-neural test-ray test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -92,6 +92,10 @@ bench-parsing: $(BENCH)  ## measure the parser against other systems (needs the 
 bench-classifier: $(BENCH)  ## measure the classifier against other systems (needs the data)
 	@echo "==> benchmarks/classifier.py"
 	@$(BIN)/python benchmarks/classifier.py
+
+bench-tables: $(BENCH)  ## the classifier beside LightGBM and logistic regression on small tables
+	@echo "==> tables that scikit-learn ships or makes"
+	@$(BIN)/python -m benchmarks.tables
 
 bench-bandit: $(DEV)  ## measure the bandit's decisions a second
 	@echo "==> benchmarks/bandit.py"

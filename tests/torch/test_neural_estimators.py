@@ -12,7 +12,7 @@ import pytest
 
 import lols
 from lols.contract.examples import Examples
-from lols.datasets.grammar import Sentence, write_conllu
+from lols.datasets.grammar import MadeSentence, write_conllu
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import write_tensors
 from lols.tasks.parsing.explain import explain_parse
@@ -38,7 +38,7 @@ LONG = [
     for m in NOUNS
     for v in VERBS
 ]
-TREEBANK = [Sentence(*columns) for columns in (*SHORT, *LONG)]
+TREEBANK = [MadeSentence(*columns) for columns in (*SHORT, *LONG)]
 WORDS = [list(sentence.forms) for sentence in TREEBANK]
 TAGGED = [[{"word": w, "upos": t} for w, t in zip(s.forms, s.upos)] for s in TREEBANK]
 TAGS = [list(sentence.upos) for sentence in TREEBANK]

@@ -6,6 +6,7 @@ Figure 2 of the paper.
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -33,6 +34,7 @@ __all__ = [
     "deviation_costs",
     "draws_policies",
     "explained_roll_out",
+    "framed",
     "roll_out_text",
 ]
 
@@ -70,6 +72,12 @@ class ExampleReport:
     def show(self, console: Console) -> None:
         """Print it."""
         raise NotImplementedError
+
+
+def framed(page: str) -> str:
+    """A whole page as a frame in a notebook: its styles stay inside, and nothing in it is executed."""
+    height = 620
+    return f'<iframe sandbox srcdoc="{html.escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
 
 
 def write_page(path: str | None, text: str) -> None:
