@@ -9,7 +9,7 @@ DOCS := $(VENV)/.docs-stamp
 TORCH := $(VENV)/.torch-stamp
 RAY := $(VENV)/.ray-stamp
 
-.PHONY: help demo test test-neural test-ray test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing study docs docs-serve clean
+.PHONY: help demo test test-neural test-ray test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -93,6 +93,10 @@ bench-classifier: $(BENCH)  ## measure the classifier against other systems (nee
 	@echo "==> benchmarks/classifier.py"
 	@$(BIN)/python benchmarks/classifier.py
 
+bench-tables: $(BENCH)  ## the classifier beside LightGBM and logistic regression on small tables
+	@echo "==> tables that scikit-learn ships or makes"
+	@$(BIN)/python -m benchmarks.tables
+
 bench-bandit: $(DEV)  ## measure the bandit's decisions a second
 	@echo "==> benchmarks/bandit.py"
 	@$(BIN)/python benchmarks/bandit.py
@@ -137,6 +141,10 @@ bench-mixing: $(DEV)  ## how near pass mode comes to one machine: 2, 8 and 32 sh
 	@echo "==> benchmarks/mixing.py"
 	@$(BIN)/python -m benchmarks.mixing
 
+bench-serving: $(DEV)  ## cold and warm starts, latency and memory of a service
+	@echo "==> benchmarks/serving.py"
+	@$(BIN)/python -m benchmarks.serving
+
 study: $(DEV)  ## which roll-out, which coin, which learner (needs the data)
 	@echo "==> benchmarks/study.py"
 	@$(BIN)/python benchmarks/study.py
@@ -146,6 +154,9 @@ docs: $(DOCS)  ## build the documentation into site/; broken links are errors
 	@echo "==> mkdocs: docs/ into site/"
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "site/index.html can be opened as it is"
+
+notebooks: $(DEV)  ## run the notebooks of the documentation and store their outputs
+	@$(BIN)/python docs/tools/notebooks.py
 
 docs-serve: $(DOCS)  ## show the documentation while you write it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve

@@ -86,6 +86,21 @@ def test_what_an_extra_is_needed_for_is_said_in_one_line(tmp_path: Path) -> None
     assert "features as a matrix need SciPy: pip install 'lols[sklearn]'" in made.stderr
 
 
+def test_pandas_is_not_imported_for_files(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,y\n" + "1,u,no\n2,v,yes\n" * 30)
+    words = (
+        ("train", "classifier", "t.csv", "-o", "m.lols", "--tree", "order", "--numeric", "bins", "--passes", "1"),
+        ("predict", "m.lols", "t.csv", "-o", "o.csv"),
+        ("evaluate", "m.lols", "t.csv"),
+    )
+    for each in words:
+        code = f"import sys\nfrom lols.cli import main\nsys.argv = {['lols', *each]!r}\n"
+        code += "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        code += "print([name for name in ('pandas', 'sklearn', 'scipy') if name in sys.modules], file=sys.stderr)"
+        made = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, text=True, capture_output=True)
+        assert made.returncode == 0 and made.stderr.splitlines()[-1] == "[]", (each, made.stderr)
+
+
 def test_only_the_named_packages_are_needed() -> None:
     tomllib = pytest.importorskip("tomllib")
     found = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]

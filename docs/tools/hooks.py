@@ -1,4 +1,7 @@
-"""Hooks of mkdocs: links to files of the repository become links to copies in the site, or the text of the file."""
+"""Hooks of mkdocs: links to files of the repository become links to copies in the site, or the text of the file.
+
+Notebooks load nothing from other hosts.
+"""
 
 from __future__ import annotations
 
@@ -30,3 +33,11 @@ def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> 
     )
     up = "../" * page.file.src_uri.count("/")
     return re.sub(r"\]\((?:\.\./)+examples/(\w+\.py)\)", rf"]({up}examples/\1)", markdown)
+
+
+def on_page_content(html: str, *, page: Any, config: Any, files: Files) -> str:
+    """Leave out of notebooks what would load MathJax and Mermaid from other hosts."""
+    if page.file.src_uri.endswith(".ipynb"):
+        scripts = r'<script (?:src=""|type="(?:text/x-mathjax-config|module)")>.*?</script>'
+        html = re.sub(scripts, "", html, flags=re.DOTALL)
+    return html

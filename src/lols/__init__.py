@@ -53,7 +53,7 @@ _HOME = {
 }
 
 # Modules that belong to the public interface.
-_MODULES = {"checks": "contract.checks", "engines": "engines", "policies": "policies"}
+_MODULES = {"checks": "contract.checks", "io": "io", "engines": "engines", "policies": "policies"}
 
 __all__ = [
     "Algorithm",
@@ -88,6 +88,7 @@ __all__ = [
     "engines",
     "explain",
     "feature",
+    "io",
     "load",
     "look",
     "mix",
@@ -104,6 +105,7 @@ __all__ = [
 if TYPE_CHECKING:
     import lols.contract.checks as checks
     import lols.engines as engines
+    import lols.io as io
     import lols.policies as policies
     from lols.bandit.bandit import StructuredBandit
     from lols.certificates.certify import certify

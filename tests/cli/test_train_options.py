@@ -78,6 +78,9 @@ CHANGED: dict[str, Any] = {
     "precision": "bfloat16",
     "width": "8",
     "layers": "1",
+    "vectors": "CLUSTERS",
+    "encoder": "nowhere",
+    "dropout": "0.2",
     "steps": "2",
     "keep_state": "--keep-state",
     "engine": "other",  # those that there are do not change the result: tests/engines

@@ -11,14 +11,14 @@ import pytest
 
 import lols
 from lols.bandit.worlds.registry import read_sentences
-from lols.datasets.grammar import Sentence, generate, write_conllu
+from lols.datasets.grammar import MadeSentence, generate, write_conllu
 from lols.errors import LolsError
 
 TRAIN, TEST = 2000, 500
 
 
 @pytest.fixture(scope="module")
-def sentences() -> list[Sentence]:
+def sentences() -> list[MadeSentence]:
     return generate(TRAIN + TEST, seed=0)
 
 
@@ -81,7 +81,7 @@ def test_phrases_attach_to_nouns_and_verbs_as_words_like_it() -> None:
 
 
 @pytest.mark.slow
-def test_it_can_be_learned_but_not_perfectly(sentences: list[Sentence]) -> None:
+def test_it_can_be_learned_but_not_perfectly(sentences: list[MadeSentence]) -> None:
     train, test = sentences[:TRAIN], sentences[TRAIN:]
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for sentence in train:
@@ -95,7 +95,7 @@ def test_it_can_be_learned_but_not_perfectly(sentences: list[Sentence]) -> None:
     tagged = share(list(zip([s.upos for s in test], tagger.predict([s.forms for s in test]), strict=True)))
     assert 0.95 < tagged < 0.98
 
-    def words(some: list[Sentence]) -> list[list[dict[str, str]]]:
+    def words(some: list[MadeSentence]) -> list[list[dict[str, str]]]:
         return [[{"word": f, "upos": u} for f, u in zip(s.forms, s.upos, strict=True)] for s in some]
 
     neighbour = share([(list(s.heads), [*range(2, len(s.heads) + 1), 0]) for s in test])

@@ -124,15 +124,17 @@ def test_anchors_are_those_of_the_site():
 
 def test_the_navigation_lists_every_page_once():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8").split("\nnav:\n")[1]
-    listed = re.findall(r": (\S+\.md)$", navigation, re.MULTILINE)
-    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in SITE)
+    listed = re.findall(r": (\S+\.(?:md|ipynb))$", navigation, re.MULTILINE)
+    pages = [*SITE, *DOCS.rglob("*.ipynb")]
+    assert sorted(listed) == sorted(page.relative_to(DOCS).as_posix() for page in pages)
 
 
 @pytest.mark.parametrize("page", ["performance.md", "choose-a-strategy.md"])
 def test_figures_that_are_repeated_are_those_of_the_page_of_the_measurement(page):
-    engine = (DOCS / "performance.md").read_text("utf-8").partition("## The engine")[2].partition("\n## ")[0]
+    own = (DOCS / "performance.md").read_text("utf-8")
+    here = [own.partition(f"## {name}\n")[2].partition("\n## ")[0] for name in ("The engine", "Threads")]
     measured = [(DOCS / f"{name}.md").read_text("utf-8") for name in SOURCES]
-    figures = set(FIGURE.findall("\n".join([engine, *measured])))
+    figures = set(FIGURE.findall("\n".join([*here, *measured])))
     rows = [line for line in (DOCS / page).read_text("utf-8").splitlines() if line.startswith("|")]
     assert {figure for row in rows for figure in FIGURE.findall(row)} - figures == set()
 

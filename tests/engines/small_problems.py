@@ -34,9 +34,15 @@ def fitted(engine: Any, data: Any = DATA, space: Any = SPACE, teacher: str = "op
 
 def same(one: lols.Trainer, other: lols.Trainer) -> bool:
     """Whether two trainings have the same result, bit for bit."""
-    a, b = one.learner.state(), other.learner.state()
+    a, b = (arrays(trainer) for trainer in (one, other))
     losses = [t.model.report["progressive_loss"] for t in (one, other)]  # type: ignore[attr-defined]
-    return losses[0] == losses[1] and all(np.array_equal(a[name], b[name]) for name in a)
+    return losses[0] == losses[1] and a.keys() == b.keys() and all(np.array_equal(a[name], b[name]) for name in a)
+
+
+def arrays(trainer: lols.Trainer) -> dict[str, np.ndarray]:
+    """The arrays of the model, and of the learner if it can go on."""
+    made: dict[str, np.ndarray] = dict(trainer.model.contents()[1])  # type: ignore[attr-defined]
+    return made | ({} if trainer.state is None else trainer.state.learner.state())
 
 
 class InParts(InProcessWorkers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.engines import InProcess, Processes
+from lols.engines import Files, InProcess, Processes
 from lols.learners.learner import Learner
 from lols.learners.mixing import changes_since, mixed
 from lols.learners.structures import ROUNDS
@@ -71,6 +72,26 @@ def test_a_run_is_resumed_after_a_pass(tmp_path: Path) -> None:
         fitted(shards(2), passes=3, checkpoint=file, resume=True)
 
 
+def read_lines(path: str) -> list[Any]:
+    """The objects of a file with one in each line."""
+    return [json.loads(line) for line in Path(path).read_text().splitlines()]
+
+
+def test_workers_read_their_own_files(tmp_path: Path) -> None:
+    parts = [DATA[k::4] for k in range(4)]
+    for k, part in enumerate([*parts, []]):
+        (tmp_path / f"part-{k}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in part))
+    files = Files(str(tmp_path / "part-[0-3].jsonl"), read_lines)
+    whole = fitted(shards(4))
+    assert same(whole, fitted(shards(4), data=files))
+    assert same(whole, fitted(Processes(workers=2, sync="pass", shards=4), data=files))
+    with_empty = fitted(shards(5), data=Files(str(tmp_path / "part-*.jsonl"), read_lines))
+    assert same(whole, with_empty)
+    assert with_empty.model.about["examples"] == len(DATA)  # type: ignore[attr-defined]
+    with pytest.raises(lols.LolsError, match="there are 4 files for 9 shards: give more files, or shards=4"):
+        fitted(shards(9), data=files)
+
+
 # --- how states are mixed ---
 
 
@@ -103,7 +124,7 @@ def by_feature(state: dict[str, np.ndarray], part: str) -> dict[int, np.ndarray]
 def test_mixing_is_what_its_description_says(by: str) -> None:
     """The slow, obvious version, feature by feature."""
     base, after = states({0: [2, 3, 4], 1: [5], 2: [6, 7]})
-    made = mixed(base, [changes_since(base, state) for state in after], by=by)
+    made = mixed(base, [changes_since(base, state) for state in after], by=by, squares="sum")
     done = base["counters"][ROUNDS]
     rounds = [state["counters"][ROUNDS] - done for state in after]
     assert made["counters"][ROUNDS] == done + sum(rounds) == 8

@@ -12,11 +12,15 @@ import pytest
 
 import lols
 from lols.contract.examples import Examples
-from lols.datasets.grammar import Sentence, write_conllu
+from lols.datasets.grammar import MadeSentence, write_conllu
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import write_tensors
+from lols.tasks.parsing.explain import explain_parse
+from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.neural import PLACES, positions
 from lols.tasks.parsing.space import DEPTH, NEXT, STACK, cell
+from lols.tasks.parsing.treebank import taught
+from lols.tasks.tagging.explain import explain_sentence
 from lols.torch import TorchPolicy
 from tests.cli.command_line import error_line, run
 
@@ -34,7 +38,7 @@ LONG = [
     for m in NOUNS
     for v in VERBS
 ]
-TREEBANK = [Sentence(*columns) for columns in (*SHORT, *LONG)]
+TREEBANK = [MadeSentence(*columns) for columns in (*SHORT, *LONG)]
 WORDS = [list(sentence.forms) for sentence in TREEBANK]
 TAGGED = [[{"word": w, "upos": t} for w, t in zip(s.forms, s.upos)] for s in TREEBANK]
 TAGS = [list(sentence.upos) for sentence in TREEBANK]
@@ -44,7 +48,7 @@ SPANS = [[{"DET": "B-N", "NOUN": "I-N"}.get(t, "O") for t in tags] for tags in T
 
 @pytest.fixture(scope="module")
 def parser() -> lols.Parser:
-    return lols.Parser(**SMALL).fit(TAGGED, TREES, dev=(TAGGED[:8], TREES[:8]))
+    return lols.Parser(**SMALL).fit(TAGGED, TREES, dev=(TAGGED[::8], TREES[::8]))
 
 
 def test_a_parser_learns_arcs_and_labels_from_words_and_tags(parser: lols.Parser) -> None:
@@ -198,8 +202,34 @@ def test_the_command_line_from_file_to_file(
     assert run("predict", model, train, "-o", tmp_path / "out.conllu").exit_code == 0
     assert (tmp_path / "out.conllu").read_text().count("\n") == train.read_text().count("\n")
     assert "policy         of class lols.torch.policy:TorchPolicy" in run("inspect", model).output
-    line = error_line(monkeypatch, capsys, "explain", model, train)
-    assert line == "lols: explain needs the linear policy: this one is neural\n"
+    shown = run("explain", model, train)
+    assert shown.exit_code == 0, shown.output
+    assert "The network labels arcs after the search" in " ".join(shown.output.split())
+    line = error_line(monkeypatch, capsys, "certify", model, train)
+    assert line.startswith("lols: certificates are for linear policies")
+
+
+def test_a_parse_is_explained_with_the_costs_of_the_specification(parser: lols.Parser) -> None:
+    """The loss that is shown for each deviation, against rolling it out by hand."""
+    sentence, tree = TAGGED[20], TREES[20]
+    shown = explain_parse(parser, sentence, tree, roll_out="learned")
+    assert [word.relation for word in shown.words] == [relation for _, relation in parser.predict_one(sentence)]
+    given = {step.arc.dependent: step.arc.relation for step in shown.steps if step.arc is not None}
+    assert all(shown.words[place - 1].relation == relation for place, relation in given.items())
+    corpus = parser._corpus([sentence])
+    trees = taught(parser.task_, *checked_trees([sentence], [tree]), corpus.offsets).trees
+    examples = parser.task_.examples(corpus, trees)
+    costs = lols.rollout_costs(parser.model_, parser.task_.space, examples, parser.task_.reference("optimal"), beta=0.0)
+    for k, step in enumerate(shown.steps):
+        legal = costs.costs[k][np.isfinite(costs.costs[k])]
+        assert sorted(move.loss for move in step.moves) == pytest.approx(sorted(legal))
+
+
+def test_a_tagging_is_explained() -> None:
+    tagger = lols.Tagger(**SMALL).fit(WORDS, TAGS)
+    shown = explain_sentence(tagger, WORDS[20], ["DET", "DET", "VERB", "DET", "NOUN"], roll_out="learned")
+    assert [decision.predicted for decision in shown.decisions] == tagger.predict_one(WORDS[20])
+    assert shown.loss == 1.0
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,13 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from lols.datasets.grammar_rules import Sentence, SentenceWriter
+from lols.datasets.grammar_rules import MadeSentence, SentenceWriter
 from lols.errors import ConfigurationError, LolsError
 
-__all__ = ["Sentence", "generate", "write_conllu"]
+__all__ = ["MadeSentence", "generate", "write_conllu"]
 
 
-def generate(count: int, seed: int = 0) -> list[Sentence]:
+def generate(count: int, seed: int = 0) -> list[MadeSentence]:
     """Generate sentences; the same seed always gives the same ones, and a larger `count` only adds more.
 
     >>> sentence = generate(1, seed=3)[0]
@@ -33,7 +33,7 @@ def generate(count: int, seed: int = 0) -> list[Sentence]:
     return [writer.sentence() for _ in range(count)]
 
 
-def write_conllu(path: str | os.PathLike[str], sentences: Iterable[Sentence]) -> None:
+def write_conllu(path: str | os.PathLike[str], sentences: Iterable[MadeSentence]) -> None:
     """Write sentences as a CoNLL-U file, which `lols train tagger` and `lols train parser` read.
 
     >>> import tempfile; path = tempfile.mkdtemp() + "/two.conllu"

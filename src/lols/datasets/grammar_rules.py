@@ -9,10 +9,10 @@ import numpy as np
 from lols.contract.hashing import mix
 from lols.datasets.grammar_words import PREPOSITIONS, Noun, Verb, WeightedChoice, lexicon
 
-__all__ = ["Sentence", "SentenceWriter"]
+__all__ = ["MadeSentence", "SentenceWriter"]
 
 
-class Sentence(NamedTuple):
+class MadeSentence(NamedTuple):
     """Words, their tags, the number of each word's head (from 1, and 0 for the root) and its relation to it."""
 
     forms: list[str]
@@ -45,7 +45,7 @@ class _Node:
         return self
 
 
-def _lay_out(root: _Node) -> Sentence:
+def _lay_out(root: _Node) -> MadeSentence:
     order: list[tuple[_Node, _Node | None]] = []
 
     def visit(node: _Node, head: _Node | None) -> None:
@@ -59,7 +59,7 @@ def _lay_out(root: _Node) -> Sentence:
     number = {id(node): k for k, (node, _) in enumerate(order, 1)}
     first = order[0][0]
     first.form = first.form[:1].upper() + first.form[1:]
-    return Sentence(
+    return MadeSentence(
         [node.form for node, _ in order],
         [node.upos for node, _ in order],
         [0 if head is None else number[id(head)] for _, head in order],
@@ -108,7 +108,7 @@ class SentenceWriter:
     def chance(self, probability: float) -> bool:
         return self.u() < probability
 
-    def sentence(self) -> Sentence:
+    def sentence(self) -> MadeSentence:
         kind = self.u()
         if kind < 0.04:
             root = self.noun_phrase("root", 0, self.number())

@@ -37,8 +37,8 @@ class Engine(ABC):
     shards
         With `sync="pass"`: how many parts the data are cut into; by default as many as there are workers.
     legs
-        With `sync="pass"`: how often weights are averaged in a pass, by default once; more often costs more traffic and
-        is nearer to one learner.
+        With `sync="pass"`: how often weights are averaged in a pass, by default four times; 1 is iterative parameter
+        mixing as published. More often costs more traffic, and is nearer to one learner.
 
     """
 

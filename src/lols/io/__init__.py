@@ -1,0 +1,57 @@
+"""Files: sentences as Python objects (`read_conllu`, ...), and what the estimators read and write.
+
+Names are loaded when they are used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "Sentence": "sentences",
+    "from_frame": "sentences",
+    "from_spacy": "spacy_docs",
+    "read_columns": "sentences",
+    "read_conllu": "sentences",
+    "split_text": "sentences",
+    "to_pandas": "sentences",
+    "to_polars": "sentences",
+    "to_spacy": "spacy_docs",
+    "write_columns": "sentences",
+    "write_conllu": "sentences",
+}
+
+__all__ = [
+    "Sentence",
+    "from_frame",
+    "from_spacy",
+    "read_columns",
+    "read_conllu",
+    "split_text",
+    "to_pandas",
+    "to_polars",
+    "to_spacy",
+    "write_columns",
+    "write_conllu",
+]
+
+if TYPE_CHECKING:
+    from lols.io.sentences import (
+        Sentence,
+        from_frame,
+        read_columns,
+        read_conllu,
+        split_text,
+        to_pandas,
+        to_polars,
+        write_columns,
+        write_conllu,
+    )
+    from lols.io.spacy_docs import from_spacy, to_spacy
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'lols.io' has no attribute '{name}'")
+    return getattr(importlib.import_module(f"lols.io.{_HOME[name]}"), name)

@@ -8,6 +8,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from lols.errors import ConfigurationError, LolsError, shown
 
 try:
@@ -20,7 +22,7 @@ from lols.io.csv_file import Mark, line_of, read_batches
 from lols.io.csv_head import Head, check_distinct, read_head
 from lols.io.opening import opened, reading, reason
 
-__all__ = ["PIECE", "TableSource", "as_table", "open_table"]
+__all__ = ["PIECE", "TableSource", "as_table", "index_array", "open_table", "text_array"]
 
 PIECE = 1 << 22  # bytes of a CSV file in a batch
 PARQUET, ARROW = b"PAR1", b"ARROW1"  # the first bytes of such files
@@ -149,6 +151,23 @@ def as_table(data: Any) -> Any:
         raise LolsError(f"the {type(data).__name__} cannot be converted to a table: {reason(error)}") from error
     kinds = "a pandas or polars data frame, a pyarrow table, or a dictionary of columns"
     raise LolsError(f"a {type(data).__name__} is not a table; give {kinds}")
+
+
+def text_array(texts: Sequence[str]) -> Any:
+    """Texts as an Arrow array; ``pa.array`` would import pandas, which takes longer than small files do.
+
+    >>> text_array(["a", "", "bé"]).to_pylist()
+    ['a', '', 'bé']
+    """
+    parts = [text.encode() for text in texts]
+    ends = np.cumsum([0, *map(len, parts)]).astype(np.int32)
+    return pa.StringArray.from_buffers(len(parts), pa.py_buffer(ends), pa.py_buffer(b"".join(parts)))
+
+
+def index_array(numbers: np.ndarray) -> Any:
+    """Whole numbers as an Arrow array, likewise."""
+    made = np.ascontiguousarray(numbers, np.int64)
+    return pa.Array.from_buffers(pa.int64(), made.size, [None, pa.py_buffer(made)])
 
 
 # --- one file ---------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ class EngineOptions:
     )
     legs: int | None = option(
         default=None,
-        help="With sync pass: how often weights are averaged in a pass; once by default.",
+        help="With sync pass: how often weights are averaged in a pass; 4 by default.",
         panel=MACHINES,
     )
 

@@ -6,6 +6,7 @@ Figure 2 of the paper.
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +16,8 @@ from lols.contract.examples import Examples
 from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.structures import COMPARE
+from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.structures import COMPARE, FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.io.whole_file import write_whole
 from lols.tasks.inspect import stored_algorithm
@@ -26,7 +28,15 @@ from lols.training.trainer import Trainer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["DeviationCosts", "ExampleReport", "deviation_costs", "explained_roll_out", "roll_out_text"]
+__all__ = [
+    "DeviationCosts",
+    "ExampleReport",
+    "deviation_costs",
+    "draws_policies",
+    "explained_roll_out",
+    "framed",
+    "roll_out_text",
+]
 
 BETA = 0.5  # where training adapted β, and the file does not say to what
 
@@ -64,6 +74,12 @@ class ExampleReport:
         raise NotImplementedError
 
 
+def framed(page: str) -> str:
+    """A whole page as a frame in a notebook: its styles stay inside, and nothing in it is executed."""
+    height = 620
+    return f'<iframe sandbox srcdoc="{html.escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
+
+
 def write_page(path: str | None, text: str) -> None:
     """Write a page to a file."""
     if path is not None:
@@ -99,6 +115,11 @@ def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[A
     return made, BETA if timed is None else float(timed(np.array([total - 1]), total)[0])
 
 
+def draws_policies(model: Model) -> bool:
+    """Whether one of several policies is drawn at every decision, as Searn does."""
+    return isinstance(model.policy, FrozenPolicy) and model.policy.chances.size > 1
+
+
 class DeviationCosts(NamedTuple):
     """What deviations from a path cost, and the loss of the path itself."""
 
@@ -128,7 +149,8 @@ def deviation_costs(
     plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf, bound=False)
     steps = taken.size
     share = np.full(steps, beta)
-    with FusedDriver(space, examples, reference, compiled=compiled) as driver:
+    kind = FusedDriver if isinstance(model.policy, FrozenPolicy) else LockStepDriver
+    with kind(space, examples, reference, compiled=compiled) as driver:
         rounds = _measuring_rounds(plan.seed, steps)
         batch = driver.make_lessons(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
     at = np.arange(steps)

@@ -47,6 +47,7 @@ class LearningSettings:
     replay_decay: float = 1.0
     average: float | None = None
     clip: float | None = 5.0
+    alike: bool = False
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -79,6 +80,7 @@ class NetworkLearner:
     def __init__(self, network: nn.Module, settings: LearningSettings):
         self.network, self.settings = network, settings
         self.updates = self.steps = 0
+        self._losses: list[torch.Tensor] = []  # that are still to be checked
         self.replay = ReplayBuffer(settings.replay, settings.replay_decay)
         self.average: AveragedModel | None = None
         if settings.average is not None:
@@ -88,10 +90,10 @@ class NetworkLearner:
     def _begin(self) -> None:
         """A new optimiser and a new schedule."""
         make = self.settings.optimizer or partial(torch.optim.Adam, lr=1e-3)
-        parameters = [p for p in self.network.parameters() if p.requires_grad]
-        if not parameters:
+        if not any(p.requires_grad for p in self.network.parameters()):
             raise ConfigurationError(f"{type(self.network).__name__} has no parameters that can be trained")
-        self.optimizer = make(parameters)
+        groups: Any = getattr(self.network, "parameter_groups", None)
+        self.optimizer = make([p for p in self.network.parameters() if p.requires_grad] if groups is None else groups())
         self.schedule = None if self.settings.schedule is None else self.settings.schedule(self.optimizer)
 
     def learn(self, lessons: KeptLessons, losses: Callable[[KeptLessons], tuple[torch.Tensor, Any]]) -> None:
@@ -110,13 +112,21 @@ class NetworkLearner:
                     self._step(part, losses)
             finally:
                 self.network.eval()
+        self._check_losses()
         self.replay.add(lessons)
         self.updates += 1
 
     def _minibatches(self, lessons: KeptLessons, random: np.random.Generator) -> Iterator[KeptLessons]:
         """The lessons in as many parts as there are steps, each joined by as many examples of earlier batches."""
-        rounds = random.permutation(lessons.rounds().size - 1)
-        for part in np.array_split(rounds, min(self.settings.steps, rounds.size)):
+        bounds = lessons.rounds()
+        rounds = random.permutation(bounds.size - 1)
+        steps = min(self.settings.steps, rounds.size)
+        if self.settings.alike:
+            parts = by_length(rounds, np.diff(bounds)[rounds], steps)
+            parts = [parts[k] for k in random.permutation(len(parts))]
+        else:
+            parts = np.array_split(rounds, steps)
+        for part in parts:
             new = lessons.select(np.sort(part))
             yield KeptLessons.joined([new, *self.replay.draw(part.size, random)])
 
@@ -132,11 +142,9 @@ class NetworkLearner:
             loss = of_states / whole
             if of_examples is not None:
                 loss = loss + of_examples * (part.size / rounds.size)
-            if not bool(torch.isfinite(loss)):
-                raise LolsError(
-                    f"the loss of {type(self.network).__name__} is {loss.item()} after {self.steps:,} steps: lower the "
-                    "learning rate, or clip gradients more (clip=1.0)"
-                )
+            self._losses.append(loss.detach())
+            if not loss.is_cuda:
+                self._check_losses()
             loss.backward()
         if self.settings.clip is not None:
             nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.clip)
@@ -146,6 +154,18 @@ class NetworkLearner:
         if self.average is not None:
             self.average.update_parameters(self.network)
         self.steps += 1
+
+    def _check_losses(self) -> None:
+        """Raise an error if losses are not finite; a GPU is asked once for all steps, to work without a pause."""
+        if not self._losses:
+            return
+        loss = torch.stack(self._losses).sum()
+        self._losses.clear()
+        if not bool(torch.isfinite(loss)):
+            raise LolsError(
+                f"the loss of {type(self.network).__name__} is {loss.item()} after {self.steps:,} steps: lower the "
+                "learning rate, or clip gradients more (clip=1.0)"
+            )
 
     # --- files ---
 
@@ -174,6 +194,20 @@ class NetworkLearner:
         if self.average is not None:
             loaded_into(self.average, arrays_named("average.", state))
         self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
+
+
+def by_length(rounds: np.ndarray, lengths: np.ndarray, parts: int) -> list[np.ndarray]:
+    """Examples in parts of about the same number of states, the short ones together and the long ones together.
+
+    >>> [part.tolist() for part in by_length(np.arange(5), np.array([9, 2, 8, 3, 4]), 3)]
+    [[1, 3], [4, 2], [0]]
+    """
+    order = np.argsort(lengths, kind="stable")
+    ends = np.cumsum(lengths[order])
+    numbers = np.arange(1, parts)
+    cuts = np.searchsorted(ends, ends[-1] * numbers / parts)
+    cuts = np.maximum.accumulate(cuts - numbers) + numbers  # no part is empty
+    return np.split(rounds[order], np.clip(cuts, numbers, rounds.size - parts + numbers))
 
 
 @torch.no_grad()

@@ -77,6 +77,9 @@ class TorchPolicy:
         The decay of an exponential average of the weights, such as 0.999; the average is what training returns.
     clip
         The largest norm of the gradients of a step; None for any.
+    alike
+        Whether the examples of a step have about the same length, and the steps about the same number of states: long
+        sequences are then not padded with, or waited for, by short ones.
     batch
         The most states that are scored at a time; None for any number.
     most_examples
@@ -103,8 +106,9 @@ class TorchPolicy:
         replay_decay: float = 1.0,
         average: float | None = None,
         clip: float | None = 5.0,
+        alike: bool = False,
         batch: int | None = None,
-        most_examples: int | None = 1024,
+        most_examples: int | None = 2048,
         seed: int = 0,
     ):
         if not isinstance(network, nn.Module):
@@ -128,6 +132,7 @@ class TorchPolicy:
             replay_decay=replay_decay,
             average=average,
             clip=clip,
+            alike=alike,
             seed=seed,
         )
         self.learner: NetworkLearner | None = NetworkLearner(network, self.settings)
@@ -198,11 +203,11 @@ class TorchPolicy:
     def _encoded(self, batch: ExampleBatch) -> Any:
         if not hasattr(self.network, "encode"):
             return None
-        with self._computing():
+        with self.computing():
             return self.network.encode(batch)
 
     def _scores(self, memory: Any, batch: StateBatch) -> torch.Tensor:
-        with self._computing():
+        with self.computing():
             scores = self.network(memory, batch)
         name = type(self.network).__name__
         if not isinstance(scores, torch.Tensor) or scores.shape != (len(batch), batch.actions):
@@ -228,7 +233,7 @@ class TorchPolicy:
         total = (of_states * torch.from_numpy(lessons.weights.astype(np.float32)).to(self.device)).sum()
         own = None
         if batch.has_truth and hasattr(self.network, "own_loss"):
-            with self._computing():
+            with self.computing():
                 own = self.network.own_loss(batch, memory)
         return total, own
 
@@ -242,7 +247,7 @@ class TorchPolicy:
         return made
 
     @contextlib.contextmanager
-    def _computing(self) -> Iterator[None]:
+    def computing(self) -> Iterator[None]:
         """Mixed precision if it is wanted, and a plain line about tensors on two devices."""
         lower = self.precision != "float32"
         try:

@@ -13,13 +13,16 @@ from torch.nn import functional
 
 from lols.contract.whole_numbers import check_whole
 from lols.engine.states import States
+from lols.errors import ConfigurationError
 from lols.torch.batches import ExampleBatch, StateBatch, on_device, spans
 from lols.torch.networks import mlp
+from lols.torch.pretrained import RATE, PretrainedEncoder
 
 __all__ = ["ArcNetwork", "NetworkSizes", "TagNetwork", "WordEncoder"]
 
 MOST_WIDTH, MOST_LAYERS = 1 << 12, 16
 UNKNOWN = 1  # the number of what is not in a vocabulary; 0 is nothing
+MOST_ARCS = 1 << 14  # whose labels are scored at a time
 DROPPED = 0.1  # the share of words that are unknown in learning, so that there is something to learn of such
 
 
@@ -30,19 +33,28 @@ class NetworkSizes:
     words: int
     characters: int
     given: Sequence[int] = ()
-    longest: int = 16  # characters of a word that are looked at
+    longest: int = 18  # characters of a word that are looked at
     width: int = 400
     layers: int = 3
     dropout: float = 0.33
+    vectors: tuple[int, int] | None = None  # how many that were learned elsewhere, and their length
+    encoder: str | None = None  # the description of a pretrained encoder
 
     def __post_init__(self) -> None:
         check_whole("width", self.width, most=MOST_WIDTH)
         check_whole("layers", self.layers, most=MOST_LAYERS)
+        if not 0.0 <= self.dropout < 1.0:
+            raise ConfigurationError(f"dropout is {self.dropout}: give a share from 0 to below 1")
 
     @property
     def columns(self) -> int:
-        """How many numbers describe a word: its form in the data set, its word, given tags, characters."""
-        return 2 + len(self.given) + self.longest
+        """How many numbers describe a word: its form in the data set, its word, given tags, vector, characters."""
+        return self.before + self.longest
+
+    @property
+    def before(self) -> int:
+        """How many of them come before the characters."""
+        return 2 + len(self.given) + (self.vectors is not None)
 
 
 class EncodedSentences(NamedTuple):
@@ -54,18 +66,30 @@ class EncodedSentences(NamedTuple):
 
 
 class WordEncoder(nn.Module):
-    """Embeddings of words, a convolution over their characters, embeddings of given tags, and a BiLSTM over it all."""
+    """Embeddings of words, a convolution over their characters, embeddings of given tags, and a BiLSTM over it all.
 
-    def __init__(self, sizes: NetworkSizes):
+    There can be vectors that were learned elsewhere, which stay as they are, and a pretrained encoder, whose weights
+    are in `folder` when learning begins.
+    """
+
+    def __init__(self, sizes: NetworkSizes, folder: str | None = None):
         super().__init__()
         self.sizes = sizes
         self.word = nn.Embedding(sizes.words, 128, padding_idx=0)
         self.character = nn.Embedding(sizes.characters, 48, padding_idx=0)
-        self.convolution = nn.Conv1d(48, 128, 3, padding=1)
+        self.convolutions = nn.ModuleList(nn.Conv1d(48, 64, width, padding=width // 2) for width in (3, 5))
         self.given = nn.ModuleList(nn.Embedding(count, 48, padding_idx=0) for count in sizes.given)
         self.dropout = nn.Dropout(sizes.dropout)
+        self.vectors: nn.Embedding | None = None
+        self.pretrained: PretrainedEncoder | None = None
+        if sizes.vectors is not None:
+            self.vectors = nn.Embedding(*sizes.vectors, padding_idx=0).requires_grad_(False)
+            self.of_vectors = nn.Linear(sizes.vectors[1], 128)
+        if sizes.encoder is not None:
+            self.pretrained = PretrainedEncoder(sizes.encoder, folder)
+            self.of_pretrained = nn.Linear(self.pretrained.width, 256)
         self.lstm = nn.LSTM(
-            256 + 48 * len(sizes.given),
+            256 + 48 * len(sizes.given) + 128 * (sizes.vectors is not None) + 256 * (sizes.encoder is not None),
             sizes.width,
             sizes.layers,
             batch_first=True,
@@ -78,22 +102,40 @@ class WordEncoder(nn.Module):
         rows = batch.array("network").reshape(-1, self.sizes.columns)
         lengths = batch.lengths("network") // self.sizes.columns
         _, first, form = np.unique(rows[:, 0], return_index=True, return_inverse=True)
-        given = 2 + len(self.sizes.given)
-        numbers = on_device(rows[:, 1:given], batch.device)
-        spelled = self._spelled(on_device(rows[first, given:], batch.device))
+        before = self.sizes.before
+        numbers = on_device(rows[:, 1:before], batch.device)
+        spelled = self._spelled(on_device(rows[first, before:], batch.device))
         word = numbers[:, 0]
         if self.training:
             word = torch.where((torch.rand_like(word, dtype=torch.float32) < DROPPED) & (word > 0), UNKNOWN, word)
         parts = [self.word(word), spelled[on_device(form, batch.device)]]
         parts += [embedding(numbers[:, 1 + k]) for k, embedding in enumerate(self.given)]
+        begins = np.cumsum(lengths) - lengths
+        if self.vectors is not None:
+            parts.append(self.of_vectors(self.vectors(numbers[:, -1])))
+        if self.pretrained is not None:
+            parts.append(self.of_pretrained(self.pretrained(batch, len(rows), begins)))
         words = self._in_context(self.dropout(torch.cat(parts, 1)), lengths)
-        ends = np.cumsum(lengths)
-        return EncodedSentences(self.dropout(words), on_device(ends - lengths, batch.device), lengths)
+        return EncodedSentences(self.dropout(words), on_device(begins, batch.device), lengths)
+
+    def take_vectors(self, values: np.ndarray) -> None:
+        """Use these vectors, [word, number]."""
+        if self.vectors is not None:
+            with torch.no_grad():
+                self.vectors.weight[1:] = torch.from_numpy(values).to(self.vectors.weight.device)
+
+    def groups_of(self, network: nn.Module) -> list[Any]:
+        """The parameters of a network with this encoder; those of a pretrained one have a lower rate."""
+        if self.pretrained is None:
+            return [p for p in network.parameters() if p.requires_grad]
+        own = {id(p) for p in self.pretrained.parameters()}
+        others = [p for p in network.parameters() if p.requires_grad and id(p) not in own]
+        return [{"params": others}, {"params": list(self.pretrained.parameters()), "lr": RATE}]
 
     def _spelled(self, characters: torch.Tensor) -> torch.Tensor:
         """The embeddings of distinct words by their characters."""
-        made: torch.Tensor = self.convolution(self.character(characters).transpose(1, 2)).amax(2)
-        return made
+        embedded = self.character(characters).transpose(1, 2)
+        return torch.cat([convolution(embedded).amax(2) for convolution in self.convolutions], 1)
 
     def _in_context(self, words: torch.Tensor, lengths: np.ndarray) -> torch.Tensor:
         """Run the BiLSTM over packed sentences: place after place, at each place the sentences that are so long."""
@@ -135,6 +177,8 @@ class ArcNetwork(nn.Module):
         The size of hidden layers.
     seed
         Of the initial weights.
+    folder
+        Where the weights of a pretrained encoder are, if there is one.
 
     """
 
@@ -148,18 +192,23 @@ class ArcNetwork(nn.Module):
         positions: Callable[[States], np.ndarray],
         hidden: int = 256,
         seed: int = 0,
+        folder: str | None = None,
     ):
         super().__init__()
         self.inputs, self.places = positions, places
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.encoder = WordEncoder(sizes)
+            self.encoder = WordEncoder(sizes, folder)
             self.parts = nn.Linear(2 * sizes.width, places * hidden)
             self.nothing = nn.Parameter(torch.zeros(places, hidden))
             self.layers = mlp([hidden, hidden, actions])
             self.labels = LabelScorer(2 * sizes.width, labels) if labels > 1 else None
         # all places of a word in one table, so that the sum over a state's places is one call
         self.register_buffer("offsets", torch.arange(places), persistent=False)
+
+    def parameter_groups(self) -> list[Any]:
+        """The parameters, for an optimiser."""
+        return self.encoder.groups_of(self)
 
     def encode(self, examples: ExampleBatch) -> ArcMemory:
         """Encode sentences, and what each word contributes at each place."""
@@ -196,9 +245,12 @@ class ArcNetwork(nn.Module):
         found = np.zeros(heads.size, np.int64)
         dependent, head = _arcs(heads, memory.sentences)
         if self.labels is not None and dependent.size:
-            words = memory.sentences.words
-            scores = self.labels(words, on_device(dependent, words.device), on_device(head, words.device))
-            found[dependent] = scores.argmax(1).cpu().numpy()
+            best = []
+            below, above = self.labels.parts(memory.sentences.words)
+            for low in range(0, dependent.size, MOST_ARCS):
+                some = (on_device(n[low : low + MOST_ARCS], below.device) for n in (dependent, head))
+                best.append(self.labels.between(below, above, *some).argmax(1))
+            found[dependent] = torch.cat(best).cpu().numpy()
         return found
 
 
@@ -222,11 +274,20 @@ class LabelScorer(nn.Module):
 
     def forward(self, words: torch.Tensor, dependent: torch.Tensor, head: torch.Tensor) -> torch.Tensor:
         """The score of each label, [arc, label]."""
-        below = self._with_one(self.dropout(self.dependent(words).relu()))[dependent]
-        above = self._with_one(self.dropout(self.head(words).relu()))[head]
+        return self.between(*self.parts(words), dependent, head)
+
+    def parts(self, words: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Words as dependents, and as heads."""
+        below = self._with_one(self.dropout(self.dependent(words).relu()))
+        return below, self._with_one(self.dropout(self.head(words).relu()))
+
+    def between(
+        self, below: torch.Tensor, above: torch.Tensor, dependent: torch.Tensor, head: torch.Tensor
+    ) -> torch.Tensor:
+        """The scores of arcs between words whose parts are known."""
         size, labels, _ = self.weight.shape
-        between = (below @ self.weight.view(size, -1)).view(-1, labels, size)
-        return torch.bmm(between, above[:, :, None])[:, :, 0]
+        between = (below[dependent] @ self.weight.view(size, -1)).view(-1, labels, size)
+        return torch.bmm(between, above[head][:, :, None])[:, :, 0]
 
     @staticmethod
     def _with_one(rows: torch.Tensor) -> torch.Tensor:
@@ -250,6 +311,8 @@ class TagNetwork(nn.Module):
         The size of the hidden layer.
     seed
         Of the initial weights.
+    folder
+        Where the weights of a pretrained encoder are, if there is one.
 
     """
 
@@ -262,17 +325,22 @@ class TagNetwork(nn.Module):
         positions: Callable[[States], np.ndarray],
         hidden: int = 256,
         seed: int = 0,
+        folder: str | None = None,
     ):
         super().__init__()
         self.inputs = positions
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.encoder = WordEncoder(sizes)
+            self.encoder = WordEncoder(sizes, folder)
             self.word = nn.Linear(2 * sizes.width, hidden)
             self.tags = nn.ModuleList(nn.Embedding(actions + 1, hidden) for _ in range(before))
             for embedding in self.tags:
                 nn.init.normal_(embedding.weight, std=0.1)
             self.out = nn.Linear(hidden, actions)
+
+    def parameter_groups(self) -> list[Any]:
+        """The parameters, for an optimiser."""
+        return self.encoder.groups_of(self)
 
     def encode(self, examples: ExampleBatch) -> tuple[torch.Tensor, torch.Tensor]:
         """Encode sentences: the words' part of the hidden layer, and where each sentence begins."""

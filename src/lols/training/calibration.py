@@ -244,7 +244,8 @@ class Reliability:
     """How often decisions were right, by confidence, in equally wide bins.
 
     >>> seen = Reliability.of(np.array([0.9, 0.9, 0.5, 0.5]), np.array([True, True, True, False]))
-    >>> round(seen.error, 3), seen.rows()[-1]["accuracy"]
+    >>> last = seen.rows()[-1]
+    >>> round(seen.error, 3), last["accuracy"]
     (0.05, 1.0)
     """
 

@@ -18,7 +18,7 @@ from lols.contract.threads import AUTO
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import LOSSES
-from lols.engines import InProcess, SharedValue, Workers
+from lols.engines import Files, InProcess, SharedValue, Workers
 from lols.engines.stage_one import one_compiles, writable
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from lols.training.run import TrainingRun
     from lols.training.trainer import Trainer
 
-__all__ = ["Mixing", "ShardResult", "ShardTask", "check_mixable", "train_shard"]
+__all__ = ["LEGS", "Mixing", "ShardResult", "ShardTask", "check_mixable", "train_shard"]
 
+LEGS = 4  # by default: with 1, weights are averaged after each pass, and eight shards lose half a point of tagging
 MOST_BYTES = 2 << 30  # of the data of shards that a worker keeps for the next pass
 
 
@@ -56,13 +57,20 @@ class ShardResult(NamedTuple):
     steps: int
 
 
+class NoExamplesError(Exception):
+    """A shard has nothing to learn from."""
+
+
 class Shard:
     """A shard on a worker."""
 
     def __init__(self, task: ShardTask):
         self.trainer: Trainer = of_shard(task.trainer.get(), task.shard)
         data = task.data.get()
+        data = list(data) if isinstance(data, Files) else data
         self.bytes = data.nbytes() if isinstance(data, Examples) else 0
+        if not len(data):
+            raise NoExamplesError
         self.run: TrainingRun = self.trainer.new_run(writable(data) if isinstance(data, Examples) else data)
         with one_compiles():
             self.driver = self.run.driver().__enter__()
@@ -111,7 +119,12 @@ def train_shard(task: ShardTask) -> ShardResult:
     key = task.run, task.shard
     for other in [each for each in _SHARDS if each[0] != task.run]:
         del _SHARDS[other]
-    found = _SHARDS.pop(key, None) or Shard(task)
+    try:
+        found = _SHARDS.pop(key, None) or Shard(task)
+    except NoExamplesError:  # its files are empty
+        base = task.trainer.get().new_learner().state() if task.state is None else task.state.get()
+        nothing = np.zeros((task.trainer.get().passes, 2))
+        return ShardResult(changes_since(base, base), nothing, np.zeros((0, LOSSES)), 0)
     _SHARDS[key] = found
     while len(_SHARDS) > 1 and sum(each.bytes for each in _SHARDS.values()) > MOST_BYTES:
         _SHARDS.popitem(last=False)
@@ -162,7 +175,7 @@ class Mixing:
         if trainer.threads in (None, AUTO) and not run.trainer.engine.LOCAL:
             trainer.threads = 1  # there are many workers
         self._trainer = workers.share(trainer)
-        self._data = [workers.share(part) for part in shards_of(run.examples, shards)]
+        self._data = [workers.share(part) for part in shards_of(run.data, shards)]
 
     def passes(self, bar: Any) -> Iterator[None]:
         """Go on by one pass each time."""
@@ -202,6 +215,8 @@ class Mixing:
 
 def shards_of(data: Any, shards: int) -> list[Any]:
     """The data in parts, of which each has every nth example; none is empty, so there may be fewer."""
+    if isinstance(data, Files):
+        return list(data.shards(shards))
     shards = min(shards, len(data))
     if shards == 1:
         return [data]

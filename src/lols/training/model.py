@@ -32,6 +32,7 @@ from lols.policies.files import filled, kind_of, state_of
 from lols.training.calibration import Calibration, fit_calibration, not_calibrated
 from lols.training.confidence import StepScores, confident_outputs, judged_steps, step_scores
 from lols.training.learning_state import LearningState, StoredState
+from lols.training.model_html import model_html
 
 __all__ = ["Follower", "Model", "make_model"]
 
@@ -76,6 +77,10 @@ class Model:
         kind = "linear" if isinstance(self.policy, FrozenPolicy) else type(self.policy).__name__
         actions = self.space.fixed_actions or "any number of"
         return f"Model({self.space.name or 'space'}, {actions} actions, policy: {kind})"
+
+    def _repr_html_(self) -> str:
+        """What notebooks show: what it is, and how its training went."""
+        return model_html(repr(self), self.about, self.report)
 
     def predict(
         self,

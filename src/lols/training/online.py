@@ -36,7 +36,7 @@ class OnlineModel(Model):
         if not given:
             return self
         stream.learn(Examples(self.space, given, truth=teacher.needs_truth or None))
-        self._stream = stream
+        self._stream, self.calibration = stream, None  # which is that of the policy before
         vars(self).pop("policy", None)  # it is made again when it is asked for
         return self
 

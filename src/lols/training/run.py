@@ -19,6 +19,7 @@ from lols.io.model_file import read_tensors, write_tensors
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import Algorithm, schedules
 from lols.training.learning_state import LearningState
+from lols.training.mixing import LEGS
 from lols.training.model import Model
 from lols.training.students import LinearStudent, PolicyStudent, Student
 
@@ -37,8 +38,9 @@ class TrainingRun:
         self.start: LearningState | None = None
         self._began: str | None = None
         chosen = trainer.algorithm
-        self.total = trainer.passes * len(examples)
-        self.batch_size = trainer.together(len(examples))
+        self.count = len(examples)
+        self.total = trainer.passes * self.count
+        self.batch_size: int = trainer.together(len(examples))
         self.begin_again()
         self.adaptive = AdaptiveBeta()
         self.schedules = schedules(chosen)
@@ -96,6 +98,11 @@ class TrainingRun:
         return self.pass_ * len(self.examples) + self.offset
 
     @property
+    def data(self) -> Any:
+        """What shards are made of."""
+        return self.examples
+
+    @property
     def progress(self) -> int:
         """How far the run is, in the unit of the progress bar."""
         return self.steps_done
@@ -146,7 +153,7 @@ class TrainingRun:
             "passes": trainer.passes,
             "batch_size": self.batch_size,
             "seed": trainer.seed,
-            "examples": len(self.examples),
+            "examples": self.count,
             "reference": trainer.reference.name,
             "beta": self.adaptive.beta if trainer.plan.compare else None,
         }
@@ -184,7 +191,7 @@ class TrainingRun:
         engine = self.trainer.engine
         if engine.sync == "exact":
             return {}
-        return {"number of shards": engine.shards or engine.count, "number of legs": engine.legs or 1}
+        return {"number of shards": engine.shards or engine.count, "number of legs": engine.legs or LEGS}
 
     def _task_and_data(self) -> dict[str, Any]:
         """Digests of the space, the reference and the data."""

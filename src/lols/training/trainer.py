@@ -25,7 +25,7 @@ from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED, compile_seconds
 from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Lessons, Plan
 from lols.engine.table import copied
-from lols.engines import Engine, as_engine
+from lols.engines import Engine, Files, as_engine
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
 from lols.learners.learner import Learner, frozen
@@ -34,7 +34,7 @@ from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
 from lols.training.interruption import Interruption
 from lols.training.learning_state import LearningState
-from lols.training.mixing import Mixing, check_mixable
+from lols.training.mixing import LEGS, Mixing, check_mixable
 from lols.training.model import Model
 from lols.training.progress import Progress
 from lols.training.run import TrainingRun
@@ -316,7 +316,7 @@ class Trainer:
         engine = self.engine
         if engine.sync == "pass":
             with engine.start() as workers:
-                yield from Mixing(run, workers, engine.shards or engine.count, engine.legs or 1).passes(bar)
+                yield from Mixing(run, workers, engine.shards or engine.count, engine.legs or LEGS).passes(bar)
         elif engine.LOCAL:
             yield from self._batches(run, driver)
         else:
@@ -392,6 +392,10 @@ class Trainer:
 
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
         """A new run over a data set."""
+        if isinstance(data, Files) and self.engine.sync == "pass":
+            from lols.training.file_run import FileRun
+
+            return FileRun(self, self.encoded(data.first(LOOKED_AT)), data)
         return TrainingRun(self, self.encoded(data))
 
     def encoded(self, data: Iterable[Any] | Examples) -> Examples:

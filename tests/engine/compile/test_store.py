@@ -192,6 +192,16 @@ def test_how_a_function_is_compiled_is_part_of_its_digest() -> None:
     assert digest_functions({"f": needs("space", "key", 1)(marked)}) not in (before, digest_functions({"f": plain}))
 
 
+@pytest.mark.parametrize(("named", "modes"), [(True, (0o755, 0o644)), (False, (0o700, 0o600))])
+def test_others_may_read_the_cache_that_is_named(tmp_path, monkeypatch, named, modes) -> None:
+    monkeypatch.setenv("LOLS_CACHE", str(tmp_path) if named else "")
+    monkeypatch.setattr(store, "usual", lambda: (tmp_path / "lols",))
+    monkeypatch.setattr(store, "folder", store.folder.__wrapped__)
+    store.keep("built", b"code", "x ")
+    found = (tmp_path / "lols", tmp_path / "lols" / "built.o")
+    assert tuple(path.stat().st_mode & 0o777 for path in found) == modes
+
+
 # --- the size of the folder -------------------------------------------------------------------------------------------
 
 

@@ -52,10 +52,16 @@ def folder() -> Path | None:
     """
     for place in usual():
         with contextlib.suppress(OSError):
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+            place.mkdir(mode=0o755 if _for_all(place) else 0o700, parents=True, exist_ok=True)
             if _safe(place) and os.access(place, os.W_OK | os.X_OK):
                 return place
     return _private()
+
+
+def _for_all(place: Path) -> bool:
+    """Whether other users may read a folder: the one that `LOLS_CACHE` names, as that of a container image."""
+    chosen = os.environ.get("LOLS_CACHE")
+    return chosen is not None and place == Path(chosen) / "lols"
 
 
 def _safe(place: Path) -> bool:
@@ -153,6 +159,8 @@ def keep(name: str, code: bytes, letters: str) -> None:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(MAGIC + hashlib.sha256(code).digest() + code)
+            if _for_all(place):
+                os.chmod(temporary, 0o644)
             os.replace(temporary, place / f"{name}.o")
             _tidy(place)
         except OSError:

@@ -25,11 +25,10 @@ from lols.tasks.parsing.task import LABELLINGS, NETWORK, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
 from lols.tasks.parsing.verbs import ParserVerbs
 from lols.tasks.search import Judges
-from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of, sentence_counts
+from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.tokens.neural import only_linear
-from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.tasks.verbs import Say, silent
 from lols.training.algorithms import Algorithm
 from lols.training.calibration import Judged, Reliability, fit_calibration
@@ -282,7 +281,7 @@ class Parser(ParserVerbs):
             columns=columns,
             labelling=labelling if labelling == "none" else NETWORK,
             roots=prepared.roots,
-            vocabulary=NetworkVocabulary.of(corpus, [name for name in columns if name != WORD]),
+            vocabulary=self.network_vocabulary(corpus),
         )
 
     @classmethod

@@ -17,11 +17,12 @@ from lols.contract.examples import Examples
 from lols.errors import LolsError
 from lols.io import conll
 from lols.io.strings import Texts, intern
-from lols.tasks.explain import deviation_costs, explained_roll_out
+from lols.tasks.explain import deviation_costs, draws_policies, explained_roll_out
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.inspect import KINDS, action_name
 from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.space import DEPTH, LABEL, NEXT, PENDING, RIGHT, SHIFT, on_stack
+from lols.tasks.parsing.task import NETWORK
 from lols.tasks.parsing.treebank import Trees, taught
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
@@ -177,20 +178,24 @@ def explain_parse(
     predictions = model.run(examples, scores=True)
     taken, predicted = predictions.actions(0).astype(np.int64), predictions.costs(0)
     true = None if tree is None else checked_trees([range(corpus.tokens)], [tree])
-    words = _words(task, corpus, task.parses(taken, corpus.offsets), true)
+    greedy = task.parsing(corpus)(model) if task.labelling == NETWORK else task.parses(taken, corpus.offsets)
+    words = _words(task, corpus, greedy, true)
     if true is None:
-        return Parse(words, _steps(task, examples, taken, predicted), parser.reference, notes=tuple(notes))
+        steps = _steps(task, examples, taken, predicted)
+        return Parse(words, _labelled(task, steps, words), parser.reference, notes=tuple(notes))
     gold, more = _gold(task, *true)
     weights = None if parser.punctuation else (~punctuation(corpus)).astype(np.float64)
     labelled, reference = task.examples(corpus, gold, weights), task.reference(parser.reference)
     preferred = _preferred(task.space, reference, labelled, taken)
-    if model.policy.chances.size > 1:
+    if draws_policies(model):
         more.append("Searn draws a policy at every decision, so that no deviation has a cost of its own.")
         steps = _steps(task, examples, taken, predicted, preferred)
         return Parse(words, steps, parser.reference, notes=(*notes, *more))
+    if task.labelling == NETWORK:
+        more.append("The network labels arcs after the search: losses and costs count heads only.")
     chosen, share = explained_roll_out(model, roll_out, beta)
     found = deviation_costs(model, reference, labelled, taken, chosen, share, seed=parser.seed, compiled=compiled)
-    steps = _steps(task, examples, taken, predicted, preferred, found.costs, found.losses)
+    steps = _labelled(task, _steps(task, examples, taken, predicted, preferred, found.costs, found.losses), words)
     mixed = share if chosen.roll_out == "mixture" else None
     return Parse(words, steps, parser.reference, found.loss, chosen.roll_out, mixed, (*notes, *more))
 
@@ -262,6 +267,17 @@ def _steps(
         teacher = names[good[0]] if good else None
         made.append(Step(k + 1, stack, front, KINDS[waiting] if waiting else "", arc, moves, teacher))
     return tuple(made)
+
+
+def _labelled(task: Any, steps: tuple[Step, ...], words: Sequence[ParsedWord]) -> tuple[Step, ...]:
+    """The steps with the relations that a network gave to the arcs afterwards."""
+    if task.labelling != NETWORK:
+        return steps
+    named = {word.place: word.relation for word in words}
+    return tuple(
+        step if step.arc is None else replace(step, arc=step.arc._replace(relation=named[step.arc.dependent]))
+        for step in steps
+    )
 
 
 def _at(numbers: np.ndarray | None, step: int, action: int) -> float | None:

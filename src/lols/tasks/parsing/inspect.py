@@ -19,7 +19,7 @@ from lols.io.strings import texts_of
 from lols.tasks.inspect import MOST_TEMPLATES, Inspection, column_text, speaking_columns
 from lols.tasks.parsing import space as parsing
 from lols.tasks.parsing.options import VERBS, ParserInspectOptions
-from lols.tasks.parsing.task import ParsingTask, placeless
+from lols.tasks.parsing.task import NETWORK, ParsingTask, placeless
 from lols.tasks.parsing.templates import ParsingTemplate, SearchAtom
 from lols.tasks.parsing.treebank import ARROW
 from lols.tasks.tokens import feature_names
@@ -80,7 +80,11 @@ def action_name(task: ParsingTask, action: int) -> str:
     ['Shift', 'Right det', 'Left det']
     """
     kind, relation, _ = task.actions[action]
-    plain = kind == parsing.SHIFT or task.labelling == "none" or (task.labelling == "second" and kind != parsing.LABEL)
+    plain = (
+        kind == parsing.SHIFT
+        or task.labelling in ("none", NETWORK)
+        or (task.labelling == "second" and kind != parsing.LABEL)
+    )
     return KINDS[kind] if plain else f"{KINDS[kind]} {task.relations[relation]}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,14 +14,14 @@ from lols.tasks.parsing.space import DEPTH, FIELDS, FUNCTIONS, HEADER, NEXT, STA
 from lols.tasks.parsing.task import NETWORK, ParsingTask
 from lols.tasks.parsing.templates import ParsingTemplate
 from lols.tasks.parsing.treebank import Trees
-from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.corpus import WORD, Corpus, tokens_of
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.model import Model
 
 __all__ = ["PLACES", "NeuralParsingTask", "positions"]
 
 PLACES = 4  # that the network looks at: three words of the stack, and the front of the buffer
-TOGETHER = 512  # sentences that are parsed at a time
+TOGETHER = 2048  # sentences that are parsed at a time, at most as many as a network encodes
 
 
 def stack_key(x, s):
@@ -47,21 +47,32 @@ class NeuralParsingTask(ParsingTask):
 
     def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """What the network reads."""
-        return {"network": self.vocabulary.column(corpus)}
+        return self.vocabulary.columns(corpus)
 
     def parsing(self, corpus: Corpus) -> Callable[[Model], Trees]:
-        """What parses these sentences with a model; the network is asked for labels while it remembers the words."""
-        parts = [(part.offsets, self.examples(part)) for part in parts_of(corpus, TOGETHER)]
+        """What parses these sentences with a model; the network is asked for labels while it remembers the words.
+
+        Sentences of about the same length are parsed together.
+        """
+        order = np.argsort(-np.diff(corpus.offsets), kind="stable")
+        chosen = [order[low : low + TOGETHER] for low in range(0, order.size, TOGETHER)]
+        corpora = [corpus.select(numbers) for numbers in chosen]
+        parts = [(part.offsets, self.examples(part)) for part in corpora]
+        whole = np.concatenate([tokens_of(corpus.offsets, numbers) for numbers in chosen])
 
         def parsed(model: Model) -> Trees:
             policy: Any = model.policy
             found = []
             for offsets, examples in parts:
                 trees = self.trees(model.run(examples).all_actions(), offsets)
-                labels = policy.network.label(policy.memory, trees.heads)
+                with policy.computing():
+                    labels = policy.network.label(policy.memory, trees.heads)
                 relations = np.where(trees.heads >= 0, labels, self.root)
                 found.append(self._named.restore(Trees(trees.heads, relations), offsets))
-            return Trees(*(np.concatenate(columns) for columns in zip(*found, strict=True)))
+            made = Trees(np.empty(whole.size, np.int64), np.empty(whole.size, np.int64))
+            for column, parts_of_it in zip(made, zip(*found, strict=True), strict=True):
+                column[whole] = np.concatenate(parts_of_it)
+            return made
 
         return parsed
 
@@ -69,28 +80,19 @@ class NeuralParsingTask(ParsingTask):
         """A network for the task that has learned nothing."""
         from lols.torch.sentences import ArcNetwork, NetworkSizes
 
-        seed = options.pop("seed", 0)
+        begin = {"seed": options.pop("seed", 0), "folder": self.vocabulary.folder}
         labels = len(self.relations) if self.labelling == NETWORK else 0
         sizes = NetworkSizes(**self.vocabulary.sizes(), **options)
-        return ArcNetwork(
-            sizes, actions=len(self.actions), labels=labels, places=PLACES, positions=positions, seed=seed
-        )
+        actions = len(self.actions)
+        made = ArcNetwork(sizes, actions=actions, labels=labels, places=PLACES, positions=positions, **begin)
+        self.vocabulary.begin(made.encoder)
+        return made
 
     @classmethod
     def with_vocabulary(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:
         """The task of a model file."""
         columns = [name for name in task["columns"] if name != WORD]
         return cls.from_description(task, vocabulary=NetworkVocabulary.from_tensors(tensors, columns))
-
-
-def parts_of(corpus: Corpus, size: int) -> Iterator[Corpus]:
-    """The corpus in parts of this many sentences."""
-    count = corpus.offsets.size - 1
-    for low in range(0, count, size):
-        offsets = corpus.offsets[low : min(low + size, count) + 1]
-        tokens = slice(int(offsets[0]), int(offsets[-1]))
-        columns = {name: c._replace(numbers=c.numbers[tokens]) for name, c in corpus.columns.items()}
-        yield Corpus(columns, offsets - offsets[0])
 
 
 def positions(states: Any) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 
-from lols.tasks.explain import ExampleReport, roll_out_text, write_page
+from lols.tasks.explain import ExampleReport, framed, roll_out_text, write_page
 from lols.tasks.parsing.explain import Move, Parse, Step
 from lols.tasks.parsing.options import ParserExplainOptions
 from lols.tasks.parsing.tree_svg import parse_page
@@ -114,6 +114,9 @@ class ParserReport(ExampleReport):
             drawn = parse_page(self.parse, heading=self.heading, about=self.about(), top=self.asked.top)
             write_page(self.asked.html, drawn)
         return self
+
+    def _repr_html_(self) -> str:
+        return framed(parse_page(self.parse, heading=self.heading, about=self.about(), top=self.asked.top))
 
     def show(self, console: Console) -> None:
         """Print the tree, and a line for each action that is shown of each step."""

@@ -16,7 +16,6 @@ from lols.tasks.parsing.options import VERBS, ParserColumns, ParserInspectOption
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths
-from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 
@@ -70,7 +69,6 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         from lols.tasks.parsing.explain import explain_parse, read_tree
         from lols.tasks.parsing.show import ParserReport
 
-        only_linear(self, "explain")
         columns, asked = self.asked("explain", options)
         parser = self.taught_by(asked.reference)
         found = read_tree(parser, path, number, columns)

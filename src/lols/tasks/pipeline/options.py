@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lols.tasks.options import option
-from lols.tasks.parsing.options import ParserColumns, ParserEvaluateOptions, ParserPredictOptions
+from lols.tasks.parsing.options import ParserColumns, ParserEvaluateOptions, ParserExplainOptions, ParserPredictOptions
 from lols.tasks.tokens.options import FILE
 from lols.tasks.verbs import TOKENS, InspectOptions, Verbs
 
-__all__ = ["VERBS", "PipelineInspectOptions"]
+__all__ = ["VERBS", "PipelineExplainOptions", "PipelineInspectOptions"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,11 +23,23 @@ class PipelineInspectOptions(InspectOptions):
     part: str = option(default="parser", help="Which part to show: parser, or the column of a tagger.")
 
 
+@dataclass(frozen=True, kw_only=True)
+class PipelineExplainOptions(ParserExplainOptions):
+    """How the search of a pipeline is shown."""
+
+    part: str = option(default="parser", help="Which part to show: parser, or the column of a tagger.")
+
+
 VERBS = Verbs(
     name="pipeline",
     unit="sentences",
     input=FILE,
     files=ParserColumns,
-    options={"predict": ParserPredictOptions, "evaluate": ParserEvaluateOptions, "inspect": PipelineInspectOptions},
+    options={
+        "predict": ParserPredictOptions,
+        "evaluate": ParserEvaluateOptions,
+        "explain": PipelineExplainOptions,
+        "inspect": PipelineInspectOptions,
+    },
     counted=TOKENS,
 )

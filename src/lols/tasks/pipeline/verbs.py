@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -18,14 +19,17 @@ from lols.tasks.parsing.estimator import Parser
 from lols.tasks.parsing.files import check_ids, cut_columns, read_treebanks, tree_changes, with_columns
 from lols.tasks.parsing.options import ParserColumns, ParserSearchOptions
 from lols.tasks.pieces import PIECE, in_order
-from lols.tasks.pipeline.options import VERBS, PipelineInspectOptions
+from lols.tasks.pipeline.options import VERBS, PipelineExplainOptions, PipelineInspectOptions
+from lols.tasks.pipeline.parsed import ParsedSentence, parsed, sentences_of
 from lols.tasks.tagging.estimator import Tagger
-from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 from lols.training.calibration import not_calibrated
 
 __all__ = ["PipelineVerbs", "part_of"]
+
+TAGGING = ("format", "header", "top", "reference", "roll_out", "beta", "html")  # what a tagger's explain takes
 
 
 class PipelineVerbs(SentenceVerbs, Estimator):
@@ -34,6 +38,8 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     VERBS = VERBS
     taggers_: dict[str, Tagger]
     parser_: Parser
+    predict: Any
+    _tagged: Any
     predict_confident: Any
 
     @property
@@ -107,6 +113,48 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         labelled = self.parser_.task_.labelling != "none"
         report = ParserScores(scores.trees, labelled, asked.punctuation, scores.tags, scores.reliability)
         return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
+
+    def __call__(self, given: Any, tokenizer: Any = None) -> list[ParsedSentence]:
+        """Tag and parse a text, the words of a sentence, or several sentences: see `lols.io.Sentence`.
+
+        A text is cut into sentences and words by a simple rule (`lols.io.split_text`), or by `tokenizer`, a function
+        from a text to lists of words. Sentences that were read from a file keep their other columns and comments.
+        """
+        sentences = sentences_of(given, tokenizer)
+        pairs = zip(sentences, self.predict([sentence.words for sentence in sentences]), strict=True)
+        return [parsed(sentence, words) for sentence, words in pairs]
+
+    def explain(self, sentence: Any, tree: Any = None, *, top: int = 3) -> VerbReport:
+        """How one sentence is parsed, step by step, with the tags that the taggers give it.
+
+        With the true `tree`, what each deviation would cost is shown, too. The report prints with `show(console)`, and
+        draws in notebooks.
+        """
+        from lols.tasks.parsing.explain import explain_parse
+        from lols.tasks.parsing.show import ParserReport
+
+        (one,) = sentences_of(sentence, None)
+        corpus = self._tagged(corpus_of([one.words]))
+        parse = explain_parse(self.parser_, corpus, tree)
+        return ParserReport(self.named, "Python", VERBS.one, 1, None, parse, PipelineExplainOptions(top=top))
+
+    def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
+        """Show how a sentence is parsed, with the tags that the taggers give it; or how one column of it is tagged."""
+        from lols.tasks.parsing.explain import explain_parse, read_tree
+        from lols.tasks.parsing.show import ParserReport
+
+        columns, asked = self.asked("explain", options)
+        if asked.part != "parser":
+            if asked.part not in self.taggers_:
+                raise LolsError(f"there is no part '{asked.part}'; choose from {', '.join(self.taggers_)} and parser")
+            own = {name: value for name, value in options.items() if name in TAGGING}
+            label = dict(columns.use or {}).get(asked.part, asked.part)
+            return self.taggers_[asked.part].explain_file(path, number, label=label, word=columns.word, **own)
+        parser = self.parser_.taught_by(asked.reference)
+        found = read_tree(parser, path, number, replace(columns, use={}))
+        tagged = self._tagged(found.corpus)
+        parse = explain_parse(parser, tagged, found.tree, roll_out=asked.roll_out, beta=asked.beta)
+        return ParserReport(self.named, path, VERBS.one, number, found.count, parse, asked).written()
 
     @classmethod
     def inspect_file(

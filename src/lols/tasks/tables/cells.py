@@ -52,6 +52,12 @@ class Cells(NamedTuple):
             return int(self.numbers.nbytes)
         return 4 * self.size + TEXT * len(self.texts) + sum(map(len, self.texts))
 
+    def cut(self, begin: int, end: int) -> Cells:
+        """The cells from one row to another, which share memory with these."""
+        cells = self.numbers if self.numbers is not None else self.codes
+        part = None if cells is None else cells[begin:end]
+        return self._replace(numbers=part) if self.numbers is not None else self._replace(codes=part)
+
     def counts(self) -> np.ndarray:
         """The number of cells with each text."""
         assert self.codes is not None
@@ -184,7 +190,7 @@ def _quick_numbers(texts: Sequence[str], missing: Sequence[str], dates: bool) ->
 def cells_of_array(values: np.ndarray) -> Cells:
     """The cells of a NumPy array: numbers as they are, other values as texts; None and NaN are missing."""
     if values.dtype.kind in "fiub":
-        return Cells(numbers=values.astype(np.float64), truths=values.dtype.kind == "b")
+        return Cells(numbers=values.astype(np.float64, copy=False), truths=values.dtype.kind == "b")
     if values.dtype.kind in "mM":
         times = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
         return Cells(numbers=np.where(np.isnat(times), np.nan, times.astype(np.int64) / SECOND))
@@ -263,7 +269,7 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
         codes = column.indices
         codes = codes.fill_null(-1) if codes.null_count else codes
         return Cells(
-            codes=codes.to_numpy(zero_copy_only=False).astype(np.int32, copy=False),
+            codes=_plain(codes.cast(pa.int32()), np.int32),
             texts=column.dictionary.to_pylist(),
             typed=typed,
         )
@@ -293,7 +299,16 @@ def _floats(column: Any) -> np.ndarray:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    return np.array(pc.cast(column, pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64)
+    made = pc.cast(column, pa.float64(), safe=False)
+    return np.array(_plain(made.fill_null(np.nan) if made.null_count else made, np.float64))
+
+
+def _plain(array: Any, kind: Any) -> np.ndarray:
+    """The numbers of an Arrow array without nulls; its own `to_numpy` would import pandas, which takes a while."""
+    values = array.buffers()[1]
+    if len(array) == 0 or values is None:
+        return np.zeros(0, kind)
+    return np.frombuffer(values, kind, count=array.offset + len(array))[array.offset :]
 
 
 def _is_text(kind: Any) -> bool:

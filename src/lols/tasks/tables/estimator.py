@@ -48,7 +48,7 @@ from lols.tasks.tables.input import (
     tree_of,
 )
 from lols.tasks.tables.options import TableFiles
-from lols.tasks.tables.rows import Rows
+from lols.tasks.tables.rows import Rows, joined
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.scores import ClassScores, score_classes
 from lols.tasks.tables.settling import LARGE, fixed, settle, settled
@@ -63,6 +63,7 @@ from lols.training.trainer import Trainer
 
 __all__ = ["CostSensitiveClassifier"]
 
+MOST_CELLS = 1 << 22  # cells that are encoded at a time
 TOGETHER = 1 << 15  # rows whose costs are computed at a time
 MOST_TOGETHER = 1 << 12  # rows of a batch
 
@@ -550,8 +551,15 @@ class CostSensitiveClassifier(ProbableClassifier):
         if isinstance(encoder, SparseEncoder):
             return encoder.encode(table.matrix if table.matrix is not None else as_sparse(table))
         columns = table.columns if table.matrix is None else as_columns(table.matrix, column_names(self))
+        piece = max(1, MOST_CELLS // max(len(columns), 1))  # so that what is needed on the way takes little memory
         try:
-            return encoder.encode(columns, table.rows)
+            if table.rows <= piece:
+                return encoder.encode(columns, table.rows)
+            parts = []
+            for begin in range(0, table.rows, piece):
+                end = min(begin + piece, table.rows)
+                parts.append(encoder.encode({name: c.cut(begin, end) for name, c in columns.items()}, end - begin))
+            return joined(parts)._replace(unknown=np.sum([part.unknown for part in parts], axis=0))
         except NoNumber as error:
             raise error.at(columns[error.column], lambda row: f"row {row}") from None
 

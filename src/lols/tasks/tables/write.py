@@ -79,14 +79,14 @@ class _Csv:
 
     def quoted(self, texts: list[str], last: bool) -> Any:
         """Texts as cells; those of the last column with the end of the line."""
-        import pyarrow as pa
+        from lols.io.tables import text_array
 
         end = self.end if last else ""
         made = []
         for text in texts:
             special = any(c in text for c in self.special) or (last and not text and len(self.names) == 1)
             made.append(('"' + text.replace('"', '""') + '"' if special else text) + end)
-        return pa.array(made, pa.string())
+        return text_array(made)
 
     def write(self, batches: Iterator[Any], out: Any, threads: int) -> None:
         from lols.tasks.pieces import in_order
@@ -99,21 +99,22 @@ class _Csv:
 
     def lines(self, given: tuple[Any, Any, Any]) -> memoryview:
         """The rows of a batch as bytes."""
-        import pyarrow as pa
         import pyarrow.compute as pc
+
+        from lols.io.tables import index_array, text_array
 
         batch, numbers, sure = given
         columns = []
         for k in range(len(self.names)):
             if k == self.at:
-                columns.append(self.classes.take(pa.array(numbers)))
+                columns.append(self.classes.take(index_array(numbers)))
             elif sure is not None and k == len(self.names) - 1:
-                columns.append(pa.array([f"{value:.4f}{self.end}" for value in sure.tolist()], pa.string()))
+                columns.append(text_array([f"{value:.4f}{self.end}" for value in sure.tolist()]))
             else:
                 column = batch.column(k)
                 texts = self.quoted(column.dictionary.to_pylist(), k == len(self.names) - 1)
                 columns.append(texts.take(column.indices))
-        return content(pc.binary_join_element_wise(*columns, self.separator))
+        return content(pc.binary_join_element_wise(*columns, text_array([self.separator])[0]))
 
 
 class _Arrow:

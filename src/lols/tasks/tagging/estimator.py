@@ -21,7 +21,7 @@ from lols.tasks.tagging.session import Session
 from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging.task import SCHEMES, TaggingTask
 from lols.tasks.tagging.verbs import TaggerVerbs
-from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of, sentence_counts
+from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
 from lols.tasks.tokens.input import (
     check_lengths,
     checked_labels,
@@ -33,7 +33,6 @@ from lols.tasks.tokens.input import (
     strings_of,
 )
 from lols.tasks.tokens.neural import only_linear
-from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.tasks.verbs import Say, silent
 from lols.training.calibration import Calibration, Judged, fit_calibration
 from lols.training.clock import Clock
@@ -429,8 +428,7 @@ class Tagger(TaggerVerbs):
         if self.policy == "neural":
             from lols.tasks.tagging.neural import NeuralTaggingTask
 
-            vocabulary = NetworkVocabulary.of(corpus, [name for name in corpus.columns if name != WORD])
-            return NeuralTaggingTask(sorted(names), **options, vocabulary=vocabulary)
+            return NeuralTaggingTask(sorted(names), **options, vocabulary=self.network_vocabulary(corpus))
         return TaggingTask(sorted(names), **options)
 
     @classmethod

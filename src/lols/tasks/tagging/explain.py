@@ -16,7 +16,7 @@ import numpy as np
 from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.strings import intern, texts_of
-from lols.tasks.explain import deviation_costs, explained_roll_out
+from lols.tasks.explain import deviation_costs, draws_policies, explained_roll_out
 from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import NO_LABEL, settle, tagged
 from lols.tasks.tagging.options import FileColumns
@@ -140,7 +140,7 @@ def explain_sentence(
         raise LolsError(f"label '{short(labels[int(np.argmin(numbers))])}' was never seen in training")
     true = task.actions_of(numbers, corpus.offsets)
     examples = task.examples(corpus, numbers)
-    if model.policy.chances.size > 1:
+    if draws_policies(model):
         note = " ".join([note, "Searn draws a policy at every decision, so that no deviation has a cost of its own."])
         return Explanation(_decisions(task, words, true, taken, predicted, None, None), *kind, note=note.strip())
     chosen, chance = explained_roll_out(model, roll_out, beta)

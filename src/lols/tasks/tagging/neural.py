@@ -28,15 +28,18 @@ class NeuralTaggingTask(TaggingTask):
 
     def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """What the network reads."""
-        return {"network": self.vocabulary.column(corpus)}
+        return self.vocabulary.columns(corpus)
 
     def network(self, **options: Any) -> Any:
         """A network for the task that has learned nothing."""
         from lols.torch.sentences import NetworkSizes, TagNetwork
 
-        seed = options.pop("seed", 0)
+        begin = {"seed": options.pop("seed", 0), "folder": self.vocabulary.folder}
         sizes = NetworkSizes(**self.vocabulary.sizes(), **options)
-        return TagNetwork(sizes, actions=len(self.inner_labels), before=BEFORE, positions=tag_positions, seed=seed)
+        actions = len(self.inner_labels)
+        made = TagNetwork(sizes, actions=actions, before=BEFORE, positions=tag_positions, **begin)
+        self.vocabulary.begin(made.encoder)
+        return made
 
     @classmethod
     def with_vocabulary(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:

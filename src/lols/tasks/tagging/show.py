@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from lols.tasks.explain import ExampleReport, roll_out_text, write_page
+from lols.tasks.explain import ExampleReport, framed, roll_out_text, write_page
 from lols.tasks.show import show_calibration, show_scores, step_table, styled, write
 from lols.tasks.tagging.explain import Explanation, WordDecision
 from lols.tasks.tagging.explain_html import page
@@ -76,6 +76,9 @@ class TaggerReport(ExampleReport):
             drawn = page(self.explanation, heading=self.heading, about=self.about(), top=self.asked.top)
             write_page(self.asked.html, drawn)
         return self
+
+    def _repr_html_(self) -> str:
+        return framed(page(self.explanation, heading=self.heading, about=self.about(), top=self.asked.top))
 
     def show(self, console: Console) -> None:
         """Print a line for each label that is shown of each word."""

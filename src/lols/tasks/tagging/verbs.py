@@ -14,7 +14,6 @@ from lols.tasks.tagging.files import read_like_training, tag_pieces
 from lols.tasks.tagging.options import VERBS, FileColumns, TaggerInspectOptions
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
-from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 
@@ -59,7 +58,6 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         from lols.tasks.tagging.explain import explain_sentence, read_sentence
         from lols.tasks.tagging.show import TaggerReport
 
-        only_linear(self, "explain")
         columns, asked = self.asked("explain", options)
         tagger = self.taught_by(asked.reference)
         found = read_sentence(tagger, path, number, columns)

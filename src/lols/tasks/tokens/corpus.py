@@ -16,11 +16,22 @@ from lols.io.strings import Column, Texts, intern, texts_of
 from lols.tasks.tokens.attributes import hash_text
 from lols.tasks.tokens.encoding import Extra
 
-__all__ = ["WORD", "Corpus", "backward", "corpus_of", "offsets_of"]
+__all__ = ["WORD", "Corpus", "backward", "corpus_of", "offsets_of", "tokens_of"]
 
 WORD = "word"
 LARGEST = 1e18  # of a feature's value: squares of it must fit single precision
 _NAME = re.compile(r"[^\W\d][\w-]*")
+
+
+def tokens_of(offsets: np.ndarray, sentences: np.ndarray) -> np.ndarray:
+    """The numbers of the words of some sentences.
+
+    >>> tokens_of(np.array([0, 2, 5]), np.array([1, 0])).tolist()
+    [2, 3, 4, 0, 1]
+    """
+    lengths = np.diff(offsets)[sentences]
+    ends = np.cumsum(lengths)
+    return np.repeat(offsets[:-1][sentences] - ends + lengths, lengths) + np.arange(int(lengths.sum()))
 
 
 class Corpus(NamedTuple):
@@ -46,6 +57,13 @@ class Corpus(NamedTuple):
             at = np.repeat(extra.first[:-1][order] - first[:-1], lengths) + np.arange(first[-1])
             extra = Extra(first, extra.ids[at], extra.values[at])
         return Corpus(columns, self.offsets, extra)
+
+    def select(self, sentences: np.ndarray) -> Corpus:
+        """The sentences with these numbers, in their order, without features that a user computed."""
+        tokens = tokens_of(self.offsets, sentences)
+        columns = {name: column._replace(numbers=column.numbers[tokens]) for name, column in self.columns.items()}
+        lengths = np.diff(self.offsets)[sentences]
+        return Corpus(columns, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
     def fingerprint(self, *more: np.ndarray) -> str:
         """Sixteen hexadecimal digits that change with the data."""

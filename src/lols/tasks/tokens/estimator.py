@@ -16,6 +16,8 @@ from lols.tasks.search import SearchEstimator
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import check_options, string_tensors, strings_of
 from lols.tasks.tokens.neural import check_file, check_policy, empty_policy, neural_trainer, only_linear
+from lols.tasks.tokens.vocabulary import NetworkVocabulary
+from lols.training.algorithms import Algorithm
 from lols.training.model import make_model
 from lols.training.trainer import Trainer
 
@@ -82,8 +84,26 @@ class TokenEstimator(SearchEstimator):
     )
     width: int = option(default=400, help="The width of a neural policy's BiLSTM, in each direction.", panel=NETWORK)
     layers: int = option(default=3, help="The layers of a neural policy's BiLSTM.", panel=NETWORK)
-    steps: int = option(
-        default=4, help="How many steps a neural policy's optimiser takes for each batch of sentences.", panel=NETWORK
+    vectors: str | None = option(
+        default=None,
+        help="A file of word vectors for a neural policy: text with a word and its numbers on each line, or NAME.npy "
+        "with the words in NAME.txt. The model file keeps what it needs of them.",
+        panel=NETWORK,
+    )
+    encoder: str | None = option(
+        default=None,
+        help="A folder with an encoder of Hugging Face that a neural policy reads sentences with and tunes; needs "
+        "pip install lols[transformers]. The model file has its weights.",
+        panel=NETWORK,
+    )
+    dropout: float = option(
+        default=0.33, help="The share of a neural policy's units that are left out in learning.", panel=NETWORK
+    )
+    steps: int | None = option(
+        default=None,
+        help="How many steps a neural policy's optimiser takes for each batch of sentences; by default one for 64 of "
+        "them, or for fewer if there are few sentences and passes.",
+        panel=NETWORK,
     )
 
     def template_lines(self) -> dict[str, Any]:
@@ -100,6 +120,20 @@ class TokenEstimator(SearchEstimator):
         if examples is None:
             only_linear(self, "learning from a stream")
         return neural_trainer(self, task, int(examples or 0))
+
+    def _algorithm(self) -> str | Algorithm:
+        """The algorithm that is meant; under a poor teacher, a network learns from a fixed mixture.
+
+        With `beta="auto"`, a network that has imitated the teacher at first looks no better than it, and stays so.
+        """
+        chosen = super()._algorithm()
+        adapted = self.algorithm == "auto" and isinstance(chosen, Algorithm)
+        return "lols" if adapted and self.policy == "neural" else chosen
+
+    def network_vocabulary(self, corpus: Corpus) -> NetworkVocabulary:
+        """What a network knows of the strings of a corpus, and what was learned elsewhere."""
+        columns = [name for name in corpus.columns if name != WORD]
+        return NetworkVocabulary.of(corpus, columns, vectors=self.vectors, encoder=self.encoder)
 
     def threads_for(self, threads: Threads) -> int:
         """How many threads may share the policy: a network is used by one, and has its own threads."""

@@ -15,9 +15,10 @@ __all__ = ["NETWORK_OPTIONS", "check_file", "check_policy", "empty_policy", "neu
 
 RATE = 2e-3
 AVERAGE = 0.99
-BATCH = 256  # examples that are searched together
+BATCH = 1024  # examples that are searched together
+STEP, ENOUGH = 64, 3000  # at most so many examples a step of the optimiser; fewer if there were fewer steps in all
 POLICIES = ("linear", "neural")
-NETWORK_OPTIONS = ("device", "precision", "width", "layers", "steps")
+NETWORK_OPTIONS = ("device", "precision", "width", "layers", "vectors", "encoder", "dropout", "steps")
 LINEAR_OPTIONS = ("learner", "update", "slack", "margin", "prune", "templates", "more_templates", "clusters")
 
 
@@ -40,14 +41,13 @@ def only_linear(estimator: Any, what: str) -> None:
 
 def sizes_of(estimator: Any) -> Mapping[str, Any]:
     """The sizes of the network that the options ask for."""
-    return {"width": estimator.width, "layers": estimator.layers, "seed": estimator.seed}
+    return {name: getattr(estimator, name) for name in ("width", "layers", "dropout", "seed")}
 
 
 def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
     """A policy for a task that has learned nothing."""
     from lols.torch.policy import TorchPolicy
 
-    check_whole("steps", estimator.steps)
     where = {"device": estimator.device, "precision": estimator.precision, "seed": estimator.seed}
     return TorchPolicy(task.network(**sizes_of(estimator)), **where, **learning)
 
@@ -65,11 +65,16 @@ def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
     from lols.torch.schedules import adam, warm_up_and_decay
 
     together = estimator.batch_size if estimator._changed("batch_size") else min(BATCH, max(1, examples // 8))
-    total = estimator.passes * estimator.steps * math.ceil(examples / together)
+    steps = estimator.steps
+    if steps is None:
+        steps = max(4, math.ceil(together / max(8, min(STEP, examples * estimator.passes // ENOUGH))))
+    check_whole("steps", steps)
+    total = estimator.passes * steps * math.ceil(examples / together)
     policy = empty_policy(
         estimator,
         task,
-        steps=estimator.steps,
+        steps=steps,
+        alike=True,
         average=AVERAGE,
         optimizer=adam(estimator.rate or RATE),
         schedule=warm_up_and_decay(total),

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from lols.contract.examples import Ragged
-from lols.io.strings import Column
+from lols.contract.examples import Ragged, Scalar
+from lols.io.strings import Column, Texts
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import string_tensors, strings_of
+from lols.tasks.tokens.pieces import Pieces
+from lols.tasks.tokens.vectors import read_vectors
 
 __all__ = ["NetworkVocabulary"]
 
 NOTHING, UNKNOWN, FIRST = 0, 1, 2  # numbers; those of the vocabulary begin with FIRST
-LONGEST = 16  # characters of a word that are looked at
+MARKS = ("", " ")  # of characters: where a word begins and ends
+LONGEST = 18  # characters of a word that are looked at, with these
 LEAST = 2  # times that a word must be seen
 
 
@@ -29,34 +32,53 @@ class NetworkVocabulary:
     >>> corpus = corpus_of([["The", "cat"], ["the", "dog"]])
     >>> known = NetworkVocabulary.of(corpus)
     >>> known.words, known.rows(corpus)[:, :4].tolist()
-    (['the'], [[0, 2, 2, 3], [1, 1, 5, 6], [2, 2, 7, 3], [3, 1, 8, 9]])
+    (['the'], [[0, 2, 2, 4], [1, 1, 2, 7], [2, 2, 2, 9], [3, 1, 2, 10]])
     """
 
     words: list[str]
     characters: list[str]
     given: dict[str, list[str]]
+    vectors: list[str] = field(default_factory=list)  # words with a vector that was learned elsewhere
+    vector_size: int = 0
+    values: np.ndarray | None = field(default=None, repr=False, compare=False)  # these vectors, when learning begins
+    pieces: Pieces | None = None  # what a pretrained encoder reads
+    _last: list[Any] = field(default_factory=list, repr=False, compare=False)  # strings, and what is known of them
 
     @classmethod
-    def of(cls, corpus: Corpus, columns: Sequence[str] = ()) -> NetworkVocabulary:
-        """The vocabulary of a corpus, with these further columns."""
+    def of(
+        cls, corpus: Corpus, columns: Sequence[str] = (), *, vectors: str | None = None, encoder: str | None = None
+    ) -> NetworkVocabulary:
+        """The vocabulary of a corpus, with these further columns, a file of word vectors and an encoder's folder."""
         words, times = _strings(corpus.columns[WORD])
         seen: Counter[str] = Counter()
         letters: dict[str, None] = {}
         for word, count in zip(words, times.tolist()):
             seen[word.lower()] += count
-            letters |= dict.fromkeys(word[:LONGEST])
+            letters |= dict.fromkeys(word)
         given = {name: _strings(corpus.columns[name])[0] for name in columns}
-        return cls([word for word, count in seen.items() if count >= LEAST], list(letters), given)
+        frequent = [word for word, count in seen.items() if count >= LEAST]
+        more: dict[str, Any] = {} if encoder is None else {"pieces": Pieces.of(encoder)}
+        if vectors is not None:
+            found = read_vectors(vectors, words)
+            more |= {"vectors": found.words, "vector_size": found.values.shape[1], "values": found.values}
+        return cls(frequent, [*MARKS, *letters], given, **more)
 
     @property
     def width(self) -> int:
         """How many numbers describe a word."""
-        return 2 + len(self.given) + LONGEST
+        return 2 + len(self.given) + bool(self.vectors) + LONGEST
+
+    @property
+    def folder(self) -> str | None:
+        """Where the weights of a pretrained encoder are, when learning begins."""
+        return None if self.pieces is None else self.pieces.folder
 
     def sizes(self) -> dict[str, Any]:
         """How many numbers there are of each kind, as `lols.torch.sentences.NetworkSizes` takes them."""
         given = [FIRST + len(values) for values in self.given.values()]
         return {
+            "vectors": (1 + len(self.vectors), self.vector_size) if self.vectors else None,
+            "encoder": None if self.pieces is None else self.pieces.config,
             "words": FIRST + len(self.words),
             "characters": FIRST + len(self.characters),
             "given": given,
@@ -64,26 +86,45 @@ class NetworkVocabulary:
         }
 
     def rows(self, corpus: Corpus) -> np.ndarray:
-        """A row for each word: its form in this corpus, its word, its given tags, its characters."""
+        """A row for each word: its form in this corpus, its word, its given tags, its vector, its characters."""
         column = corpus.columns[WORD]
-        forms = column.texts.strings()
-        letters = {letter: FIRST + k for k, letter in enumerate(self.characters)}
-        spelled = np.zeros((len(forms), LONGEST), np.int64)
-        for k, form in enumerate(forms):
-            cut = form[:LONGEST]
-            spelled[k, : len(cut)] = [letters.get(letter, UNKNOWN) for letter in cut]
-        numbers = [column.numbers, _numbers([form.lower() for form in forms], self.words)[column.numbers]]
+        known, spelled, vector = self._forms(column.texts)
+        numbers = [column.numbers, known[column.numbers]]
         for name, values in self.given.items():
             other = corpus.columns.get(name)
             if other is None:
                 numbers.append(np.full(column.numbers.size, UNKNOWN))
             else:
                 numbers.append(_numbers(other.texts.strings(), values)[other.numbers])
+        if self.vectors:
+            numbers.append(vector[column.numbers])
         return np.concatenate([np.stack(numbers, axis=1), spelled[column.numbers]], axis=1)
 
-    def column(self, corpus: Corpus) -> Ragged:
-        """These rows as a column of examples."""
-        return Ragged(self.rows(corpus).reshape(-1), corpus.offsets * self.width)
+    def _forms(self, texts: Texts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The word, the characters and the vector of each distinct string; parts of a corpus share them."""
+        if not self._last or self._last[0] is not texts:
+            forms = texts.strings()
+            letters = {letter: FIRST + k for k, letter in enumerate(self.characters)}
+            spelled = np.zeros((len(forms), LONGEST), np.int64)
+            for k, form in enumerate(forms):
+                cut = marked(form)
+                spelled[k, : len(cut)] = [letters.get(letter, UNKNOWN) for letter in cut]
+            place = {word: 1 + k for k, word in enumerate(self.vectors)}
+            vector = np.array([place.get(f, place.get(f.lower(), 0)) for f in forms], np.int64)
+            self._last[:] = texts, _numbers([form.lower() for form in forms], self.words), spelled, vector
+        return self._last[1], self._last[2], self._last[3]
+
+    def columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
+        """What a network reads, as columns of examples: these rows, and the pieces of a pretrained encoder."""
+        made: dict[str, Ragged | Scalar] = {
+            "network": Ragged(self.rows(corpus).reshape(-1), corpus.offsets * self.width)
+        }
+        return made if self.pieces is None else made | {"pieces": self.pieces.column(corpus)}
+
+    def begin(self, encoder: Any) -> None:
+        """Give a network's encoder of words the vectors that were learned elsewhere."""
+        if self.values is not None:
+            encoder.take_vectors(self.values)
 
     # --- model files ---
 
@@ -92,13 +133,32 @@ class NetworkVocabulary:
         made = string_tensors("network.words", self.words) | string_tensors("network.characters", self.characters)
         for name, values in self.given.items():
             made |= string_tensors(f"network.given.{name}", values)
-        return made
+        if self.vectors:
+            made |= string_tensors("network.vectors", self.vectors)
+            made["network.vector_size"] = np.array([self.vector_size])
+        return made if self.pieces is None else made | self.pieces.tensors()
 
     @classmethod
     def from_tensors(cls, tensors: Mapping[str, np.ndarray], columns: Sequence[str]) -> NetworkVocabulary:
         """What `tensors` made, with these further columns."""
         words, characters = (strings_of(f"network.{name}", tensors) for name in ("words", "characters"))
-        return cls(words, characters, {name: strings_of(f"network.given.{name}", tensors) for name in columns})
+        given = {name: strings_of(f"network.given.{name}", tensors) for name in columns}
+        more: dict[str, Any] = {"pieces": Pieces.from_tensors(tensors)}
+        if "task.network.vectors" in tensors:
+            more |= {"vectors": strings_of("network.vectors", tensors)}
+            more |= {"vector_size": int(tensors["task.network.vector_size"][0])}
+        return cls(words, characters, given, **more)
+
+
+def marked(word: str) -> list[str]:
+    """The characters of a word between marks; of a long word, the first and the last.
+
+    >>> "".join(marked("incomprehensibilities"))
+    'incomprebilities '
+    """
+    most = LONGEST - len(MARKS)
+    cut = word if len(word) <= most else word[: most // 2] + word[-(most // 2) :]
+    return [MARKS[0], *cut, MARKS[1]]
 
 
 def _strings(column: Column) -> tuple[list[str], np.ndarray]:

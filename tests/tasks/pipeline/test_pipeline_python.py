@@ -1,0 +1,70 @@
+"""A pipeline in Python: texts and sentences in, sentences out; what notebooks show; how a sentence is decided."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lols
+from lols import Parser, Pipeline, Tagger
+from lols.errors import LolsError
+from lols.io import Sentence
+from tests.cli.calling import fine, mistake
+from tests.tasks.parsing.parser_files import conllu
+from tests.tasks.parsing.test_parser import GOLD, WORDS, tagged
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> Pipeline:
+    parts = {"tagger": Tagger(passes=2), "parser": Parser(passes=4)}
+    return Pipeline(**parts, folds=1, progress=False).fit(tagged(WORDS), GOLD)
+
+
+def test_texts_words_and_sentences(pipeline: Pipeline) -> None:
+    words = WORDS[0]
+    (wanted,) = pipeline.predict([words])
+    for given in (words, [words], tagged(WORDS)[0], " ".join(words)):
+        (made,) = pipeline(given)
+        assert made.words == words and made.tree == [(w["head"], w["relation"]) for w in wanted]
+        assert made.tags("upos") == [w["upos"] for w in wanted]
+    (made,) = pipeline("x", tokenizer=lambda text: [words])
+    assert made.words == words and pipeline([]) == [] and pipeline("") == []
+    with pytest.raises(LolsError, match="give a text, or the words of a sentence in a list"):
+        pipeline([["a"], []])
+
+
+def test_sentences_of_files_keep_their_columns(pipeline: Pipeline, tmp_path: Path) -> None:
+    (tmp_path / "a.conllu").write_text(conllu(WORDS[:3], GOLD[:3]))
+    sentences = lols.io.read_conllu(tmp_path / "a.conllu")
+    made = pipeline(sentences)
+    assert [s.columns["misc"] for s in made] == [s.columns["misc"] for s in sentences]
+    assert [s.comments for s in made] == [s.comments for s in sentences]
+    lols.io.write_conllu(tmp_path / "b.conllu", made)
+    assert lols.io.read_conllu(tmp_path / "b.conllu")[0].tree == made[0].tree
+    assert pipeline.score(sentences, [s.tree for s in sentences]) == pipeline.score(tagged(WORDS[:3]), GOLD[:3])
+
+
+def test_notebooks_draw_trees_models_and_explanations(pipeline: Pipeline) -> None:
+    words = ["<script>", "dog", "."]
+    (made,) = pipeline(words)
+    report = pipeline.explain(words, [(2, "det"), (0, "root"), (2, "punct")])
+    shown = [made._repr_html_(), pipeline.model_._repr_html_(), report._repr_html_()]
+    assert shown[0].startswith("<svg") and "&lt;script&gt;" in shown[0]
+    assert "<table" in shown[1] and "loss while learning" in shown[1] and "sandbox" in shown[2]
+    assert not any("<script" in each for each in shown)
+
+
+def test_a_pipeline_explains_itself(pipeline: Pipeline, tmp_path: Path) -> None:
+    file, model = tmp_path / "a.conllu", tmp_path / "m.lols"
+    file.write_text(conllu(WORDS[:2], GOLD[:2]))
+    pipeline.save(model)
+    found = fine("explain", model, file, "--sentence", 1, "--json").json
+    assert [w["word"] for w in found["words"]] == WORDS[0] and found["steps"]
+    direct = pipeline.explain(Sentence({"form": WORDS[0]}), GOLD[0]).as_dict()
+    assert json.loads(json.dumps(direct["steps"])) == found["steps"]
+    tags = fine("explain", model, file, "--part", "upos", "--json").json
+    assert "<svg" in lols.load(model).explain_file(str(file), part="upos")._repr_html_().replace("&lt;", "<")
+    assert [word["word"] for word in tags["words"]] == WORDS[0]
+    mistake("explain", model, file, "--part", "xyz", says="there is no part 'xyz'; choose from upos and parser")
