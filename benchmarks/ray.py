@@ -32,7 +32,7 @@ def problem(sentences: int, batch: int) -> tuple[Any, Any]:
     import lols
 
     class Stopped(lols.Parser):
-        def _train(self, task: Any, make_examples: Any, score: Any, **fitting: Any) -> Any:
+        def _train(self, task: Any, make_examples: Any, *more: Any, **fitting: Any) -> Any:
             examples = make_examples()
             raise Found(self._trainer(task, len(examples)), examples)
 

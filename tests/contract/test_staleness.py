@@ -364,3 +364,13 @@ def test_a_new_version_of_the_library_does_not_change_the_digest_of_a_space(monk
     monkeypatch.setattr(lols, "__version__", "9.9")
     assert source_digest({"features": module.f}) == before
     assert source_digest({"features": lambda x, s, out: None}) != before
+
+
+def test_globals_that_are_named_like_attributes_do_not_count():
+    def made(**others: int) -> str:
+        names: dict[str, object] = {"__name__": "script", "STEP": 1, **others}
+        exec("def step(x, s, a):\n    s.size[0] += STEP + a\n", names)
+        return digest_functions({"step": names["step"]})
+
+    assert made() == made(size=3) == made(size=4)  # such as the variable of a loop around `lols.train`
+    assert made() != made(STEP=2)

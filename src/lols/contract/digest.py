@@ -11,6 +11,7 @@ read. They differ in what else they cover:
 
 from __future__ import annotations
 
+import dis
 import enum
 import functools
 import hashlib
@@ -141,10 +142,16 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
+def _read(codes: Iterable[types.CodeType]) -> set[str]:
+    """The names of globals: attributes may have the same names, such as that of a loop variable of a script."""
+    return {i.argval for code in codes for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+
+
 def _reached(function: types.FunctionType) -> dict[str, Any]:
     """Globals, closure cells and attributes of modules that a function's code names."""
-    names = {name for code in _codes(function.__code__) for name in code.co_names}
-    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    codes = list(_codes(function.__code__))
+    names = {name for code in codes for name in code.co_names}
+    found = {name: function.__globals__[name] for name in _read(codes) if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             found[name] = cell.cell_contents
