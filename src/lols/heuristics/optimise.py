@@ -240,7 +240,8 @@ class _Search:
 
     def __init__(self, space: SearchSpace, reference: Reference, seed: int, threads: int, best_of: int):
         self.space, self.reference, self.seed, self.threads = space, reference, seed, threads
-        self.best_of, self.began, self.sample_steps = best_of, time.perf_counter(), None
+        self.best_of, self.began = best_of, time.perf_counter()
+        self.sample_steps: int | None = None
         self.attempts: list[Attempt] = []
         self.seconds_each: dict[str, float] = {}  # of training, for one instance
         self.evaluating = self.reporting = 0.0  # seconds of one look at the choosing instances, and of the report
