@@ -238,7 +238,6 @@ def test_options_of_tables_have_no_effect_on_taggers(folder: Path, tmp_path: Pat
     for command, option in (
         ("predict", ["--labels-only"]),
         ("predict", ["--label", "x"]),
-        ("evaluate", ["--plot", "x.png"]),
         ("evaluate", ["--separator", ","]),
         ("explain", ["--row", "1"]),
     ):

@@ -344,7 +344,8 @@ class CostSensitiveClassifier(ProbableClassifier):
         return max(1, min(MOST_TOGETHER, rows // 100)) if self.batch_size is None else self.batch_size
 
     def _together(self) -> int:
-        return int(getattr(self, "batch_size_", None) or self._fitted.about["batch_size"])  # as in its training
+        found: int | None = getattr(self, "batch_size_", None)
+        return int(self._fitted.about["batch_size"]) if found is None else found  # as in its training
 
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, costs: Any = None, *, sample_weight: Any = None
