@@ -228,6 +228,9 @@ def test_matrices_leave_the_features_as_they_are() -> None:
 class InLockStep(LockStepDriver):
     """The lock-step driver in the place of the fused one."""
 
+    def __init__(self, *given: Any, together: int | None = None, **how: Any):
+        super().__init__(*given, **how)
+
     def make_lessons(self, indices, rounds, policy, plan, beta, beta_in):
         own = LinearPolicy(self.space, weights=policy, compiled=self.compiled)
         return super().make_lessons(indices, rounds, own, plan, beta, beta_in)
