@@ -17,7 +17,7 @@ def versions() -> dict[str, str]:
     """The versions here, and the name of this machine.
 
     >>> sorted(versions())
-    ['Numba', 'NumPy', 'Python', 'host', 'lols']
+    ['NumPy', 'Numba', 'Python', 'host', 'lols']
     """
     return {
         "lols": lols.__version__,

@@ -19,7 +19,7 @@ class ReplayedFile(str):
 
     >>> old = ReplayedFile.read("old.conllu:0.3", seed=1)
     >>> str(old), old.share, old.chosen(10).tolist()
-    ('old.conllu', 0.3, [3, 6, 8])
+    ('old.conllu', 0.3, [1, 8, 9])
     """
 
     share: float

@@ -17,7 +17,7 @@ def model_html(title: str, about: Mapping[str, Any], report: Mapping[str, Any]) 
 
     >>> shown = model_html("Model(<b>)", {"seed": 1}, {"progressive_loss": [2.0, 1.0]})
     >>> "&lt;b&gt;" in shown, "<script" in shown, shown.count("<tr>")
-    (True, False, 5)
+    (True, False, 4)
     """
     algorithm, learner = about.get("algorithm"), about.get("learner")
     facts = {"algorithm": algorithm.get("name")} if isinstance(algorithm, Mapping) else {}

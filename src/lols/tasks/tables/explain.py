@@ -81,7 +81,7 @@ def explain_row(classifier: Any, rows: Rows, true: int | None = None, *, top: in
 
     >>> from lols import CostSensitiveClassifier
     >>> X = [[colour, k] for k in range(9) for colour in ("red", "green", "blue")]
-    >>> model = CostSensitiveClassifier().fit(X, [colour[0] for colour, _ in X])
+    >>> model = CostSensitiveClassifier(tree="order").fit(X, [colour[0] for colour, _ in X])
     >>> made = explain_row(model, model._rows([["red", 3]]), true=2, top=1)
     >>> made.predicted, made.cost, [(turn.taken.classes, turn.reasons[0].feature) for turn in made.turns]
     ('r', 0.0, [(('g', 'r'), 'x0 = red'), (('r',), 'x0 = red')])

@@ -23,7 +23,7 @@ def words_of(cells: Cells, column: int, missing: Sequence[str] = MISSING) -> tup
     A word counts once in a cell, in lower case; the squares of the values in a cell add up to 1, so that long texts
     count as much as short ones. `column` is the number of the column among those of texts.
 
-    >>> start, ids, values = words_of(Cells(codes=np.array([1, -1, 0, 1]), texts=["Good!", "so so"]), 0)
+    >>> start, ids, values = words_of(Cells(codes=np.array([1, -1, 0, 1]), texts=["Good one!", "so so"]), 0)
     >>> start.tolist(), values.round(3).tolist()
     ([0, 1, 1, 3, 4], [1.0, 0.707, 0.707, 1.0])
     """
