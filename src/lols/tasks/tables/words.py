@@ -24,8 +24,8 @@ def words_of(cells: Cells, column: int, missing: Sequence[str] = MISSING) -> tup
     count as much as short ones. `column` is the number of the column among those of texts.
 
     >>> start, ids, values = words_of(Cells(codes=np.array([1, -1, 0, 1]), texts=["Good one!", "so so"]), 0)
-    >>> start.tolist(), values.round(3).tolist()
-    ([0, 1, 1, 3, 4], [1.0, 0.707, 0.707, 1.0])
+    >>> start.tolist(), (values**2).round(3).tolist()
+    ([0, 1, 1, 3, 4], [1.0, 0.5, 0.5, 1.0])
     """
     cells = as_texts(cells)
     assert cells.codes is not None
