@@ -9,9 +9,7 @@ import numpy as np
 
 __all__ = ["AdaptiveBeta"]
 
-RECENT = (
-    3.0  # the weight of the newest example, compared with the mean of all: a learner's first attempts are forgotten
-)
+RECENT = 3.0  # what the newest example weighs, compared with the mean of all: first attempts are forgotten
 MEMORY = 300  # examples; the newest one never weighs less than one of so many
 
 
