@@ -34,10 +34,12 @@ class ProbableClassifier(StoredClassifier):
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
         """`predict_proba(X)`: the probability of each class, `[row, class]` in the order of `classes_`.
 
-        There is none unless the classifier is calibrated. Where mistakes cost the same, the class of the highest
-        probability is the one that `predict` gives; otherwise a less likely class may cost less.
+        There is none unless the classifier is calibrated, or will be (`calibrate=True`). Where mistakes cost the same,
+        the class of the highest probability is the one that `predict` gives; otherwise a less likely class may cost
+        less.
         """
-        if self.__sklearn_is_fitted__() and self._fitted.calibration is None:
+        fitted = self.__sklearn_is_fitted__()
+        if self._fitted.calibration is None if fitted else not self.calibrate:
             raise AttributeError(str(not_calibrated(self.named)))
         return self._probabilities
 
