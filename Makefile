@@ -30,7 +30,7 @@ test: lint  ## lint, then the tests and doctests that take no more than a few se
 # PyTorch takes 5 GB with its libraries for GPUs, so only who works on neural policies installs it.
 test-neural: $(TORCH)  ## the tests and doctests of lols.torch, after installing PyTorch (5 GB)
 	@echo "==> tests and doctests of neural policies"
-	@LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q -m "not ray" --doctest-modules src/lols/torch tests/torch
+	@LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q -m "not ray and not slow" --doctest-modules src/lols/torch tests/torch
 
 test-ray: $(RAY)  ## the tests of lols.engines on Ray, after installing it: clusters on this machine, faults
 	@echo "==> tests of Ray"
