@@ -10,6 +10,7 @@ import shutil
 import signal
 import tempfile
 import threading
+import warnings
 import weakref
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
@@ -87,6 +88,8 @@ class ProcessWorkers(Workers):
         if self._executor is None:
             from joblib.externals.loky import ProcessPoolExecutor
 
+            # loky replaces a process that has grown by 300 MB, and then warns of a short timeout, which there is not
+            warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
             self._executor = ProcessPoolExecutor(self.workers, initializer=_begin, initargs=(os.getpid(),))
         return self._executor
 

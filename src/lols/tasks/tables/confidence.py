@@ -38,8 +38,11 @@ class ProbableClassifier(StoredClassifier):
         the class of the highest probability is the one that `predict` gives; otherwise a less likely class may cost
         less.
         """
-        fitted = self.__sklearn_is_fitted__()
-        if self._fitted.calibration is None if fitted else not self.calibrate:
+        if self.__sklearn_is_fitted__():
+            calibrated = self._fitted.calibration is not None
+        else:
+            calibrated = bool(self.calibrate)
+        if not calibrated:
             raise AttributeError(str(not_calibrated(self.named)))
         return self._probabilities
 
