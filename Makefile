@@ -23,38 +23,47 @@ demo: $(DEV)  ## a policy overtakes its teacher; then the paper in small, with a
 # Kernels are compiled in the two processes of pytest already, so not beside each other as well.
 PYTEST := LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile
 
-test: lint  ## lint, then the tests and doctests that take no more than a few seconds each
-	@echo "==> tests and doctests; make test-slow has more"
-	@$(PYTEST) -m "not slow and not ray" --doctest-modules --ignore src/lols/torch --ignore tests/torch src/lols tests
+LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports --no-cache
+
+# Lint takes one core for half a minute; what it says is shown after the tests.
+test: $(DEV)  ## lint, and the tests and doctests that take no more than a few seconds each
+	@echo "==> tests and doctests, and lint beside them; make test-slow has more"
+	@{ $(LINT); } >$(VENV)/lint.log 2>&1 & lint=$$!; \
+	$(PYTEST) -m "not slow and not ray" --doctest-modules --ignore src/lols/torch --ignore tests/torch src/lols tests; \
+	tests=$$?; wait $$lint; lint=$$?; cat $(VENV)/lint.log; exit $$((tests > lint ? tests : lint))
 
 # PyTorch takes 5 GB with its libraries for GPUs, so only who works on neural policies installs it.
 test-neural: $(TORCH)  ## the tests and doctests of lols.torch, after installing PyTorch (5 GB)
 	@echo "==> tests and doctests of neural policies"
-	@LOLS_COMPILE_AHEAD=0 $(BIN)/python -m pytest -q -m "not ray and not slow" --doctest-modules src/lols/torch tests/torch
+	@$(PYTEST) -m "not ray and not slow" --doctest-modules src/lols/torch tests/torch
 
 test-ray: $(RAY)  ## the tests of lols.engines on Ray, after installing it: clusters on this machine, faults
 	@echo "==> tests of Ray"
 	@LOLS_COMPILE_AHEAD=0 timeout 300 $(BIN)/python -m pytest -q -m ray tests/engines
 
+# Only the files that have such tests are looked at; of tests with many cases some will do here.
+UNCOMPILED = $(PYTEST) -m "uncompiled and not slow" $$(grep -rl --include='test_*.py' mark.uncompiled tests)
+
 test-slow: $(DEV)  ## the slow tests, those of kernels as plain Python, and again with bounds checks
 	@echo "==> the slow tests: kills, statistics of long runs, pages of the documentation"
 	@$(PYTEST) -m slow tests
 	@echo "==> tests of kernels, as plain Python (NUMBA_DISABLE_JIT=1)"
-	@NUMBA_DISABLE_JIT=1 $(PYTEST) -m uncompiled tests
+	@NUMBA_DISABLE_JIT=1 $(UNCOMPILED)
 	@echo "==> tests of kernels, compiled with bounds checks (NUMBA_BOUNDSCHECK=1)"
-	@NUMBA_BOUNDSCHECK=1 $(PYTEST) -m uncompiled tests
+	@NUMBA_BOUNDSCHECK=1 $(UNCOMPILED)
 
 # What users may have: the lowest versions that pyproject.toml admits, in an environment of their own.
 LOWEST := .venv-lowest
 LOWEST_TESTS := tests/cli/test_cli.py tests/cli/test_command_options.py tests/cli/test_verb_options.py tests/io \
 	tests/tasks/test_pickle.py tests/tasks/tables/test_classifier.py tests/tasks/tables/test_classifier_files.py \
 	tests/tasks/tables/test_classifier_cli_reports.py tests/contract/test_task.py tests/contract/test_frames.py \
-	tests/bandit/test_bandit_log.py
+	tests/bandit/test_bandit_log.py tests/tasks/test_confidence.py tests/torch tests/engines
 
-test-lowest: $(LOWEST)/.stamp  ## the tests that touch other packages most, with the lowest versions of these
+test-lowest: $(LOWEST)/.stamp  ## the tests that touch other packages most, with the lowest versions of these (6 GB)
 	@echo "==> tests with the lowest versions of all dependencies"
-	@LOLS_COMPILE_AHEAD=0 $(LOWEST)/bin/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile -m "not slow" \
-		-p no:cacheprovider $(LOWEST_TESTS)
+	@LOLS_COMPILE_AHEAD=0 $(LOWEST)/bin/python -m pytest -q -n auto --maxprocesses 2 --dist loadfile \
+		-m "not slow and not ray" -p no:cacheprovider $(LOWEST_TESTS)
+	@LOLS_COMPILE_AHEAD=0 timeout 300 $(LOWEST)/bin/python -m pytest -q -m ray -p no:cacheprovider tests/engines
 
 # How long, and from which seed: make fuzz MINUTES=30 SEED=7 (without SEED, another one each time, which is printed)
 MINUTES ?= 5
@@ -68,10 +77,7 @@ soak: $(DEV)  ## trainings and bandits that are killed and resumed, for MINUTES=
 
 lint: $(DEV)  ## ruff (rules and format), mypy, and the layers by import-linter
 	@echo "==> ruff, mypy and import-linter"
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports --no-cache
+	@$(LINT)
 
 format: $(DEV)  ## rewrite the files the way lint wants them
 	@$(BIN)/ruff check --fix .
@@ -178,7 +184,7 @@ $(LOWEST)/.stamp: pyproject.toml
 	@echo "==> installing lols and the lowest versions of its dependencies into $(LOWEST)"
 	@$(PYTHON) -m venv --clear $(LOWEST)
 	@$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
-	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[test]'
+	@$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[test,plots,ray,transformers]'
 	@touch $@
 
 $(BENCH): $(DEV)

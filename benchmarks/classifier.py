@@ -34,7 +34,8 @@ from benchmarks.tagging import LOLS, data
 from lols import CostSensitiveClassifier
 from lols.io.costs import bare, read_cost_matrix, read_label_map
 from lols.io.tables import open_table
-from lols.tasks.tables.files import evaluate_files
+from lols.tasks.tables.options import TableFiles
+from lols.tasks.tables.predicting import evaluate_files
 
 QUICK = 20_000  # rows
 SPLIT = 400_000
@@ -103,7 +104,7 @@ def fitted(path: str, **options: Any) -> CostSensitiveClassifier:
 def cost(model: CostSensitiveClassifier, path: str) -> float:
     """The average cost on a file."""
     source = open_table(path)
-    return evaluate_files(model, source, source.names[-1], threads=1).cost
+    return evaluate_files(model, source, TableFiles(source.names[-1]), threads=1).cost
 
 
 def spread(values: list[float]) -> str:

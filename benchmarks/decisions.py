@@ -2,8 +2,9 @@
 
 The task of examples/job_shop.py, on one thread: prediction with and without foresight, training with reference
 roll-outs and with LOLS. For comparison, the same job shop as an environment in the style of Gym, with NumPy, and the
-task itself as plain Python. A decision is one choice of a policy; in training, those of the roll-outs count. Times are
-CPU times, so that other programs matter less.
+task itself as plain Python. A decision is one choice of a policy; in training, those of the roll-outs count. Then a
+walk over up to 5,000 places of which a few may be next: what do actions cost that are not legal? Times are CPU times,
+so that other programs matter less.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
 import job_shop
 
 import lols
+from lols import emit, feature
 
 SIZE = (20, 15)
 STEPS = SIZE[0] * SIZE[1]
@@ -75,7 +78,7 @@ def in_gym(shops: list[job_shop.Shop]) -> tuple[float, float]:
     return 1e6 * (time.process_time() - began) / states, rolled / states
 
 
-def microseconds(model: lols.Model, shops: list[job_shop.Shop]) -> float:
+def microseconds(model: lols.Model, shops: Any, steps: int = STEPS) -> float:
     """Time of one decision in prediction, the best of three."""
     model.losses(shops)
     took = []
@@ -83,7 +86,7 @@ def microseconds(model: lols.Model, shops: list[job_shop.Shop]) -> float:
         began = time.process_time()
         model.losses(shops)
         took.append(time.process_time() - began)
-    return 1e6 * min(took) / (len(shops) * STEPS)
+    return 1e6 * min(took) / (len(shops) * steps)
 
 
 def trained_per_second(task: lols.Task, shops: list[job_shop.Shop], algorithm: str) -> float:
@@ -92,6 +95,55 @@ def trained_per_second(task: lols.Task, shops: list[job_shop.Shop], algorithm: s
     began = time.process_time()
     lols.train(task, shops, algorithm=algorithm, passes=1, progress=False, threads=1)
     return len(shops) * STEPS / (time.process_time() - began)
+
+
+class Walk(lols.Task):
+    """Sixty steps over `n` places, of which `few` may be next; each pair of places has its price."""
+
+    needs_truth = False
+    sizes = lols.Sizes(
+        state=lols.State(count=1, here=1, paid=lols.reals(1)), steps=60, actions="n", features=0, action_features=2
+    )
+
+    def encode(walk):
+        n, few, price = walk
+        return lols.Example({"n": n, "few": few, "price": price}, {})
+
+    def actions(x, s, legal):
+        if s.count[0] < 60:
+            for i in range(x.few):
+                legal[(7 * s.here[0] + i * (x.n // x.few)) % x.n] = True
+
+    def step(x, s, a):
+        s.paid[0] += x.price[(31 * a + 17 * s.here[0]) % len(x.price)]
+        s.here[0] = a
+        s.count[0] += 1
+
+    def action_features(x, s, a, out):
+        emit(out, feature(0), x.price[(31 * a + 17 * s.here[0]) % len(x.price)])
+        emit(out, feature(1, a % 7))
+
+    def loss(x, y, s):
+        return s.paid[0]
+
+    def output(x, s):
+        return float(s.paid[0])
+
+    def reference(x, y, s):
+        return (7 * s.here[0]) % x.n
+
+
+def in_walk(n: int, few: int) -> tuple[float, float]:
+    """Microseconds for a decision in prediction, and for a state in training."""
+    rng, took = np.random.default_rng(0), []
+    walks = lols.Examples(Walk, [(n, few, rng.random(1000)) for _ in range(200)])
+    some = lols.Examples(Walk, [(n, few, rng.random(1000)) for _ in range(20)])
+    for _ in range(4):
+        began = time.process_time()
+        model = lols.train(Walk, some, algorithm="lols", passes=1, progress=False, threads=1)
+        took.append(time.process_time() - began)
+    model.threads = 1
+    return microseconds(model, walks, 60), 1e6 * min(took[1:]) / (len(some) * 60)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -124,6 +176,10 @@ def main(argv: list[str] | None = None) -> None:
     print(
         f"  {'in the style of Gym':<30} {1e6 / gym / rolled:9,.1f} {1e6 / gym:12,.0f}   if it did all these roll-outs"
     )
+    print("a walk: microseconds for a decision in prediction, and for a state in training")
+    for n, few in ((20, 4), (200, 4), (1000, 4), (5000, 4), (200, 16), (200, 64), (200, 200)):
+        decision, state = in_walk(n, few)
+        print(f"  {n:>5} actions, {few:>3} legal {decision:9.2f} {state:9.0f}", flush=True)
 
 
 if __name__ == "__main__":

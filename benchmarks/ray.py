@@ -1,23 +1,30 @@
-"""What engines cost and gain: ``python -m benchmarks.ray [--engine ray|processes] [--workers 1 2] [--rounds N]``.
+"""What engines cost and gain: ``python -m benchmarks.ray [--engine ray|processes] [--seconds S]``.
 
-EWT parsing with mixture roll-outs. All ways are open at the same time and take turns, a few batches each, so that the
-ratios hold on a machine that others use, too: exact mode with some numbers of workers against this process, and pass
-mode. Reported: ratios of speed, bytes for each batch, seconds of search and of learning; from these, how many workers
-one learner can feed, and what many machines give in pass mode. Figures go to reports/ray.json.
+EWT parsing with mixture roll-outs (`algorithm="lols"`, β = 0.5), everything else by default but one thread. Four ways
+to train take turns, a quarter of a pass each, so that the ratios hold on a machine that others use, too: this process,
+exact mode with one and with two workers, and pass mode with two shards on two workers. The first three do the same work
+and learn the same bits. From the measured seconds and bytes follows, on paper, how many workers one learner can feed,
+and what many machines give in pass mode. Takes under five minutes; figures go to reports/ray.json.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import json
 import os
+import resource
+import statistics
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 DATA = Path(os.environ.get("LOLS_DATA", "data"))
 NETWORK = 1.25e9  # bytes a second, of the model on paper: 10 Gbit/s
+LEGS = 4
 
 
 class Found(Exception):
@@ -26,9 +33,6 @@ class Found(Exception):
 
 def problem(sentences: int, batch: int) -> tuple[Any, Any]:
     """A trainer for parsing and its examples."""
-    import gzip
-    import tempfile
-
     import lols
 
     class Stopped(lols.Parser):
@@ -36,11 +40,11 @@ def problem(sentences: int, batch: int) -> tuple[Any, Any]:
             examples = make_examples()
             raise Found(self._trainer(task, len(examples)), examples)
 
-    with gzip.open(DATA / "ewt-train.conllu.gz", "rt") as file:
+    with gzip.open(DATA / "ewt-train.conllu.gz", "rt", encoding="utf-8") as file:
         text = "\n\n".join(file.read().split("\n\n")[:sentences]) + "\n\n"
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "train.conllu").write_text(text)
-        parser = Stopped(algorithm="lols", beta=0.5, prune=None, batch_size=batch, passes=100, progress=False)
+        (Path(folder) / "train.conllu").write_text(text, encoding="utf-8")
+        parser = Stopped(algorithm="lols", beta=0.5, batch_size=batch, passes=100, progress=False, threads=1)
         try:
             parser.fit_files([str(Path(folder) / "train.conllu")])
         except Found as found:
@@ -49,143 +53,235 @@ def problem(sentences: int, batch: int) -> tuple[Any, Any]:
     raise AssertionError
 
 
-class Way:
-    """One way to train: in this process, or by workers in exact mode."""
+class Exact:
+    """Training by workers in exact mode, or in this process."""
 
     def __init__(self, trainer: Any, examples: Any, workers: Any, stack: contextlib.ExitStack):
         from lols.engines.searcher import BatchSearcher
 
         self.trainer, self.run, self.workers = trainer, trainer.new_run(examples), workers
         self.driver = stack.enter_context(self.run.driver())
-        if trainer.unsettled:
-            import numpy as np
-
-            trainer.settle(self.driver, np.arange(8))
-            self.run.begin_again()
-        self.searcher = self.driver if workers is None else BatchSearcher(workers, self.driver)
+        self.searcher: Any = self.driver if workers is None else BatchSearcher(workers, self.driver)
         self.batches = self.run.batches()
-        self.seconds = {"search": [], "learn": []}  # type: dict[str, list[float]]
+        self.count = len(examples) // self.run.batch_size // LEGS  # of a turn
+        self.search: list[float] = []
+        self.learn: list[float] = []
+        self.cpu: list[float] = []  # seconds of processors, here and in a single worker
 
-    def step(self, count: int) -> None:
-        """Search some batches and learn from them."""
-        for _ in range(count):
+    def cpu_seconds(self) -> float:
+        """So far."""
+        single = self.workers is not None and self.workers.alive == 1
+        there = list(self.workers.map(resource.getrusage, [resource.RUSAGE_SELF])) if single else []
+        return time.process_time() + sum(used.ru_utime + used.ru_stime for used in there)
+
+    def turn(self) -> float:
+        """Search some batches and learn from them; seconds."""
+        cpu = self.cpu_seconds()
+        seconds = self.batches_of_a_turn()
+        self.cpu.append(self.cpu_seconds() - cpu)
+        return seconds
+
+    def batches_of_a_turn(self) -> float:
+        """The same without counting seconds of processors."""
+        whole = time.perf_counter()
+        for _ in range(self.count):
             indices, rounds = next(self.batches)
             began = time.perf_counter()
             policy = self.run.student.rolling_policy()
             batch = self.searcher.make_lessons(indices, rounds, policy, self.trainer.plan, *self.run.betas(rounds))
             searched = time.perf_counter()
             self.run.learn(batch)
-            self.seconds["search"].append(searched - began)
-            self.seconds["learn"].append(time.perf_counter() - searched)
+            self.search.append(searched - began)
+            self.learn.append(time.perf_counter() - searched)
+        return time.perf_counter() - whole
 
-    def a_batch(self, what: str) -> float:
-        """The median of the seconds that a batch takes, after the first ones."""
-        import statistics
-
-        return statistics.median(self.seconds[what][WARM:])
-
-
-WARM = 3
+    @property
+    def bytes_a_batch(self) -> tuple[float, float]:
+        """Of weights sent to the workers, and of lessons received."""
+        return self.searcher.sent / self.searcher.batches, self.searcher.received / self.searcher.batches
 
 
-def in_passes(trainer: Any, examples: Any, engine: Any, shards: int, legs: int) -> dict[str, float]:
-    """Examples a second in pass mode, after a first leg; and what is sent."""
-    from lols.training.mixing import Mixing, mixed, train_shard
+class Silent:
+    """A progress bar that shows nothing."""
 
-    run = trainer.new_run(examples)
-    with engine.start() as workers:
-        mixing = Mixing(run, workers, shards, legs)
-        learner: Any = run.student.learner
-        seconds, sent, mixes = [], 0, []
-        for leg in range(min(legs, 3)):
-            began = time.perf_counter()
-            state = learner.state()
-            shared = workers.share(state)
-            results = list(workers.map(train_shard, mixing._tasks(shared, leg)))
-            trained = time.perf_counter()
-            learner.load(mixed(state, [result.changes for result in results]))
-            seconds.append(time.perf_counter() - began)
-            mixes.append(time.perf_counter() - trained)
-            sent = sum(result.changes.nbytes for result in results)
-    a_leg = len(examples) / legs
-    return {"examples_per_second": a_leg / min(seconds[1:]), "bytes_received": sent, "seconds_mixing": min(mixes[1:])}
+    def say(self, words: str) -> None:
+        """Nothing."""
+
+    def advance(self, steps: int, loss: float) -> None:
+        """Nothing."""
 
 
-def main() -> None:
-    """Measure, and print what follows."""
+class Pass:
+    """Training in pass mode."""
+
+    def __init__(self, trainer: Any, examples: Any, workers: Any):
+        import lols.training.mixing as mixing
+
+        self.mixing = mixing.Mixing(trainer.new_run(examples), workers, workers.alive, LEGS)
+        self.legs: Iterator[None] = self.mixing.passes(Silent())
+        self.serial: list[float] = []  # seconds of mixing
+        self._module, self._mixed, self._apply = mixing, mixing.mixed, mixing.apply_changes
+
+    def turn(self) -> float:
+        """A quarter of a pass; seconds."""
+        began, waited = time.perf_counter(), 0.0
+
+        def timed(function: Any) -> Any:
+            def call(*arguments: Any) -> Any:
+                nonlocal waited
+                before = time.perf_counter()
+                result = function(*arguments)
+                waited += time.perf_counter() - before
+                return result
+
+            return call
+
+        self._module.mixed, self._module.apply_changes = timed(self._mixed), timed(self._apply)
+        for _ in range(self.mixing.legs_now // LEGS):  # a quarter of a pass; the first one has more legs
+            next(self.legs)
+        self._module.mixed, self._module.apply_changes = self._mixed, self._apply
+        self.serial.append(waited)
+        return time.perf_counter() - began
+
+
+def latency(workers: Any) -> float:
+    """Seconds for a call of all workers that does nothing."""
+    seconds = []
+    for _ in range(50):
+        began = time.perf_counter()
+        list(workers.map(abs, [-1] * workers.alive))
+        seconds.append(time.perf_counter() - began)
+    return statistics.median(seconds)
+
+
+def measure(asked: argparse.Namespace) -> dict[str, Any]:
+    """All figures."""
     from lols.engines import Processes, Ray
 
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--engine", default="ray", choices=["ray", "processes"])
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--batch", type=int, default=256)
-    parser.add_argument("--sentences", type=int, default=4096)
-    parser.add_argument("--rounds", type=int, default=8)
-    parser.add_argument("--output", default="reports/ray.json")
-    asked = parser.parse_args()
     kind: Any = Ray if asked.engine == "ray" else Processes
     trainer, examples = problem(asked.sentences, asked.batch)
     found: dict[str, Any] = {"engine": asked.engine, "batch": asked.batch, "sentences": len(examples)}
     with contextlib.ExitStack() as stack:
-        ways = {0: Way(trainer, examples, None, stack)}
         if asked.engine == "ray":
             import ray
 
-            ray.init(num_cpus=sum(asked.workers), include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-        for count in asked.workers:
-            ways[count] = Way(trainer, examples, stack.enter_context(kind(workers=count).start()), stack)
-        for way in ways.values():
-            way.step(WARM)
-        for _ in range(asked.rounds):
-            for way in ways.values():
-                way.step(2)
-        plain = ways[0]
-        search, learn = plain.a_batch("search"), plain.a_batch("learn")
-        found |= {"seconds_search": search, "seconds_learn": learn}
-        for count in asked.workers:
-            way, batches = ways[count], ways[count].searcher.batches
-            sent, received = way.searcher.sent / batches, way.searcher.received / batches
-            whole = way.a_batch("search") + way.a_batch("learn")
-            found[f"exact {count}"] = {
-                "ratio": (search + learn) / whole,
-                "seconds_search": way.a_batch("search"),
-                "bytes_sent": sent,
-                "bytes_received": received,
-            }
-            print(
-                f"exact, {count} workers: {(search + learn) / whole:.2f} times the speed of this process; a batch: "
-                f"{sent / 1e3:,.0f} kB of weights, {received / 1e3:,.0f} kB of lessons",
-                flush=True,
-            )
-        speed = asked.batch / (search + learn)
-        found["examples_per_second"] = speed
-    for count in asked.workers:
-        passes = in_passes(trainer, examples, kind(workers=count), max(2, count), 4)
-        found[f"pass {count}"] = passes | {"ratio": passes["examples_per_second"] / speed}
-        print(f"pass, {count} workers: {passes['examples_per_second'] / speed:.2f} times the speed", flush=True)
-    most = max(asked.workers)
-    on_paper(found, most)
+            how: Any = {"include_dashboard": False, "log_to_driver": False, "logging_level": "ERROR"}
+            ray.init(address="local", num_cpus=5, _node_ip_address="127.0.0.1", **how)
+            stack.callback(ray.shutdown)
+        one, two, shards = (stack.enter_context(kind(workers=count).start()) for count in (1, 2, 2))
+        for workers in (one, two, shards):
+            all_there(workers)
+        plain = Exact(trainer, examples, None, stack)
+        ways: dict[str, Any] = {
+            "this process": plain,
+            "exact, 1 worker": Exact(trainer, examples, one, stack),
+            "exact, 2 workers": Exact(trainer, examples, two, stack),
+            "pass, 2 workers": Pass(trainer, examples, shards),
+        }
+        turns: dict[str, list[float]] = {name: [] for name in ways}
+        end = time.monotonic() + asked.seconds
+        while len(turns["this process"]) < 2 or time.monotonic() < end:
+            for name, way in ways.items():
+                turns[name].append(way.turn())
+        first = 1  # the turn before compiles, and sends data
+        base = turns["this process"][first:]
+        for name, seconds in turns.items():
+            ratios = [a / b for a, b in zip(base, seconds[first:], strict=True)]
+            facts = {"seconds_a_turn": statistics.median(seconds[first:]), "speed": statistics.median(ratios)}
+            facts |= {"least": min(ratios), "most": max(ratios)}
+            if isinstance(ways[name], Exact) and ways[name].workers is not None:
+                facts["bytes_sent"], facts["bytes_received"] = ways[name].bytes_a_batch
+            found[name] = facts
+        mixing, legs = ways["pass, 2 workers"], len(turns["pass, 2 workers"])
+        found["pass, 2 workers"] |= {
+            "bytes_sent": mixing.mixing.sent / legs,
+            "bytes_received": mixing.mixing.received / legs,
+            "seconds_mixing": statistics.median(mixing.serial[first:]),
+        }
+        alone = ways["exact, 1 worker"].cpu[first:]
+        found["exact, 1 worker"]["processors"] = statistics.median(a / b for a, b in zip(alone, plain.cpu[first:]))
+        after = plain.count * first
+        found |= {"turns": len(base), "latency": latency(two)}
+        found |= {f"seconds_{name}": statistics.median(getattr(plain, name)[after:]) for name in ("search", "learn")}
+        exact = ways["exact, 2 workers"]
+        found["seconds_search_2"] = statistics.median(exact.search[after:])
+        same = exact.run.student.learner.state(), plain.run.student.learner.state()
+        found["bit_identical"] = all((same[0][name] == same[1][name]).all() for name in same[0])
+    return found
+
+
+def all_there(workers: Any) -> None:
+    """Wait until all workers have come, a minute at most."""
+    wanted, end = getattr(workers, "_wanted", workers.alive), time.monotonic() + 60.0
+    while workers.alive < wanted and time.monotonic() < end:
+        list(workers.map(abs, range(wanted)))
+
+
+def on_paper(found: dict[str, Any]) -> None:
+    """From the measured seconds and bytes: how far exact mode goes, and what machines give in pass mode."""
+    batch, exact = found["batch"], found["exact, 2 workers"]
+    search, learn = found["seconds_search"] / batch, found["seconds_learn"] / batch  # of an example
+    rest = max(0.0, found["seconds_search_2"] - found["seconds_search"] / 2 - found["latency"]) / batch
+    network = (exact["bytes_sent"] + exact["bytes_received"]) / batch / NETWORK
+    found["paper"] = {"search": search, "learn": learn, "sending": rest, "network": network, "exact": [], "pass": []}
+    print(
+        f"\nAn example: search {1e3 * search:.2f} ms, learning {1e3 * learn:.3f} ms, sending and putting together "
+        f"{1e3 * rest:.3f} ms; a call of all workers {1e3 * found['latency']:.1f} ms"
+    )
+    print("\nExact mode on paper, times the speed of one process (the learner is the bottleneck from W workers on):")
+    print("   batch      W    8 workers   32 workers   no limit")
+    for size in (64, 256, 1024, 4096):
+        serial = (learn + max(rest, network)) * size + found["latency"]
+        alone = (search + learn) * size
+        speeds = [alone / (search * size / workers + serial) for workers in (8, 32, 1 << 20)]
+        found["paper"]["exact"].append([size, search * size / serial, *speeds])
+        print(f"{size:8} {search * size / serial:6.0f} {speeds[0]:12.1f} {speeds[1]:12.1f} {speeds[2]:10.1f}")
+    mixing = found["pass, 2 workers"]
+    shard = (mixing["seconds_mixing"] + mixing["bytes_received"] / NETWORK) / 2  # the driver's work for each shard
+    sent = mixing["bytes_sent"] / NETWORK  # to each machine, and growing with what the shards have changed
+    a_pass = found["sentences"] * (search + learn)
+    print(
+        "\nPass mode on paper, 100 machines of one core, data so many times as large, weights in proportion to a leg:"
+    )
+    for times in (10, 100, 1000, 10_000):
+        whole = times * a_pass / LEGS
+        leg = whole / 100 + 100 * (shard + sent) * min(times * 2 / 100, MOST_WEIGHTS)
+        found["paper"]["pass"].append([times, whole / leg])
+        print(f"{times:8,} times: {whole / leg:5.1f} times the speed of one process")
+
+
+MOST_WEIGHTS = 20.0  # weights grow more slowly than data: at most so many times those of this run
+
+
+def main() -> None:
+    """Measure, and print what follows."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--engine", default="ray", choices=["ray", "processes"])
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--sentences", type=int, default=4096)
+    parser.add_argument("--seconds", type=float, default=180.0)
+    parser.add_argument("--output", default="reports/ray.json")
+    asked = parser.parse_args()
+    found = measure(asked)
+    print(f"EWT parsing, mixture roll-outs, {found['sentences']} sentences, {found['turns']} turns of each way")
+    print(f"{'':18} {'speed':>6} {'least':>6} {'most':>6} {'kB sent':>9} {'kB received':>12}")
+    wanted = {"exact, 1 worker": 1 / 1.15, "exact, 2 workers": 1.5, "pass, 2 workers": 1.7}
+    for name in ("this process", *wanted):
+        facts = found[name]
+        moved = "".join(
+            f"{facts[key] / 1e3:{width},.0f}"
+            for key, width in (("bytes_sent", 10), ("bytes_received", 13))
+            if key in facts
+        )
+        goal = f"   (wanted: {wanted[name]:.2f})" if name in wanted else ""
+        print(f"{name:18} {facts['speed']:6.2f} {facts['least']:6.2f} {facts['most']:6.2f} {moved}{goal}")
+    used = found["exact, 1 worker"]["processors"]
+    print(f"exact with one worker takes {used:.2f} times the processor time of this process (holds on busy machines)")
+    print("bytes are for each batch, in pass mode for each quarter of a pass")
+    print(f"exact mode learned the same bits: {found['bit_identical']}")
+    on_paper(found)
     Path(asked.output).parent.mkdir(parents=True, exist_ok=True)
     Path(asked.output).write_text(json.dumps(found, indent=1))
-
-
-def on_paper(found: dict[str, Any], most: int) -> None:
-    """From the measured seconds and bytes: how far exact mode goes, and what machines give in pass mode."""
-    search, learn, exact = found["seconds_search"], found["seconds_learn"], found[f"exact {most}"]
-    other = max(0.0, exact["seconds_search"] - search / most)  # sending, putting together, waiting
-    network = (exact["bytes_sent"] + exact["bytes_received"]) / NETWORK
-    serial = learn + max(other, network)
-    print(f"a batch of {found['batch']}: search {search:.4f} s, learning {learn:.4f} s, the rest {other:.4f} s")
-    print(f"exact mode: the learner is the bottleneck from {search / serial:.0f} workers on")
-    a_pass = found["sentences"] / found["examples_per_second"]
-    mixing, bytes_ = found[f"pass {most}"]["seconds_mixing"], found[f"pass {most}"]["bytes_received"]
-    a_shard = mixing / max(2, most) + bytes_ / max(2, most) / NETWORK
-    found["paper"] = {"serial_share": serial / (search + learn), "workers": search / serial, "seconds_a_shard": a_shard}
-    for times in (1, 100, 10_000):  # larger data, of the same kind
-        whole = times * a_pass
-        print(
-            f"pass mode, data {times:,} times as large: 100 workers are {whole / (whole / 100 + 4 * 100 * a_shard):.0f}"
-        )
 
 
 if __name__ == "__main__":

@@ -25,8 +25,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lols.bandit.exploring import theory_epsilon
 from lols.learners.settings import LearnerSettings
-from lols.reproduction.theory.bandit_regret import Slope, log_log_slope, run_sides
-from lols.reproduction.theory.runs import RIDGE, Lives, run_algorithm2, tables_of
+from lols.reproduction.theory.bandit_regret import (
+    RIDGE,
+    Lives,
+    Slope,
+    log_log_slope,
+    run_algorithm2,
+    run_sides,
+    tables_of,
+)
 from lols.reproduction.theory.small_spaces import LADDER, SmallSpace, best_actions, ladder_space
 
 BETA = 0.5

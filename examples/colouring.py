@@ -74,8 +74,8 @@ class Colouring(lols.Task):
     needs_truth, nonnegative = False, True
     sizes = lols.Sizes(
         state=lols.State(used=1, count=1, colour="n", colours="n", open="n", seen=lambda x: x.n * x.most),
-        steps=lambda x: x.n,
-        actions=lambda x: x.n,
+        steps="n",
+        actions="n",
         features=0,
         action_features=13,
     )

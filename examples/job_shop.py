@@ -16,6 +16,7 @@ import math
 import tarfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -117,7 +118,7 @@ class JobShop(lols.Task):
             soon=lols.reals("jobs"), free=lols.reals("machines"), wait=lols.reals("jobs"),
             slack=lols.reals("jobs"), late=lols.reals("jobs"), ends=lols.reals("jobs"),
         ),
-        steps=lambda x: x.jobs * x.machines, actions=lambda x: x.jobs, features=0, action_features=14,
+        steps=lambda x: x.jobs * x.machines, actions="jobs", features=0, action_features=14,
     )  # fmt: skip
 
     def encode(shop):
@@ -265,16 +266,19 @@ def families(instances: dict[str, tuple[Shop, float]], which: str) -> dict[str, 
     return groups
 
 
-def above(ends: Sequence[float | None], group: Group) -> list[float]:
+def above(ends: Sequence[float], group: Group) -> list[float]:
     """By how many percent schedules end later than the best known ones."""
-    return [math.nan if end is None else 100.0 * (end / best - 1.0) for end, (_, best) in zip(ends, group, strict=True)]
+    return [100.0 * (end / best - 1.0) for end, (_, best) in zip(ends, group, strict=True)]
 
 
-def show(name: str, decide: Callable[[list[Shop]], Sequence[float | None]], groups: dict[str, Group]) -> float:
+Decide = Callable[[list[Shop]], Sequence[float]]
+
+
+def show(name: str, decide: Decide, groups: dict[str, Group], seconds: float | None = None) -> float:
     """Print how far above the best known ends a way to decide is, and return its seconds for an instance."""
     began = time.perf_counter()
     each = [above(decide([shop for shop, _ in group]), group) for group in groups.values()]
-    took = (time.perf_counter() - began) / sum(len(group) for group in groups.values())
+    took = seconds or (time.perf_counter() - began) / sum(len(group) for group in groups.values())
     means = [*(np.nanmean(e) if not np.all(np.isnan(e)) else math.nan for e in each), np.nanmean(np.concatenate(each))]
     unsolved = int(np.isnan(np.concatenate(each)).sum())
     note = f"  without {unsolved} that it did not solve" if unsolved else ""
@@ -299,6 +303,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument(
         "--minute", type=int, default=0, help="instances of each group that the solver has a minute for (default 0)"
     )
+    parser.add_argument("--together", type=int, default=1, help="instances that are solved at a time (default 1)")
     chosen = parser.parse_args(argv)
     task = JobShop(foresight=chosen.foresight)
     found = lols.optimise(task, draw, RULES[chosen.rule], minutes=chosen.minutes, seed=chosen.seed, best_of=1)
@@ -323,13 +328,15 @@ def main(argv: list[str] | None = None) -> None:
     same = [show(name, decide, groups) for name, decide in learned.items()][-1]
     if not solving.INSTALLED:
         return
-    solver = {"CP-SAT, the same time": lambda shops: [cp_sat(shop, same) for shop in shops]}
-    show(*next(iter(solver.items())), groups)
-    if chosen.minute > 0:
-        print(f"\nthe first {chosen.minute} of each:\n{heading}")
-        solver["CP-SAT, a minute"] = lambda shops: [cp_sat(shop, solving.MINUTE) for shop in shops]
-        for name, decide in (learned | solver).items():
-            show(name, decide, {name: group[: chosen.minute] for name, group in groups.items()})
+    first = {name: group[: chosen.minute] for name, group in groups.items()}
+    for words, seconds, some in (("the same time", same, groups), ("a minute", solving.MINUTE, first)):
+        if any(some.values()):
+            solver = partial(solving.solve_all, cp_sat, seconds=seconds, together=chosen.together)
+            show(f"CP-SAT, {words}", solver, some, seconds)
+    if 0 < chosen.minute < max(len(group) for group in groups.values()):
+        print(f"\nthe first {chosen.minute} of each, which had a minute:\n{heading}")
+        for name, decide in learned.items():
+            show(name, decide, first)
 
 
 if __name__ == "__main__":

@@ -134,10 +134,10 @@ def draw(rng: np.random.Generator, kind: str = "weibull", items: int = 250) -> I
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Learn on 250 items, and print the table."""
+    """Learn on 500 items, at 50 random states of each instance, and print the table."""
     chosen = solving.options(__doc__ or "", argv, kind=("weibull", "uniform"), items=1000)
     whole = partial(draw, kind=chosen.kind, items=chosen.items)
-    solving.compare(Packing, partial(draw, kind=chosen.kind), RULES, {}, chosen, whole)
+    solving.compare(Packing, partial(draw, kind=chosen.kind, items=500), RULES, {}, chosen, whole, sample_steps=50)
 
 
 if __name__ == "__main__":

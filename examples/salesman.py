@@ -88,7 +88,7 @@ class Trip(lols.Task):
             near=lols.reals("n"), saves=lols.reals("n"), spoils=lols.reals("n"), lonely=lols.reals("n"),
             detour=lols.reals("n"), net=lols.reals("n"), regret=lols.reals("n"), behind=lols.reals("n"),
         ),
-        steps=lambda x: x.n, actions=lambda x: x.n, features=0, action_features=70,
+        steps="n", actions="n", features=0, action_features=70,
     )  # fmt: skip
 
     def encode(places):

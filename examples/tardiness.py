@@ -73,8 +73,8 @@ class Tardiness(lols.Task):
     needs_truth, nonnegative = False, True
     sizes = lols.Sizes(
         state=lols.State(count=1, done="jobs", order="jobs", now=lols.reals(1)),
-        steps=lambda x: x.jobs,
-        actions=lambda x: x.jobs,
+        steps="jobs",
+        actions="jobs",
         features=0,
         action_features=20,
     )

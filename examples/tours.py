@@ -55,7 +55,7 @@ class Tour(lols.Task):
     """The state: how many cities the trip has so far, these in their order, and the others, the nearest first."""
 
     needs_truth = False
-    sizes = lols.Sizes(state=lambda x: 1 + x.n, steps=lambda x: x.n, actions=5, features=0, action_features=10)
+    sizes = lols.Sizes(state=lambda x: 1 + x.n, steps="n", actions=5, features=0, action_features=10)
 
     def encode(places):
         return lols.Example({"n": len(places), "east": places[:, 0], "north": places[:, 1]}, {})

@@ -66,7 +66,7 @@ class Vehicles(lols.Task):
     sizes = lols.Sizes(
         state=lols.State(here=1, load=1, waiting=1, count=1, served="places", visits=lambda x: 2 * x.places),
         steps=lambda x: 2 * x.places,
-        actions=lambda x: x.places,
+        actions="places",
         features=0,
         action_features=28,
     )

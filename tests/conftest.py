@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,6 +25,16 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("lols")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test that is thinned, one case in so many is left to `make test`; the others are slow."""
+    seen: Counter[Any] = Counter()
+    for item in items:
+        mark, test = item.get_closest_marker("thinned"), item.nodeid.partition("[")[0]
+        if mark is not None and seen[test] % mark.args[0]:
+            item.add_marker("slow")
+        seen[test] += 1
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ConfigurationError", "LolsError", "ModelFileError", "SpaceError", "short", "shown"]
-
 MOST = 80  # characters of a text in a message
 LONGEST = 4000  # characters of a message
 OF_FILE = 1200  # the same where what it repeats may be anything that a file holds

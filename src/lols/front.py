@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from lols.training.progress import Progress
     from lols.training.schedules import Schedule
 
-__all__ = ["load", "train"]
-
 
 def train(
     space: SearchSpace | Task | type[Task] | Program,

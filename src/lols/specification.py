@@ -42,8 +42,6 @@ from lols.engine.structures import (
     TIE,
 )
 
-__all__ = ["Choices", "Lesson", "SlowPolicy", "SlowSearch", "learn_to_search"]
-
 Features = list[tuple[int, float]]
 
 

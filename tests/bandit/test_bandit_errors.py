@@ -114,6 +114,7 @@ class InterruptedFile(SqliteLog):
         return changed
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("kind", ["default", "guard", "bag"])
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, TimeoutError])
 @pytest.mark.parametrize("in_file", [False, True])

@@ -85,6 +85,7 @@ def test_without_exploration_policy_and_rules_are_followed(compiled: bool) -> No
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
 def test_one_loss_is_right_on_average(compiled: bool, beta: float) -> None:
     model = trained(compiled)
@@ -119,6 +120,7 @@ def test_one_loss_is_right_on_average(compiled: bool, beta: float) -> None:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("exploration", list(EXPLORATIONS))
 def test_the_chances_of_randomised_walks_add_up(compiled: bool, exploration: str) -> None:
     model = trained(compiled)

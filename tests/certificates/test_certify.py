@@ -19,7 +19,7 @@ from lols.certificates.intervals import Estimate, estimates
 from lols.certificates.training import Training, training_of
 from lols.contract.choosing import Draw, drawn, some
 from lols.contract.examples import Examples
-from lols.datasets.small_worlds import out_reference, world_reference, world_space
+from lols.datasets.small_worlds import TwoSteps, out_reference
 from lols.engine.drivers.fused import FusedDriver
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
@@ -153,14 +153,14 @@ def certified(space, reference, trained, count=60, **options):
 
 def test_a_teacher_that_rolls_out_badly_is_the_bottleneck():
     world = [out_reference()] * 20
-    model = lols.train(world_space(), world, world_reference(), roll_out="reference", compiled=False)
-    made = lols.certify(model, world, world_reference(), resamples=50)
+    model = lols.train(TwoSteps.space, world, TwoSteps.teacher, roll_out="reference", compiled=False)
+    made = lols.certify(model, world, TwoSteps.teacher, resamples=50)
     assert made.verdict == "the teacher is the bottleneck"
     assert "roll out with a mixture" in made.advice.sentence
     assert made.in_class.value == pytest.approx(made.loss.value)
     assert made.training.in_class.value == made.retrained.value == 0.0
-    freed = lols.train(world_space(), world, world_reference(), roll_out="learned", compiled=False)
-    assert lols.certify(freed, world, world_reference(), resamples=50).loss.value == 0.0
+    freed = lols.train(TwoSteps.space, world, TwoSteps.teacher, roll_out="learned", compiled=False)
+    assert lols.certify(freed, world, TwoSteps.teacher, resamples=50).loss.value == 0.0
 
 
 def test_a_teacher_that_is_imitated_is_the_bottleneck():
@@ -171,6 +171,7 @@ def test_a_teacher_that_is_imitated_is_the_bottleneck():
     assert certified(SIGHTED, LAZY, sentences(40)).loss.value == 0.0
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("options", [{}, {"roll_out": "learned"}, {"algorithm": "aggrevate"}, {"learner": "csoaa"}])
 def test_features_that_do_not_show_the_difference_are_the_bottleneck(options):
     made = certified(BLIND, KNOWING, sentences(40), **options)
@@ -180,6 +181,7 @@ def test_features_that_do_not_show_the_difference_are_the_bottleneck(options):
     assert not made.in_class.positive
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("options", [{}, {"roll_out": "learned"}, {"algorithm": "aggrevate"}, {"rate": 1e-7}])
 def test_a_policy_that_saw_too_little_wants_more_passes(options):
     rate = options.pop("rate", None)
@@ -320,6 +322,7 @@ def test_a_random_teacher_and_long_ways_are_no_trouble():
     assert str(made).splitlines()[-1] == made.advice.sentence
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -96,6 +96,7 @@ def test_a_state_that_was_forged_is_refused(folder: Path, tmp_path: Path) -> Non
         {"learning.shared.weights.rows": np.full(1, 1 << 60, np.int64)},
         {"learning.shared.squares.columns": tensors["learning.shared.squares.columns"] + np.uint8(200)},
         {"learning.counters": np.full(6, -1.0)},
+        {"learning.shared.squares.values": -tensors["learning.shared.squares.values"]},
     ):
         write_tensors(old, "model", header, tensors | change)
         says = "the learner's state in the model file is damaged|weights"
@@ -105,3 +106,13 @@ def test_a_state_that_was_forged_is_refused(folder: Path, tmp_path: Path) -> Non
         write_tensors(old, "model", header | {"learning": header["learning"] | wrong}, tensors)
         with pytest.raises(lols.LolsError):
             lols.load(old).set_params(warm_start=True).fit([["a"]], [["X"]])
+
+
+def test_old_tables_are_checked_like_new_ones(folder: Path, tmp_path: Path) -> None:
+    file, old, other = data(folder, "classifier"), tmp_path / "m.lols", tmp_path / "old.csv"
+    fine("train", "classifier", file, "-o", old, "--passes", 1)
+    again = ("train", "classifier", file, "-o", tmp_path / "n.lols", "--from", old, "--replay", f"{other}:1")
+    other.write_text(file.read_text().replace("colour", "farbe"))
+    mistake(*again, says="old.csv: there is no column 'colour', which the model looks at")
+    other.write_text(file.read_text().replace("\n21,", "\nx,", 1))
+    mistake(*again, says="old.csv, line 4, column 'age': 'x' is not a number")

@@ -37,6 +37,7 @@ CHANGED: dict[str, Any] = {
     "relation": "upos",
     "label": "colour",
     "separator": ";",
+    "cost_columns": "cost",
     "unseen": ("wrong", "--column", "xpos"),
     "punctuation": "--no-punctuation",
     "plot": "PLOT",
@@ -79,6 +80,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         options = ["--algorithm", "lols", "--passes", 2]
         if name == "classifier":  # more than one decision
             options += ["--tree", "order", "--numeric", "bins"]
+        if name == "pipeline":
+            options += ["--folds", 2]
         if name in ("parser", "pipeline"):  # with few features, so that words and beams make a difference
             options += ["--templates", made / "parser-templates"]
         # For certificates a model that errs, since its teacher does, and since it sees little.

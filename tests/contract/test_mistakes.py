@@ -103,7 +103,9 @@ def test_facts_with_a_wrong_letter(name, value):
     type("Right", (Tagging,), {"window": 3})
 
 
-@pytest.mark.parametrize(("name", "value"), [("actions", TAGS), ("features", len), ("features", 2.5), ("state", "3")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("actions", TAGS), ("features", len), ("features", 2.5), ("state", "3"), ("items", "n")]
+)
 def test_sizes_are_whole_numbers(name, value):
     with pytest.raises(ConfigurationError, match=f"Sizes.{name} is .*; it must be a whole number"):
         lols.Sizes(**{"state": 1, "actions": 2, "features": 1, "steps": 3, name: value})

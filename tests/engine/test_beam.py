@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 import lols
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.beam import beam_search
+from lols.policies import LinearPolicy
 from tests.engine.beam_twin import (
     ALL_PATHS,
     SCORES,
@@ -44,6 +48,26 @@ def assert_finds_what_the_twin_does(case: Case, compiled: bool) -> None:
 @given(st.data())
 def test_the_beam_is_the_twins(name: str, data: st.DataObject) -> None:
     assert_finds_what_the_twin_does(data.draw(cases(name)), compiled=True)
+
+
+@pytest.mark.parametrize("name", SPACES)
+@settings(max_examples=10)
+@given(st.data())
+def test_policies_that_score_batches_find_the_same(name: str, data: st.DataObject) -> None:
+    variant, examples, policy, options = data.draw(cases(name))
+    columns, model = lols.Examples(variant.space, examples), model_of(variant, policy, compiled=False)
+    expected = beam_search(model, columns, **options)
+    linear: Any = LinearPolicy(variant.space, weights=model.policy)
+    model.policy, costs, asked = linear, linear.costs, []
+    linear.batch, linear.most_examples = data.draw(st.sampled_from([(None, None), (2, 1)]))
+    linear.costs = lambda states: (asked.append((len(states), np.unique(states.example).size)), costs(states))[1]
+    found = beam_search(model, columns, **options)
+    for i in range(len(examples)):
+        assert paths_of(found, i) == paths_of(expected, i)
+    assert not linear.batch or all(states <= 2 and of <= 1 for states, of in asked)
+    linear.costs = lambda states: np.full((len(states), states.actions), np.nan)
+    with pytest.raises(lols.LolsError, match="gave NaN or infinity") if asked else nullcontext():
+        beam_search(model, columns, **options)
 
 
 @pytest.mark.uncompiled

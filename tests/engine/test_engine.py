@@ -159,6 +159,7 @@ def test_closed_form_costs_may_be_off_by_a_constant_of_the_state(name: str, mix:
         assert_collects_what_the_twin_does(variant, data, random_policy(seed, variant), Choices(mix=mix), seed=seed)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     ("update", "margin"),
     [

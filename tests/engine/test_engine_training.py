@@ -129,6 +129,7 @@ PRESETS = ["lols", "aggrevate", "dagger", "cloning", "searn"]
 LEARNERS = [("hinge", "adagrad", 0.1), ("csoaa", "nag", 0.3), ("hinge", "nag", 0.3), ("csoaa", "adagrad", 0.1)]
 
 
+@pytest.mark.thinned(3)
 @needs_compiler
 @pytest.mark.parametrize("algorithm", PRESETS)
 @pytest.mark.parametrize("name", VARIANTS)

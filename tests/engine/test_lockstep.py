@@ -46,6 +46,23 @@ class FlatPolicy:
         raise NotImplementedError
 
 
+class LinearInParts(LinearPolicy):
+    """A linear policy that is asked for the parts of a level at once."""
+
+    parts = 0
+
+    def costs_of_parts(self, parts: Any) -> list[np.ndarray]:
+        self.parts = max(self.parts, len(parts))
+        return [self.costs(states).copy() for states in parts]
+
+
+def watched(policy: Any, sizes: list[int]) -> Any:
+    """The policy, which notes how many states it is asked for."""
+    costs = policy.costs
+    policy.costs = lambda states: (sizes.append(len(states)), costs(states))[1]
+    return policy
+
+
 def shown(states: States, i: int) -> list[tuple[int, float]]:
     """The features of a state."""
     span = range(states.start[i], states.start[i + 1])
@@ -105,9 +122,13 @@ def test_cost_vectors_features_weights_and_losses_equal_the_twins(name: str, dat
 
 
 @pytest.mark.parametrize("name", ["closed", "pictured"])
-def test_compiled_code_collects_what_the_fused_driver_does(name: str) -> None:
+def test_compiled_code_collects_what_the_fused_driver_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock_step, "FEW", 4)  # so that threads share small levels, too
     variant = VARIANTS[name]
-    fused, lock = drivers(variant, random_data(3, variant, count=5, depth=5, nodes=12, exact=False), compiled=True)
+    data = random_data(3, variant, count=5, depth=5, nodes=12, exact=False)
+    (fused, lock), (_, threaded) = (drivers(variant, data, compiled=True, threads=n) for n in (1, 3))
+    sizes: list[list[int]] = [[], []]
+    parts = []
     for number, (into, out, mix) in enumerate(STRATEGIES):
         choices = Choices(
             roll_in=into, roll_out=out, mix=mix, ties=("first", "random")[number % 2],
@@ -118,8 +139,14 @@ def test_compiled_code_collects_what_the_fused_driver_does(name: str) -> None:
         plan = plan._replace(compare=mix != "step")
         for components in (1, 3):
             policy = in_arrays(random_policy(number, variant, components=components), ACTIONS)
-            linear = LinearPolicy(variant.space, weights=policy)
-            assert_same_batches(batch_of(lock, linear, plan), batch_of(fused, policy, plan))
+            linear, expected = LinearInParts(variant.space, weights=policy), batch_of(fused, policy, plan)
+            assert_same_batches(batch_of(lock, linear, plan), expected)
+            assert_same_batches(batch_of(threaded, linear, plan), expected)
+            parts.append(linear.parts)
+            for driver, seen in zip((lock, threaded), sizes, strict=True):
+                batch_of(driver, watched(LinearPolicy(variant.space, weights=policy), seen), plan)
+    assert max(parts) > 1
+    assert sizes[0] == sizes[1] and max(sizes[0]) > 4  # threads do not decide what is scored together
 
 
 def test_little_memory_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,7 @@ def assert_same(one: Any, other: Any) -> None:
 # --- the result stays the same ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("roll_out", ROLL_OUTS)
 @pytest.mark.parametrize("name", VARIANTS)
 @settings(max_examples=6)
@@ -73,6 +74,7 @@ def test_random_spaces_need_no_trick(name: str, roll_out: str, data: st.DataObje
         assert_same(weights(variant.space, columns, variant.reference, trick, **options), plain)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("mix", ["state", "rollout", "example", "expected", "step"])
 @pytest.mark.parametrize("name", ["closed", "pictured"])
 def test_what_is_pruned_does_not_depend_on_a_trick(name: str, mix: str) -> None:
@@ -114,6 +116,7 @@ def test_no_algorithm_needs_a_trick(algorithm: str) -> None:
 # --- items in parts ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["full", "closed"])
 @pytest.mark.parametrize("algorithm", ["lols", "aggrevate", "dagger", "cloning", "searn"])
 def test_an_item_in_parts_is_the_item_in_one_piece(name: str, algorithm: str) -> None:

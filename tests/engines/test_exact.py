@@ -14,6 +14,7 @@ from lols.engines.searcher import BatchSearcher
 from tests.engines.small_problems import DATA, SPACE, InParts, Parts, fitted, same
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "options",
     [

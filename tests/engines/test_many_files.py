@@ -12,7 +12,7 @@ import pytest
 import lols
 from lols.engines import InProcess, Processes
 from lols.tasks import many_files
-from lols.tasks.many_files import Predictor, expanded, predict_many, sentences
+from lols.tasks.many_files import Predictor, evaluate_many, expanded, predict_many, sentences
 from tests.cli.command_line import run
 
 WORDS, TAGS = ["the", "dog", "barks"], ["DET", "NOUN", "VERB"]
@@ -60,6 +60,41 @@ def test_many_files_are_predicted_as_each_alone(
     assert facts["files"] == 2 and facts["count"] == 3 * 35
     assert (tmp_path / "part-1.conllu").read_bytes() == alone(folder, "part-1.conllu")
     assert gzip.decompress((tmp_path / "part-2.conllu.gz").read_bytes()) == alone(folder, "part-2.conllu.gz")
+
+
+def labelled(folder: Path, name: str, count: int, wrong: str) -> str:
+    """A file of tagged sentences, some tags of which are others than a tagger would give."""
+    text = conllu(count)
+    for k, tag in enumerate(TAGS):
+        text = text.replace(f"{WORDS[k]}\t_\tX", f"{WORDS[k]}\t_\t{tag}")
+    path = folder / name
+    path.write_text(text.replace("DET", wrong, 2).replace("barks", "sleeps", 1))
+    return str(path)
+
+
+def test_scores_of_pieces_are_those_of_the_whole(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_files, "PIECE", 300)
+    files = [labelled(tmp_path, "a.conllu", 12, "NOUN"), labelled(tmp_path, "b.conllu", 7, "INTJ")]
+    both = tmp_path / "both.conllu"
+    both.write_text("".join(Path(file).read_text() for file in files))
+    model = str(folder / "pos.lols")
+    whole = lols.load(model).evaluate_file(str(both), unseen="wrong")
+    made = evaluate_many(model, files, InProcess(), unseen="wrong")
+    assert made.as_dict() == whole.as_dict() and made.count == whole.count == 3 * 19
+    pattern = run("evaluate", model, tmp_path / "[ab].conllu", "--engine", "this", "--unseen", "wrong", "--json")
+    assert json.loads(pattern.stdout)["accuracy"] == whole.as_dict()["accuracy"] < 1.0
+
+
+def test_tables_are_scored_as_one(tmp_path: Path) -> None:
+    rows = [f"{'red' if k % 2 else 'blue'},{k % 2}" for k in range(40)]
+    for name, colour in (("a", "green"), ("b", "red"), ("c", "green")):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["colour,y", *rows, f"{colour},1"]) + "\n")
+    (tmp_path / "train.csv").write_text("\n".join(["colour,y", *rows]) + "\n")
+    classifier = lols.CostSensitiveClassifier(numeric="bins", tree=None, passes=2)
+    classifier.fit_files(str(tmp_path / "train.csv")).save(str(tmp_path / "m.lols"))
+    files = [str(tmp_path / f"{name}.csv") for name in "abc"]
+    made = evaluate_many(str(tmp_path / "m.lols"), files, InProcess()).as_dict()
+    assert made["unknown"] == {"colour": 2} and made["rows"] == 123
 
 
 def test_the_command_line_takes_a_pattern(folder: Path, tmp_path: Path) -> None:

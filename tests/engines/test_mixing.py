@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -11,9 +14,10 @@ import pytest
 
 import lols
 from lols.engines import Files, InProcess, Processes
-from lols.learners.learner import Learner
-from lols.learners.mixing import changes_since, mixed
+from lols.learners.mixing import Detour, LearnerChanges, apply_changes, mixed
 from lols.learners.structures import ROUNDS
+from lols.training import mixing
+from lols.training.mixing import LEGS, Mixing, uninterrupted
 from tests.engines.small_problems import DATA, SPACE, fitted, same
 
 
@@ -27,6 +31,7 @@ def test_one_shard_is_the_plain_run(options: dict[str, Any]) -> None:
     plain = fitted(None, **how)
     assert same(plain, fitted(shards(1), **how))
     assert same(plain, fitted(shards(1, legs=3), **how))
+    assert mixing._LEARNER is None and not mixing._SHARDS  # nothing stays in memory
 
 
 def test_the_number_of_workers_does_not_matter() -> None:
@@ -72,6 +77,34 @@ def test_a_run_is_resumed_after_a_pass(tmp_path: Path) -> None:
         fitted(shards(2), passes=3, checkpoint=file, resume=True)
 
 
+def test_a_run_is_resumed_after_a_leg_of_the_first_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, legs, share = tmp_path / "checkpoint", [], Mixing._share
+    whole = fitted(shards(3))
+
+    def stop(self: Mixing, changes: LearnerChanges) -> None:
+        legs.append(1)
+        if len(legs) == LEGS + 3:
+            raise KeyboardInterrupt
+        share(self, changes)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Mixing, "_share", stop)
+        fitted(shards(3), checkpoint=file)
+    assert same(whole, fitted(shards(3), checkpoint=file, resume=True))
+    monkeypatch.setattr("lols.training.run.FIRST", 2)
+    with pytest.raises(lols.LolsError, match="made with another number of legs in the first pass"):
+        fitted(shards(3), checkpoint=file, resume=True)
+
+
+def test_an_interruption_waits_until_a_leg_is_complete() -> None:
+    done = []
+    with pytest.raises(KeyboardInterrupt), uninterrupted():
+        Thread(target=signal.raise_signal, args=(signal.SIGINT,)).start()  # another thread receives it
+        time.sleep(0.05)
+        done.append(1)
+    assert done
+
+
 def read_lines(path: str) -> list[Any]:
     """The objects of a file with one in each line."""
     return [json.loads(line) for line in Path(path).read_text().splitlines()]
@@ -85,34 +118,51 @@ def test_workers_read_their_own_files(tmp_path: Path) -> None:
     whole = fitted(shards(4))
     assert same(whole, fitted(shards(4), data=files))
     assert same(whole, fitted(Processes(workers=2, sync="pass", shards=4), data=files))
-    with_empty = fitted(shards(5), data=Files(str(tmp_path / "part-*.jsonl"), read_lines))
+    with_empty = fitted(shards(5), data=Files(str(tmp_path / "part-*.jsonl"), read_lines), batch_size=20)
     assert same(whole, with_empty)
     assert with_empty.model.about["examples"] == len(DATA)  # type: ignore[attr-defined]
     with pytest.raises(lols.LolsError, match="there are 4 files for 9 shards: give more files, or shards=4"):
         fitted(shards(9), data=files)
 
 
-# --- how states are mixed ---
+# --- how learners are mixed ---
 
 
-def states(by_learner: dict[int, list[int]]) -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray]]]:
-    """A state, and those of learners that went on from it on examples of their own."""
-    trainer = lols.Trainer(SPACE, lols.Reference(action=lambda x, y, s: y.tags[s[0]]), compiled=False, update="adagrad")
-    base = learned(trainer, None, [0, 1])
-    return base, [learned(trainer, base, examples) for examples in by_learner.values()]
+class Began:
+    """A learner that others go on from."""
+
+    def __init__(self, **options: Any):
+        teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
+        self.trainer = lols.Trainer(SPACE, teacher, compiled=False, **options)
+        self.run = self.trainer.new_run(DATA)
+        self.learner: Any = self.run.student.learner
+        apply_changes(self.learner, self.changed_by([0, 1])[0])
+
+    def changed_by(self, examples: list[int]) -> tuple[LearnerChanges, dict[str, np.ndarray]]:
+        """What learning from examples changes, and the state after it; then the learner is what it was."""
+        learner, indices = self.learner, np.array(examples)
+        before, detour = learner.state(), Detour(learner)
+        for one in indices:
+            with self.run.driver() as driver:
+                at, beta = np.array([one]), np.ones(1)
+                lessons = driver.make_lessons(at, at, learner.policy(), self.trainer.plan, beta, beta).lessons
+                detour.before(lessons)
+                learner.learn(lessons)
+                detour.after(lessons)
+        changes, after = detour.changes(), learner.state()
+        detour.take_back()
+        assert same_state(before, learner.state())
+        return changes, after
+
+    def mixed(self, changes: list[LearnerChanges], **how: Any) -> dict[str, np.ndarray]:
+        """The state of the mixture."""
+        apply_changes(self.learner, mixed(self.learner, changes, **how))
+        made: dict[str, np.ndarray] = self.learner.state()
+        return made
 
 
-def learned(trainer: lols.Trainer, state: Any, examples: list[int]) -> dict[str, np.ndarray]:
-    run = trainer.new_run(DATA)
-    learner: Any = run.student.learner
-    if state is not None:
-        learner.load(state)
-    indices = np.array(examples)
-    with run.driver() as driver:
-        beta = np.ones(indices.size)
-        learner.learn(driver.make_lessons(indices, indices, learner.policy(), trainer.plan, beta, beta).lessons)
-    found: dict[str, np.ndarray] = learner.state()
-    return found
+def same_state(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> bool:
+    return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
 def by_feature(state: dict[str, np.ndarray], part: str) -> dict[int, np.ndarray]:
@@ -123,8 +173,10 @@ def by_feature(state: dict[str, np.ndarray], part: str) -> dict[int, np.ndarray]
 @pytest.mark.parametrize("by", ["rounds", "squares"])
 def test_mixing_is_what_its_description_says(by: str) -> None:
     """The slow, obvious version, feature by feature."""
-    base, after = states({0: [2, 3, 4], 1: [5], 2: [6, 7]})
-    made = mixed(base, [changes_since(base, state) for state in after], by=by, squares="sum")
+    began = Began(update="adagrad")
+    base = began.learner.state()
+    changes, after = zip(*(began.changed_by(examples) for examples in ([2, 3, 4], [5], [6, 7])), strict=True)
+    made = began.mixed(list(changes), by=by, squares="sum")
     done = base["counters"][ROUNDS]
     rounds = [state["counters"][ROUNDS] - done for state in after]
     assert made["counters"][ROUNDS] == done + sum(rounds) == 8
@@ -157,21 +209,24 @@ def test_mixing_is_what_its_description_says(by: str) -> None:
             assert got[column] * 9 - last[column] == pytest.approx(seen, abs=1e-4)
 
 
-def test_a_learner_that_saw_nothing_does_not_count() -> None:
-    base, after = states({0: [2, 3]})
-    changes = [changes_since(base, base), changes_since(base, after[0])]
-    made = mixed(base, changes)
-    order = np.argsort(after[0]["shared.features"]), np.argsort(made["shared.features"])
-    assert np.array_equal(after[0]["shared.weights"][order[0]], made["shared.weights"][order[1]])
-    assert changes[0].nbytes < changes[1].nbytes
+@pytest.mark.parametrize("options", [{"learner": "csoaa"}, {"learner": lols.LearnerSettings("hinge", bits=8)}], ids=str)
+def test_what_one_learner_changed_is_all_of_the_mixture(options: dict[str, Any]) -> None:
+    began = Began(**options)
+    nothing, (changes, after) = Detour(began.learner).changes(), began.changed_by([2, 3, 4])
+    assert nothing.nbytes == 0
+    assert same_state(after, began.mixed([nothing, changes]))
 
 
 def test_fixed_tables_are_mixed() -> None:
-    settings = lols.LearnerSettings("hinge", "adagrad", bits=8)
-    trainer = lols.Trainer(SPACE, lols.Reference(action=lambda x, y, s: y.tags[s[0]]), compiled=False, learner=settings)
-    base = learned(trainer, None, [0, 1])
-    after = [learned(trainer, base, [k, k + 1]) for k in (2, 4)]
-    made = mixed(base, [changes_since(base, state) for state in after], by="rounds")
+    began = Began(learner=lols.LearnerSettings("hinge", "adagrad", bits=8))
+    began.learner.shared = began.learner.shared._replace(most=9)  # of growing tables only
+    changes, after = zip(*(began.changed_by([k, k + 1]) for k in (2, 4)), strict=True)
+    made = began.mixed(list(changes), by="rounds")
     expected = (after[0]["shared.weights"] + after[1]["shared.weights"]) / 2
     assert np.allclose(made["shared.weights"], expected, atol=1e-6)
-    Learner(settings, 5, compiled=False).load(made)
+
+
+def test_features_that_have_no_room_are_dropped() -> None:
+    began = Began(learner=lols.LearnerSettings("hinge", "adagrad", max_features=40))
+    made = began.mixed([began.changed_by([2 * k, 2 * k + 1])[0] for k in range(1, 5)])
+    assert made["shared.features"].size == 40

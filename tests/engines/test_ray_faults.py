@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 
 import lols
 from lols.engines import InProcess, Ray
+from lols.io.model_file import read_tensors
 from tests.engines.ray_clusters import NODE, cluster, killing, until
 from tests.engines.small_problems import fitted, same
 
@@ -39,54 +41,72 @@ def test_workers_and_nodes_may_go_and_come(tmp_path: Path) -> None:
 
 
 DRIVER = """
-import sys, time
+import sys
 from lols.engines import Ray
 from tests.engines.small_problems import fitted
 
 def tell(number, model):
     print("pass", number, flush=True)
 
-fitted(Ray(workers=1), passes=400, checkpoint=sys.argv[1], after_pass=tell)
+fitted(Ray(workers=1, sync=sys.argv[2]), passes=60, checkpoint=sys.argv[1], checkpoint_every=0.0, after_pass=tell)
 """
 
 
-def test_an_interrupted_driver_leaves_a_checkpoint(tmp_path: Path) -> None:
-    file = tmp_path / "checkpoint"
+def ended_by(number: signal.Signals, file: Path, sync: str) -> int:
+    """Train on a local Ray until the third pass is done, and end the driver; how many passes its checkpoint has."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])}
-    driver = subprocess.Popen(
-        [sys.executable, "-c", DRIVER, str(file)], stdout=subprocess.PIPE, text=True, env=environment
-    )
+    command = [sys.executable, "-c", DRIVER, str(file), sync]
+    driver = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     limit = threading.Timer(60.0, driver.kill)
     limit.start()
     try:
         assert driver.stdout is not None
-        assert driver.stdout.readline() == "pass 0\n"
-        driver.send_signal(signal.SIGINT)
-        driver.stdout.read()
+        for expected in range(3):
+            assert driver.stdout.readline() == f"pass {expected}\n"
+        started = descendants(driver.pid)
+        driver.send_signal(number)
         assert driver.wait(30) != 0
     finally:
         limit.cancel()
         driver.kill()
-    until(file.exists, 5.0)
-    from lols.io.model_file import read_tensors
+    assert started
+    if number == signal.SIGINT:  # Ray's own agents outlive a driver that was killed, for about a minute
+        until(lambda: not [pid for pid in started if runs(pid)], 20.0)
+    done = read_tensors(file, "checkpoint")[0]["pass"]
+    assert 0 < done < 60
+    return int(done)
 
-    header, _ = read_tensors(file, "checkpoint")
-    done = header["pass"]
-    assert 0 < done < 400
+
+def descendants(process: int) -> list[int]:
+    """The processes that a process has started, and those that they have."""
+    table = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    pairs = [tuple(int(n) for n in line.split()) for line in table.splitlines()]
+    found = [process]
+    for parent in found:
+        found += [pid for pid, above in pairs if above == parent]
+    return found[1:]
 
 
-def test_a_killed_driver_is_resumed(tmp_path: Path) -> None:
-    """A checkpoint of a run on Ray is gone on from in one process, with the same weights."""
+def runs(process: int) -> bool:
+    """Whether a process is there, and no zombie."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def test_an_interrupted_driver_leaves_a_checkpoint_and_no_processes(tmp_path: Path) -> None:
+    ended_by(signal.SIGINT, tmp_path / "checkpoint", "pass")
+
+
+@pytest.mark.parametrize("sync", ["exact", "pass"])
+def test_a_killed_driver_is_resumed(tmp_path: Path, sync: str) -> None:
+    """The checkpoint of a driver that was killed is gone on from, with the same weights."""
     file = tmp_path / "checkpoint"
-
-    def stop(number: int, model: Any) -> None:
-        if number == 1:
-            raise KeyError("killed")
-
-    with cluster(1):
-        with pytest.raises(KeyError):
-            fitted(Ray(workers=1), passes=3, checkpoint=file, checkpoint_every=0.0, after_pass=stop)
-        assert same(fitted(None, passes=3), fitted(Ray(workers=1), passes=3, checkpoint=file, resume=True))
+    ended_by(signal.SIGKILL, file, sync)
+    alone = InProcess(sync=sync, shards=1 if sync == "pass" else None)
+    whole = fitted(alone, passes=60)
+    resumed = Ray(workers=1) if sync == "exact" else alone
+    assert same(whole, fitted(resumed, passes=60, checkpoint=file, resume=True))
 
 
 def test_a_wrong_address_is_one_line() -> None:

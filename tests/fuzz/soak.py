@@ -12,14 +12,16 @@ import tempfile
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 from lols.training import trainer
 from tests.bandit.killed_bandits import KINDS
 from tests.bandit.test_bandit_kills import Source, Story, wait_for_more
 from tests.cli.calling import run
+from tests.cli.option_files import write_files
 from tests.cli.test_stops import given
 
-TRAININGS = ("tagger", "parser", "classifier")
+TRAININGS = ("tagger", "parser", "classifier", "pipeline", "tagger that goes on")
 PASSES = 12  # a training of a second or so, with a checkpoint after each batch
 KILLS = 8  # of a bandit, before it begins with a new log
 
@@ -33,8 +35,7 @@ class Training:
 
     def __init__(self, kind: str, folder: Path):
         self.kind, self.folder, self.output = kind, folder, folder / "m.lols"
-        arguments, held = given(kind, folder)
-        self.arguments = ("train", *arguments, "--passes", PASSES, "--dev", held, "-o", self.output)
+        self.arguments = ("train", *self.given(), "-o", self.output)
         self.kills = self.done = 0
         assert run(*self.arguments).code == 0  # compiles, if need be
         self.output.unlink()
@@ -44,6 +45,18 @@ class Training:
         self.wanted = self.output.read_bytes()
         self.files = sorted(os.listdir(folder))
         self.output.unlink()
+
+    def given(self) -> tuple[Any, ...]:
+        """All arguments but the output."""
+        if self.kind == "pipeline":
+            data = write_files(self.folder) / "data.conllu"
+            return "pipeline", data, "--folds", 2, "--passes", 4, "--dev", data
+        arguments, held = given(self.kind.partition(" ")[0], self.folder)
+        more = ("--passes", PASSES, "--dev", held, "--keep-state")
+        if " " in self.kind:
+            assert run("train", *arguments, "--keep-state", "-o", self.folder / "first.lols").code == 0
+            more = (*more, "--from", self.folder / "first.lols", "--replay", f"{held}:0.5")
+        return (*arguments, *more)
 
     def start(self) -> int:
         """Resume the training in a process of its own, forked from this one, whose kernels are loaded."""
@@ -75,8 +88,9 @@ class Training:
 
     def once(self, rng: random.Random) -> None:
         """Kill the training until one of its processes comes to the end, and compare what it leaves."""
-        while not self.ends(rng.uniform(0.0, 0.6 * self.seconds)):
-            pass
+        longest = 0.6 * self.seconds
+        while not self.ends(rng.uniform(0.0, longest)):
+            longest *= 1.05  # on a machine that has become busy, it would never come to an end
         if self.output.read_bytes() != self.wanted:
             raise Lost(f"{self.kind}: the model is not that of an undisturbed run; see {self.folder}")
         if sorted(os.listdir(self.folder)) != self.files:

@@ -5,22 +5,26 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+from importlib.util import find_spec
 from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 import lols
 from lols.bandit.entries import ARRAYS, SCALARS, Decision, to_row
 from lols.bandit.log import SqliteLog
 from lols.io.model_file import read_tensors, write_tensors
+from lols.tasks.tokens.vectors import read_vectors
 from tests.bandit import small_bandit
 from tests.cli.calling import run
 from tests.cli.interrupting import interrupted
 from tests.cli.test_stops import given
 from tests.fuzz.judging import called, commanded
 from tests.fuzz.mutators import WRITTEN, change_value, damaged, other_array, other_object, other_value
+from tests.heuristics import small_shop
 from tests.models_0_1.own_task import DATA, Tagging
 from tests.tasks.test_old_models import EXPECTED
 
@@ -102,19 +106,24 @@ class Templates(Target):
         return commanded("train", kind, self.given[kind], *how, data=data)
 
 
-def mutated_file(rng: Random, whole: Path, path: Path, kind: str) -> None:
-    """A copy with damaged bytes, or with another header and arrays and the digest that belongs to them."""
+def mutated_file(rng: Random, whole: Path, path: Path, kind: str, parts: tuple[str, ...] = ()) -> None:
+    """A copy with damaged bytes, or with another header and arrays and the digest that belongs to them.
+
+    Half of the changes are in some parts, if there are any: values of the header, and arrays whose names begin so.
+    """
     if rng.random() < 0.2:
         path.write_bytes(damaged(rng, whole.read_bytes()))
         return
     header, tensors = read_tensors(whole, kind)
     header = {name: value for name, value in header.items() if name not in ("kind", "format")}
     for _ in range(rng.choice((1, 1, 2, 3))):
-        if tensors and rng.random() < 0.5:
-            name = rng.choice(sorted(tensors))
+        here = rng.choice((parts, ()))
+        arrays = [name for name in sorted(tensors) if not here or name.startswith(here)]
+        if arrays and rng.random() < 0.5:
+            name = rng.choice(arrays)
             tensors[name] = other_array(rng, tensors[name])
         else:
-            change_value(rng, header)
+            change_value(rng, {name: header[name] for name in here if name in header} or header)
     write_tensors(path, kind, header, tensors)
 
 
@@ -133,6 +142,102 @@ class ModelFiles(Target):
             lols.load(path).predict(EXPECTED["rows"])
         else:
             lols.load(path).predict(SENTENCES)
+
+
+class LaterModels(Trained):
+    """Model files with confidences and the learner's state: asked for both."""
+
+    KINDS: ClassVar[tuple[str, ...]] = ("tagger", "parser", "classifier")
+    PARTS: ClassVar[tuple[str, ...]] = ("calibration", "learning")
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.data: dict[str, Path] = {}
+        for kind in self.KINDS:
+            own = folder / kind
+            own.mkdir()
+            arguments, held = given(kind, own)
+            how = ("--dev", held, *self.how())
+            assert run("train", *arguments, *how, "-o", own / "m.lols").code == 0
+            self.data[kind] = held
+
+    def how(self) -> tuple[Any, ...]:
+        return ("--keep-state",)
+
+    def case(self, rng: Random) -> bool:
+        kind, path = rng.choice(self.KINDS), self.folder / "mutated.lols"
+        mutated_file(rng, self.folder / kind / "m.lols", path, "model", self.PARTS)
+        out = ("-o", self.folder / "out")
+        if "learning" in self.PARTS and rng.random() < 0.5:
+            return commanded("train", kind, self.data[kind], "--from", path, "--passes", 1, *out)
+        return commanded("predict", path, self.data[kind], "--confidence", *out)
+
+
+class NeuralModels(LaterModels):
+    """Model files of networks."""
+
+    KINDS = ("tagger", "parser")
+    PARTS = ("task", "policy")
+
+    def how(self) -> tuple[Any, ...]:
+        return "--policy", "neural", "--width", 8, "--layers", 1, "--passes", 1
+
+
+class OptimisedModels(Target):
+    """Model files of `lols optimise`: states with named parts and real numbers."""
+
+    PARTS = ("space", "task")
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        lols.train(small_shop.Shop, small_shop.shops(20), passes=1, progress=False).save(folder / "m.lols")
+
+    def case(self, rng: Random) -> bool:
+        path, jobs = self.folder / "mutated.lols", rng.choice((1, 5, 9))
+        mutated_file(rng, self.folder / "m.lols", path, "model", self.PARTS)
+
+        def use() -> None:
+            lols.load(path, small_shop.Shop).predict(small_shop.shops(3, jobs=jobs), best_of=rng.choice((1, 4)))
+
+        return called(use, path.read_bytes())
+
+
+class ReplayedFiles(Trained):
+    """Old data, mixed into the training of a model that goes on."""
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        self.pairs = {kind: self.train(kind) for kind in ("tagger", "parser", "classifier")}
+
+    def case(self, rng: Random) -> bool:
+        kind = rng.choice(sorted(self.pairs))
+        model, held = self.pairs[kind]
+        data, path = damaged(rng, held.read_bytes(), WRITTEN), self.folder / f"mutated{held.suffix}"
+        path.write_bytes(data)
+        share = damaged(rng, b"0.5", WRITTEN).decode("utf-8", "replace") if rng.random() < 0.2 else "0.5"
+        more = ("--from", model, "--passes", 1, "--replay", f"{path}:{share[:50]}", "-o", self.folder / "out")
+        return commanded("train", kind, held, *more, data=data)
+
+
+class Vectors(Target):
+    """Files of word vectors, as text and as arrays."""
+
+    WORDS = ("the", "dog", "cat", "New York")
+
+    def case(self, rng: Random) -> bool:
+        values = np.random.default_rng(0).normal(size=(len(self.WORDS), 3))
+        text, array = self.folder / "vectors.txt", self.folder / "vectors.npy"
+        if rng.random() < 0.6:
+            rows = (f"{word} {' '.join(map(str, row))}\n" for word, row in zip(self.WORDS, values, strict=True))
+            data = damaged(rng, "".join(("4 3\n", *rows)).encode(), WRITTEN)
+            text.write_bytes(data)
+            return called(lambda: read_vectors(str(text), ["dog"]), data)
+        np.save(array, other_array(rng, values) if rng.random() < 0.5 else values)
+        array.write_bytes(damaged(rng, array.read_bytes()) if rng.random() < 0.5 else array.read_bytes())
+        text.write_bytes(
+            damaged(rng, "\n".join(self.WORDS).encode()) if rng.random() < 0.3 else "\n".join(self.WORDS).encode()
+        )
+        return called(lambda: read_vectors(str(array), ["dog"]), array.read_bytes())
 
 
 class Checkpoints(Target):
@@ -241,6 +346,11 @@ TARGETS: dict[str, type[Target]] = {
     "tables": Tables,
     "templates": Templates,
     "models": ModelFiles,
+    "later models": LaterModels,
+    **({"networks": NeuralModels} if find_spec("torch") else {}),
+    "optimised": OptimisedModels,
+    "replays": ReplayedFiles,
+    "vectors": Vectors,
     "checkpoints": Checkpoints,
     "logs": BanditLogs,
     "requests": BanditRequests,

@@ -12,6 +12,7 @@ from lols.training import trainer
 from tests.fuzz.soak import Lost, Training
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_killed_training_is_compared_with_an_undisturbed_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)

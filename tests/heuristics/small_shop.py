@@ -20,7 +20,7 @@ class Shop(lols.Task):
     sizes = lols.Sizes(
         state=lols.State(done="jobs", job=lols.reals("jobs"), machine=lols.reals(lambda x: x.machines)),
         steps=lambda x: x.jobs * x.machines,
-        actions=lambda x: x.jobs,
+        actions="jobs",
         features=0,
         action_features=4,
     )

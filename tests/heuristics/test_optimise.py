@@ -11,6 +11,7 @@ import pytest
 
 import lols
 from lols.errors import ConfigurationError, SpaceError
+from lols.heuristics.optimise import Optimised
 from lols.heuristics.report import Comparison, OptimisationReport
 from tests.heuristics.small_shop import Shop, draw, shops
 
@@ -67,6 +68,16 @@ def test_the_heuristic_is_kept_if_nothing_is_better() -> None:
     data = on_one_machine(5, seed=3)
     assert found.predict(data) == found.model.reference_outputs(data)
     assert found.predict(data, improve=lambda shop, length: -length) == [-length for length in found.predict(data)]
+
+
+def test_samples_of_a_policy_that_is_not_better_do_not_replace_better_plans_of_the_heuristic() -> None:
+    report = OptimisationReport((), "x", 2, (), 1.0, kept_heuristic=True)
+    found = Optimised(lols.train(Shop, shops(2), passes=1, compiled=False, progress=False), Shop.teacher, report)
+    data = shops(30, seed=4)
+    sampled, heuristic = found.model.predict(data, best_of=2), found.model.reference_outputs(data)
+    assert np.any(np.array(sampled) < heuristic) and np.any(np.array(sampled) > heuristic)
+    assert found.predict(data, best_of=2) == np.minimum(sampled, heuristic).tolist()
+    assert found.predict(data) == heuristic and found.predict([], best_of=2) == []
 
 
 @pytest.mark.parametrize(

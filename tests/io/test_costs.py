@@ -90,11 +90,11 @@ def test_a_matrix_is_read_to_the_last_bit(tmp_path_factory: Any, costs: list[lis
         ("a,b\n0,1\n1,0\n0,0\n", "", "3 rows of costs for 2 classes"),
         ("a,b\n0,1\n\n1\n", ", line 4", "1 costs for 2 classes"),
         ("a,b\nb,0,1\n1,0\n", ", line 2", "3 costs for 2 classes"),
-        ("a,b\n0,1\n-1,0\n", ", line 3, column 'a'", "'-1' is no cost: give a number from 0 on"),
-        ("a,b\n0,x\n1,0\n", ", line 2, column 'b'", "'x' is no cost"),
-        ("a,b\n0,nan\n1,0\n", ", line 2, column 'b'", "'nan' is no cost"),
-        ("a,b\n0,1\n1,inf\n", ", line 3, column 'b'", "'inf' is no cost"),
-        ("a,b\n0,\n1,0\n", ", line 2, column 'b'", "'' is no cost"),
+        ("a,b\n0,1\n-1,0\n", ", line 3, column 'a'", "'-1' is not a cost: give a number from 0 on"),
+        ("a,b\n0,x\n1,0\n", ", line 2, column 'b'", "'x' is not a cost"),
+        ("a,b\n0,nan\n1,0\n", ", line 2, column 'b'", "'nan' is not a cost"),
+        ("a,b\n0,1\n1,inf\n", ", line 3, column 'b'", "'inf' is not a cost"),
+        ("a,b\n0,\n1,0\n", ", line 2, column 'b'", "'' is not a cost"),
     ],
 )
 def test_a_matrix_that_cannot_be_is_refused_with_its_place(text: str, place: str, what: str, tmp_path: Path) -> None:
@@ -155,9 +155,9 @@ def test_what_a_dictionary_leaves_out_costs_one() -> None:
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        (NAMED.rename(index={"no": "NO"}), "the rows of the cost matrix name 'NO', which is none of the classes"),
+        (NAMED.rename(index={"no": "NO"}), "the rows of the cost matrix name 'NO', which is not one of the classes"),
         (NAMED.rename(columns={"no": "yes"}), "the columns of the cost matrix do not name the class 'no': name"),
-        ({("no", "perhaps"): 1}, "the keys of the cost matrix name 'perhaps', which is none of the classes ask, no"),
+        ({("no", "perhaps"): 1}, "the keys of the cost matrix name 'perhaps', which is not one of the classes ask, no"),
         ({"no": 1}, r"the cost matrix has the key 'no': give \{\(true, predicted\): cost\}, or"),
         ({("no", "yes"): -1}, "the cost of predicting 'yes' for 'no' is -1: give a number from 0 on"),
         ({("no", "yes"): 1e20}, r"the cost of predicting 'yes' for 'no' is 1e\+20: give a number from 0 on, at most"),

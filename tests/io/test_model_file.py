@@ -15,7 +15,7 @@ import pytest
 import safetensors.numpy
 
 import lols
-from lols.datasets.small_worlds import WORLDS, world_reference, world_space
+from lols.datasets.small_worlds import WORLDS, TwoSteps
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ModelFileError
 from lols.io import model_file
@@ -74,9 +74,9 @@ def test_a_loaded_model_predicts_as_the_saved_one(learner: Any, returned: str, t
 
 
 def test_weights_of_action_features_and_random_ties_survive_too(tmp_path: Path) -> None:
-    space, how = world_space(), {"roll_in": "reference", "roll_out": "reference", "ties": "random"}
+    space, how = TwoSteps.space, {"roll_in": "reference", "roll_out": "reference", "ties": "random"}
     for seed in range(5):
-        model = lols.train(space, WORLDS, world_reference(), **how, seed=seed, compiled=False)
+        model = lols.train(space, WORLDS, TwoSteps.teacher, **how, seed=seed, compiled=False)
         model.save(tmp_path / "model.lols")
         assert lols.load(tmp_path / "model.lols", space, compiled=False).predict(WORLDS) == model.predict(WORLDS)
 

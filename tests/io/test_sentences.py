@@ -63,7 +63,7 @@ def test_any_words_come_back(tmp_path_factory: pytest.TempPathFactory, sentences
     ("text", "says"),
     [
         ("1\ta\n", "a.conllu, line 1: 2 columns, but CoNLL-U has 10"),
-        ("\n\nx" + "\ta" * 9, "a.conllu, line 3: the id 'x' is none of CoNLL-U's"),
+        ("\n\nx" + "\ta" * 9, "a.conllu, line 3: the id 'x' is not a CoNLL-U id"),
         ("# only\n\n", "a.conllu, line 1: a sentence without any word"),
     ],
 )

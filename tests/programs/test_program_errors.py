@@ -87,7 +87,7 @@ def test_labels_stand_for_actions():
     model = train(run, labels="abc", passes=4)
     assert model.predict([[2, 0, 1]]) == [["c", "a", "b"]]
     assert model.evaluate(DATA) == 0.0
-    with pytest.raises(SpaceError, match="the reference is 'd': it is none of the labels"):
+    with pytest.raises(SpaceError, match="the reference is 'd': it is not one of the labels"):
         train(lambda search, x: search.predict(["f"], reference="d"), labels="abc")
     with pytest.raises(ConfigurationError, match="the same label twice"):
         train(run, labels="aba")

@@ -55,6 +55,7 @@ def same(one: Any, other: Any, folder: Path) -> None:
     assert one.losses(TEST).tolist() == other.losses(TEST).tolist()
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("options", ALGORITHMS, ids=lambda o: "-".join(map(str, o.values())) or "lols")
 def test_a_program_learns_the_weights_of_its_space_with_and_without_tricks(options, tmp_path):
     options = OPTIONS | options

@@ -184,7 +184,7 @@ def made_world(seeds: int) -> dict[str, Any]:
 
 
 def made_regret() -> dict[str, Any]:
-    """What `lols.reproduction.bandit_part.regret_curve` gives."""
+    """What `lols.reproduction.parts.regret_curve` gives."""
     rounds = [300, 1000, 3000]
     values = [[2.0 * n**-0.4 * (1 + 0.1 * k) for k in (-1, 0, 1)] for n in rounds]
     slope = {"value": -0.4, "height": 2.0, "low": -0.45, "high": -0.35}

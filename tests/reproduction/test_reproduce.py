@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from lols.errors import LolsError
 from lols.reproduction import data, plan
 from lols.reproduction.cells import Run, measure
-from lols.reproduction.certify_part import certify_work
 from lols.reproduction.claims import CLAIMS, Figures, Measured, judge_claims
 from lols.reproduction.data import generated
 from lols.reproduction.paper import PAPER, STRATEGIES, TEACHERS, paper_figure
+from lols.reproduction.parts import certify_work
 from lols.reproduction.plan import COIN, ROWS, TABLES, Cell, beta_row, cells_of, options_of
 from lols.reproduction.run import reproduce
 from lols.reproduction.tables import make_table
@@ -100,12 +100,12 @@ def a_table(name="table4", learners=("hinge",), errors=0.05, betas=None, coin=No
         for beta, mean in (betas or {}).items()
     ]
     return {
-        "task": spec.task,
+        "task": spec.printed.task,
         "paper_name": spec.paper,
         "teachers": list(teachers),
         "learners": list(learners),
-        "higher_is_better": spec.metric != "cost",
-        "points": spec.scale / 100,
+        "higher_is_better": spec.printed.metric != "cost",
+        "points": spec.printed.scale / 100,
         "cells": cells,
         "beta": {"cells": sweep} if betas else None,
         "coins": [cell(coin, coin="rollout", teacher="optimal", learner=learner) for learner in learners]
@@ -367,7 +367,7 @@ def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypa
         (["table2", "--json", "{here}"], "is a folder"),
         (["table2", "--html", "{here}/no/r.html"], "there is no folder"),
         (["table2", "--plots", "{here}/a-file/p"], "cannot be made a folder"),
-        (["table2", "--data", "{here}/none"], "is no folder"),
+        (["table2", "--data", "{here}/none"], "is not a folder"),
         (["table2", "--data", "{here}"], "kdd99-10percent.csv.gz: is not there"),
         (["table3", "--data", "{here}"], "wsj-train.conll.gz: is not there"),
     ],

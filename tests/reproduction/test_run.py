@@ -7,10 +7,9 @@ import json
 import pytest
 
 from lols.reproduction import run
-from lols.reproduction.certify_part import POLICIES
 from lols.reproduction.data import DataPlace
+from lols.reproduction.parts import POLICIES, Work, run_work
 from lols.reproduction.plan import TABLES, cells_of
-from lols.reproduction.runner import Work, run_work
 
 
 def test_other_results_are_taken_up_again_unless_they_have_other_seeds(tmp_path):

@@ -5,16 +5,20 @@ from __future__ import annotations
 import copy
 import io
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from lols.reproduction.claims import CLAIMS, seen
 from lols.reproduction.console import print_sections
-from lols.reproduction.describe import describe
+from lols.reproduction.describe import describe, public_results
 from lols.reproduction.document import SIGNS, TextCell
-from lols.reproduction.stored import brief, public_results
 from tests.reproduction.report_result import made_result
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+from store_results import brief
 
 
 @pytest.fixture(scope="module")

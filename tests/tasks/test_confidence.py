@@ -28,6 +28,7 @@ def sentences(count: int, seed: int) -> tuple[list[list[str]], list[list[str]], 
     return words, tags, trees
 
 
+GIVEN: Any = {"numeric": "curve", "tree": None, "passes": 10}  # settings of a classifier, so that none is chosen
 TRAIN, HELD, TEST = sentences(150, 1), sentences(150, 2), sentences(200, 3)
 
 
@@ -59,7 +60,7 @@ def pipeline() -> lols.Pipeline:
 
 @pytest.fixture(scope="module")
 def classifier() -> lols.CostSensitiveClassifier:
-    return lols.CostSensitiveClassifier(calibrate=True).fit(*tables(600, 0))
+    return lols.CostSensitiveClassifier(calibrate=True, **GIVEN).fit(*tables(600, 0))
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
@@ -148,6 +149,12 @@ def test_every_head_has_the_step_that_decides_on_it(labelling: str) -> None:
             assert heads[low + word] == -1 and found[low + word] == begin + int(steps[k]) - 1
 
 
+def test_a_pipeline_is_calibrated_without_dev_data() -> None:
+    parts: Any = {"tagger": lols.Tagger(passes=1, calibrate=True), "parser": lols.Parser(passes=1, calibrate=True)}
+    made = lols.Pipeline(folds=2, **parts).fit(with_tags(TRAIN[0][:20], TRAIN[1][:20]), TRAIN[2][:20])
+    assert set(made.predict(TEST[0][:1], confidence=True)[1][0]) == {"upos", "head"}
+
+
 def test_the_confidence_of_a_pipeline(pipeline: lols.Pipeline, tmp_path: Path) -> None:
     words, sure = pipeline.predict(TEST[0], confidence=True)
     assert words == pipeline.predict(TEST[0]) and set(sure[0]) == {"upos", "head"}
@@ -176,7 +183,7 @@ def test_probabilities_of_classes(classifier: lols.CostSensitiveClassifier) -> N
 
 
 def test_there_are_none_without_calibration() -> None:
-    plain = lols.CostSensitiveClassifier().fit(*tables(100, 0))
+    plain = lols.CostSensitiveClassifier(**GIVEN).fit(*tables(100, 0))
     assert not hasattr(plain, "predict_proba") and not hasattr(lols.CostSensitiveClassifier(), "predict_proba")
     assert hasattr(lols.CostSensitiveClassifier(calibrate=True), "predict_proba")  # as other tools ask before it fits
     with pytest.raises(AttributeError, match="calibrate=True"):
@@ -189,7 +196,7 @@ def test_there_are_none_without_calibration() -> None:
 def test_probabilities_are_those_of_classes_whatever_mistakes_cost() -> None:
     X, y = tables(3000, 5)
     costs = [[0, 1, 1], [6, 0, 1], [6, 1, 0]]  # ask, no, yes
-    made = lols.CostSensitiveClassifier(calibrate=True, cost_matrix=costs).fit(X[:1500], y[:1500])
+    made = lols.CostSensitiveClassifier(calibrate=True, cost_matrix=costs, **GIVEN).fit(X[:1500], y[:1500])
     chances = made.predict_proba(X[1500:])
     true = np.array([(y[1500:] == name).mean() for name in made.classes_])
     assert np.allclose(chances.sum(axis=1), 1.0) and np.allclose(chances.mean(axis=0), true, atol=0.04)
@@ -261,7 +268,7 @@ def test_tables_get_a_column(tmp_path: Path) -> None:
     X, y = tables(300, 0)
     rows = [f"{a:.3f},{b:.3f},{c:.3f},{label}" for (a, b, c), label in zip(X, y, strict=True)]
     (tmp_path / "train.csv").write_text("\n".join(["a,b,c,label", *rows]) + "\n")
-    made = lols.CostSensitiveClassifier(calibrate=True).fit_files(str(tmp_path / "train.csv"))
+    made = lols.CostSensitiveClassifier(calibrate=True, **GIVEN).fit_files(str(tmp_path / "train.csv"))
     content = "\n".join(["a,b,c,label", *rows[:3]]) + "\n"
     lines = written(made, tmp_path, content, "--confidence", name="in.csv").splitlines()
     assert lines[0] == "a,b,c,label,confidence"
@@ -281,7 +288,7 @@ def test_arrow_tables_get_a_column(classifier: lols.CostSensitiveClassifier, tmp
     X, y = tables(300, 0)
     table = pa.table({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "label": y.tolist()})
     parquet.write_table(table, tmp_path / "in.parquet")
-    made = lols.CostSensitiveClassifier(calibrate=True).fit_files(str(tmp_path / "in.parquet"))
+    made = lols.CostSensitiveClassifier(calibrate=True, **GIVEN).fit_files(str(tmp_path / "in.parquet"))
     made.save(tmp_path / "model.lols")
     done = run(
         "predict", tmp_path / "model.lols", tmp_path / "in.parquet", "-o", tmp_path / "o.parquet", "--confidence"

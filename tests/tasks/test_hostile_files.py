@@ -122,7 +122,17 @@ def templates(*lines: str) -> Change:
     return lambda header, tensors: header["task"].update(templates=list(lines))
 
 
+def long_option(header: Header, tensors: Tensors) -> None:
+    header["task"]["options"]["learner"] = "a" * 3000
+
+
+def no_policy(header: Header, tensors: Tensors) -> None:
+    header["task"]["options"]["policy"] = "neural "
+
+
 SENTENCES: dict[str, tuple[str, Change, str]] = {
+    "a long option": ("tagger", long_option, "option 'learner' is 'aaa"),
+    "a policy of no kind": ("tagger", no_policy, "the policy is 'neural '"),
     "40,001 labels of spans": ("tagger", many_types, "types of spans"),
     "a code of 40,001 labels": ("tagger", code_of_many, "GB of memory"),
     "words that overlap": ("tagger", overlapping_words, "vocabulary"),

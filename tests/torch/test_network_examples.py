@@ -89,5 +89,5 @@ def test_both_run_and_the_reader_learns() -> None:
         + ["--precision", "float32", "--device", "cpu", "--rate", "0.002"]
     )
     assert 0.99 * found["teacher"] <= found["best of 64"] <= found["greedy"]
-    errors = ocr_network.main(["--generated", "--folds", "1", "--passes", "12", "--device", "cpu", "--words", "400"])
-    assert errors[0] < 85.0  # 90 by guessing
+    errors = ocr_network.main(["--generated", "--passes", "14", "--device", "cpu", "--words", "400"])
+    assert errors[0] < 50.0  # 90 by guessing

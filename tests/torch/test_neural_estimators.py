@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import lols
 from lols.contract.examples import Examples
 from lols.datasets.grammar import MadeSentence, write_conllu
+from lols.engine.beam import beam_search
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import write_tensors
 from lols.tasks.parsing.explain import explain_parse
@@ -76,6 +79,7 @@ def test_a_parser_is_saved_loaded_and_pickled(parser: lols.Parser, tmp_path: Pat
         ({"width": 4000, "layers": 16}, "'encoder.lstm.bias_hh_l1' does not fit, the file has none"),
         ({"width": 13}, "has shape .* and this network has"),
         ({"width": 10**9}, "width is 1000000000; it must be at most 4,096"),
+        ({"dropout": "x"}, "dropout is .x.: give a share from 0 to below 1"),
         ({"layers": 10**9}, "layers is 1000000000; it must be at most 16"),
     ],
 )
@@ -198,6 +202,10 @@ def test_the_command_line_from_file_to_file(
     assert trained.exit_code == 0, trained.output
     assert json.loads(trained.stdout)["features"] is None
     assert run("train", "parser", train, "-o", model, *options).exit_code == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # what is said is not said twice
+        went_on = run("train", "parser", train, "-o", tmp_path / "on.lols", "--from", model, "--passes", 1)
+    assert went_on.exit_code == 0 and "goes on from its weights" in went_on.output
     assert "UAS" in run("evaluate", model, train).output
     assert run("predict", model, train, "-o", tmp_path / "out.conllu").exit_code == 0
     assert (tmp_path / "out.conllu").read_text().count("\n") == train.read_text().count("\n")
@@ -257,12 +265,46 @@ def test_every_option_of_the_network_has_an_effect() -> None:
         assert weights(**option) != plain, option
 
 
-def test_what_only_linear_policies_can_do_is_one_line(parser: lols.Parser) -> None:
-    parser.beam = 4
-    try:
-        with pytest.raises(ConfigurationError, match="a beam search needs the linear policy"):
-            parser.predict(TAGGED)
-    finally:
-        parser.beam = 1
+def test_beams_of_networks(parser: lols.Parser) -> None:
+    greedy = parser.predict(TAGGED[:5])
+    for parser.beam in (4, 1):
+        assert [len(tree) for tree in parser.predict(TAGGED[:5])] == [len(tree) for tree in greedy]
+    examples = parser.task_.examples(parser._corpus(TAGGED[:5]))
+    narrow, wide = (beam_search(parser.model_, examples, width=w, score="surprise") for w in (1, 4))
+    run = parser.model_.run(examples)
+    assert all(narrow.actions(i)[0].tolist() == run.actions(i).tolist() for i in range(5))
+    assert all(wide.scores(i)[0] <= narrow.scores(i)[0] + 1e-5 for i in range(5))
+
+
+def test_training_goes_on_with_new_words_and_labels(tmp_path: Path) -> None:
+    small, path = SMALL | {"passes": 1}, str(tmp_path / "tagger.lols")
+    lols.Tagger(**small).fit(WORDS[:16], TAGS[:16]).save(path)
+    tagger = lols.Tagger.load(path).set_params(warm_start=True, rate=1e-9)
+    old = tagger.model_.policy.network.state_dict()
+    for name, value in (("policy", "linear"), ("width", 8), ("layers", 2)):
+        as_it_was = getattr(tagger, name)
+        with pytest.raises(ConfigurationError, match=f"{name}={value!r} cannot go on from {name}={as_it_was!r}: leave"):
+            tagger.set_params(**{name: value}).fit(WORDS, TAGS)
+        tagger.set_params(**{name: as_it_was})
+    tagger.calibrate_with(WORDS[16:], TAGS[16:])
+    kept = tagger.model_.calibration
+    with pytest.warns(UserWarning, match="goes on from its weights, with a new optimiser"):
+        tagger.fit([[w.upper() for w in words] for words in WORDS[:16]], TAGS[:16])
+    assert tagger.model_.calibration is kept is not None  # there were new words, but no new labels
+    linear = lols.Tagger(passes=1).fit(WORDS[:16], TAGS[:16]).set_params(warm_start=True, policy="neural")
+    with pytest.raises(ConfigurationError, match="policy='neural' cannot go on from policy='linear'"):
+        linear.fit(WORDS, TAGS)
+    with pytest.warns(UserWarning, match="goes on from its weights, with a new optimiser"):
+        tagger.fit([*WORDS[:16], *[["Zounds", "zounds"]] * 8], [*TAGS[:16], *[["INTJ", "INTJ"]] * 8])
+    new = tagger.model_.policy.network.state_dict()
+    assert tagger.model_.calibration is None
+    assert "zounds" in tagger.task_.vocabulary.words and tagger.classes_[-1] == "INTJ"
+    for name, tensor in old.items():  # at such a rate, nothing that was there changes
+        assert torch.allclose(new[name][tuple(slice(n) for n in tensor.shape)], tensor, atol=1e-5), name
+    tagger.save(path)
+    assert lols.Tagger.load(path).predict(WORDS[:3]) == tagger.predict(WORDS[:3])
+
+
+def test_what_only_linear_policies_can_do_is_one_line() -> None:
     with pytest.raises(ConfigurationError, match="partial_fit needs the linear policy"):
         lols.Tagger(policy="neural").partial_fit(WORDS, TAGS, classes=["NOUN"])

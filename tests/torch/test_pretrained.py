@@ -106,6 +106,11 @@ def test_arrays_that_do_not_fit_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "v.txt").write_text("a\n", encoding="utf-8")
     with pytest.raises(LolsError, match=r"has 2 rows, and .*v.txt 1 words: give as many of each"):
         lols.Tagger(**SMALL, vectors=str(tmp_path / "v.npy")).fit(SENTENCES, TAGS)
+    whole = (tmp_path / "v.npy").read_bytes()
+    for damaged in (whole.replace(b"(2, 3)", b"(2, 3 "), b"PK\x05\x06" + bytes(18), whole[:90]):
+        (tmp_path / "v.npy").write_bytes(damaged)
+        with pytest.raises(LolsError, match=r"cannot be read .*; give a \.npy file of numbers"):
+            lols.Tagger(**SMALL, vectors=str(tmp_path / "v.npy")).fit(SENTENCES, TAGS)
 
 
 @needs_transformers

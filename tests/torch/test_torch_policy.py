@@ -14,7 +14,7 @@ from lols.contract.examples import Examples
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.errors import ConfigurationError, LolsError
 from lols.torch import LOSSES, FeatureNetwork, PointerNetwork, TorchPolicy
-from lols.torch.batches import ExampleBatch, StateBatch
+from lols.torch.batches import Bags, ExampleBatch, StateBatch
 from lols.torch.replay import KeptLessons
 from tests.torch.small_networks import DATA, LABELS, SPACE, TEACHERS, UNSEEN, SmallTagger, make_policy, train
 
@@ -54,6 +54,27 @@ def test_predictions_and_roll_outs_in_lock_step_are_those_of_a_plain_loop() -> N
             tags = plain_tags(network, example["words"], [*begun, a])
             wrong = np.not_equal(tags, example["tags"])[found.step[i] :].sum()
             assert found.costs[i, a] == wrong
+
+
+def test_threads_share_a_level_but_not_the_memory_of_its_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Views(SmallTagger):
+        """Reads features where the driver keeps them."""
+
+        def inputs(self, states: Any) -> Bags:
+            return Bags(states.start, states.ids, states.values)
+
+        def forward(self, memory: Any, states: Any) -> torch.Tensor:
+            number = torch.repeat_interleave(torch.arange(len(states)), states.inputs.start.diff())
+            sums = torch.zeros(len(states)).index_add(0, number, (states.inputs.ids % 97).float())
+            return torch.stack([torch.sin(sums * k) for k in (1, 2, 3)], 1)
+
+    monkeypatch.setattr("lols.engine.drivers.lock_step.FEW", 2)
+    examples, policy = Examples(SPACE, DATA), make_policy(Views())
+    found = []
+    for threads in (1, 3):
+        with LockStepDriver(SPACE, examples, threads=threads) as driver:
+            found.append(driver.predict(policy, lols.Trainer(SPACE, TEACHERS["optimal"]).plan).taken)
+    assert np.array_equal(*found)
 
 
 def test_examples_are_encoded_once_for_a_search_and_once_for_each_step() -> None:
@@ -99,7 +120,7 @@ def test_losses_of_a_state_by_hand() -> None:
     scores, costs = torch.tensor([[1.0, 2.0, 0.0, 9.0]]), torch.tensor([[0.0, 1.0, 0.0, 0.0]])
     known = torch.tensor([[True, True, True, False]])
     shares = np.exp([1.0, 2.0, 0.0]) / np.exp([1.0, 2.0, 0.0]).sum()
-    wanted = np.exp([0.0, -1.0, 0.0]) / np.exp([0.0, -1.0, 0.0]).sum()
+    wanted = np.exp([0.0, -8.0, 0.0]) / np.exp([0.0, -8.0, 0.0]).sum()
     expected = {
         "log": -np.log(shares[0] + shares[2]),
         "kl": (wanted * np.log(wanted / shares)).sum(),

@@ -94,6 +94,7 @@ def rewritten(path: Path, to: Path, header: dict[str, Any], tensors: Callable[[T
     write_tensors(to, "checkpoint", old | header, arrays | tensors(arrays))
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_checkpoint_that_was_only_rewritten_is_taken(kind: str, written: dict[str, Path], tmp_path: Path) -> None:
     rewritten(written[kind], tmp_path / "run", {}, lambda t: {})

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import lols
-from lols.datasets.small_worlds import WORLDS, world_reference, world_space
+from lols.datasets.small_worlds import WORLDS, TwoSteps
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors
@@ -85,13 +85,14 @@ def killed_soon_after_a_checkpoint(command: list[str], checkpoint: Path, patienc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_a_run_killed_several_times_ends_with_the_weights_of_one_that_was_not(name: str, tmp_path: Path) -> None:
-    expected = weights_of(train(**ALGORITHMS[name]), tmp_path)  # compiles, too, so that the runs below need not
+    long = {"passes": 30}  # about a second, so that a kill is in time on a busy machine, too
+    expected = weights_of(train(**ALGORITHMS[name] | long), tmp_path)  # compiles, too, so that the runs below need not
     (tmp_path / "program.py").write_text(PROGRAM)
     checkpoint, model = tmp_path / "run.checkpoint", tmp_path / "model.lols"
     moment = random.Random(name)
 
     def command(threads: int) -> list[str]:
-        options = OPTIONS | ALGORITHMS[name] | {"threads": threads}
+        options = OPTIONS | ALGORITHMS[name] | long | {"threads": threads}
         return [sys.executable, str(tmp_path / "program.py"), json.dumps(options), str(checkpoint), str(model)]
 
     kills = 0
@@ -140,6 +141,7 @@ LEARNERS: dict[str, Any] = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_any_learner_resumes_bit_for_bit(
@@ -160,7 +162,7 @@ def test_any_learner_resumes_bit_for_bit(
 def test_weights_of_action_features_resume_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(**more: Any) -> lols.Model:
         how: dict[str, Any] = {"passes": 8, "batch_size": 1, "learner": "csoaa", "compiled": False}
-        return lols.train(world_space(), WORLDS, world_reference(), **how, **more)
+        return lols.train(TwoSteps.space, WORLDS, TwoSteps.teacher, **how, **more)
 
     expected = weights_of(run(), tmp_path)
     files: dict[str, Any] = {"checkpoint": tmp_path / "run.checkpoint", "checkpoint_every": 0, "resume": True}

@@ -11,8 +11,6 @@ from lols.contract.space import Reference, SearchSpace
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
 
-__all__ = ["ADVICE", "follow_advice", "with_advice"]
-
 ADVICE = feature(0xAD71CE)
 FIRM = 25.0  # the initial sum of squared gradients of that weight: large, so that it changes slowly
 

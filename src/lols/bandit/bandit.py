@@ -28,8 +28,6 @@ from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
 
-__all__ = ["Shown", "StructuredBandit"]
-
 EXPLORING = 21  # a purpose of draws
 RATE, ADVICE = 0.1, 0.1  # by default
 REMEMBERED = 100_000  # entries of the default log, in memory

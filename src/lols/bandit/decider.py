@@ -9,17 +9,7 @@ import numpy as np
 
 from lols.bandit.entries import Decision
 from lols.bandit.one import OneByOne
-from lols.bandit.walk import (
-    CHANCES,
-    COIN,
-    EXPLORE,
-    NOTES,
-    RANDOMISED,
-    Walked,
-    WalkPlan,
-    deviate_kernel,
-    walk_kernel,
-)
+from lols.bandit.walk import CHANCES, COIN, EXPLORE, NOTES, RANDOMISED, Walked, WalkPlan, deviate_kernel, walk_kernel
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.dual import bind
@@ -29,8 +19,6 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import CODE, FrozenPolicy, Lessons, Scratch, Slots
-
-__all__ = ["Decider", "DecisionFeatures", "DecisionWalk", "lessons_in"]
 
 ROOMS = 1000  # the most sizes of objects to keep memory for
 

@@ -6,14 +6,12 @@ import math
 import operator
 import struct
 import zlib
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from lols.engine.structures import LARGEST_COST
 from lols.errors import LolsError, shown
-
-__all__ = ["ARRAYS", "SCALARS", "Decision", "Loss", "check", "check_fields", "check_loss", "from_row", "to_row"]
 
 
 class Decision(NamedTuple):
@@ -182,3 +180,17 @@ def _decision(row: tuple[Any, ...]) -> Decision:
         np.frombuffer(blob, dtype).astype(native) for blob, dtype, native in zip(row[_COUNT:-1], _DTYPES, _NATIVE)
     ]
     return Decision(*_SCALARS.unpack(_SCALARS.pack(*scalars)), *arrays)
+
+
+class ClosedAtTheEnd:
+    """A log that a `with` statement closes."""
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

@@ -8,8 +8,6 @@ import numpy as np
 
 from lols.errors import ConfigurationError
 
-__all__ = ["ESTIMATORS", "CostEstimate", "check_estimator_name", "estimate"]
-
 ESTIMATORS = ("ips", "direct", "dr", "mtr")
 
 

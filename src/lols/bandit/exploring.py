@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from lols.errors import ConfigurationError
 
-__all__ = ["epsilon_schedule", "theory_epsilon"]
-
 
 def theory_epsilon(rounds: int, actions: int, steps: int, policies: float) -> float:
     """The exploration of the paper's Corollary 2: min(1, (K T)^(2/3) (log(N |Π|) / N)^(1/3)).

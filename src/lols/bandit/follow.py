@@ -26,8 +26,6 @@ from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 
-__all__ = ["Followed", "LogFollower", "actions_of", "target_in"]
-
 MISFIT = 101  # an error code besides the engine's: the trail does not belong to this object
 
 

@@ -6,8 +6,6 @@ import math
 
 from lols.errors import ConfigurationError
 
-__all__ = ["Guard", "Recent"]
-
 LEAST = 30  # losses of each policy before they are compared
 
 

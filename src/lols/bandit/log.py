@@ -5,10 +5,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
-from types import TracebackType
 from typing import Protocol, Self
 
-from lols.bandit.entries import Decision, Loss, check, check_loss
+from lols.bandit.entries import ClosedAtTheEnd, Decision, Loss, check, check_loss
 from lols.bandit.sqlite_log import SqliteLog
 
 __all__ = ["Decision", "Log", "Loss", "MemoryLog", "SqliteLog", "check_loss"]
@@ -41,12 +40,10 @@ class Log(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_error: object) -> None: ...
 
 
-class MemoryLog:
+class MemoryLog(ClosedAtTheEnd):
     """A log in memory, for simulations and tests.
 
     It keeps the arrays of its entries without copying them: do not change them.
@@ -101,11 +98,3 @@ class MemoryLog:
 
     def close(self) -> None:
         pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

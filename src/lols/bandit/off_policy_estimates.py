@@ -10,8 +10,6 @@ import numpy as np
 from lols.bandit.students_t import t_quantile
 from lols.errors import LolsError
 
-__all__ = ["Estimated", "Evaluated", "summarised"]
-
 FEW = 30.0  # effective rounds below which an interval is unreliable
 THIN = 0.01  # the same as a share of all rounds
 LARGEST = 0.1  # the largest acceptable share of one round in all weight

@@ -16,8 +16,6 @@ from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
 from lols.learners.settings import LearnerSettings
 
-__all__ = ["Regression", "Rounds", "stacked"]
-
 CHUNK = 128  # the most rounds in a chunk
 GROWTH = 2  # the first chunks are smaller: the number of rounds before them, divided by this
 

@@ -10,8 +10,6 @@ from lols.contract.examples import Examples, Items, Ragged, Scalar, view
 from lols.contract.records import record_class
 from lols.contract.space import SearchSpace
 
-__all__ = ["OneByOne"]
-
 NO_ITEMS = Items(
     np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.ones(0, np.float32)
 )

@@ -11,14 +11,8 @@ from lols.bandit.walk import EXPLORATIONS, UNIFORM
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
 
-__all__ = ["BAG", "KINDS", "STEPS", "BanditSettings", "effective", "without_effect"]
-
 BAG, STEPS, DEVIATION = "bag", "steps", "deviation"
-KINDS = {
-    "exploration": (*EXPLORATIONS, BAG),
-    "randomise": (DEVIATION, STEPS),
-    "exploit": ("last", "drawn", "average"),
-}
+KINDS = {"exploration": (*EXPLORATIONS, BAG), "randomise": (DEVIATION, STEPS), "exploit": ("last", "drawn", "average")}
 # Options that have an effect beside some values of others only, and their defaults there.
 DEPENDENT: dict[str, Any] = {"beta": 0.5, "width": 0.15, "bag": 5, "keep": 10}
 

@@ -15,8 +15,6 @@ from lols.bandit.entries import ARRAYS, SCALARS
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.opening import reason
 
-__all__ = ["COLUMNS", "DECISION", "LOSS", "RESTORE", "explained", "identity_text", "opened"]
-
 FORMAT = 1
 APPLICATION = 0x6C6F6C73  # "lols"
 DECISION, LOSS = 0, 1  # kinds of entries

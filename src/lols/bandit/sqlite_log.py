@@ -9,14 +9,11 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
-from lols.bandit.entries import Decision, Loss, check, from_row, to_row
+from lols.bandit.entries import ClosedAtTheEnd, Decision, Loss, check, from_row, to_row
 from lols.bandit.sqlite_file import COLUMNS, DECISION, LOSS, RESTORE, explained, identity_text, opened
 from lols.errors import ConfigurationError, LolsError, ModelFileError
-
-__all__ = ["Durability", "SqliteLog"]
 
 Durability = Literal["process", "power"]
 
@@ -32,7 +29,7 @@ _ROWS = f"SELECT place, kind, loss, {COLUMNS}, checksum FROM entries WHERE place
 _AT_ONCE = 256  # rows that a replay reads at a time
 
 
-class SqliteLog:
+class SqliteLog(ClosedAtTheEnd):
     """A log in one SQLite file, with a second one beside it, ending in `-wal`, while it is open or after a kill.
 
     Only one process can have a log open. Threads may share it; after a fork it belongs to the parent. While a log is
@@ -64,11 +61,7 @@ class SqliteLog:
     """
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        durability: Durability = "process",
-        identity: Mapping[str, Any] | None,
+        self, path: str | os.PathLike[str], *, durability: Durability = "process", identity: Mapping[str, Any] | None
     ):
         if durability not in get_args(Durability):
             raise ConfigurationError(f"durability {durability!r}: give one of {', '.join(get_args(Durability))}")
@@ -135,14 +128,6 @@ class SqliteLog:
             if connection is not None:
                 connection.close()
         _open.discard(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _run(self, statement: str, values: tuple[Any, ...]) -> int:
         """Execute a statement; the number of rows that it changed."""

@@ -20,8 +20,6 @@ from lols.engine.structures import FrozenPolicy, Lessons
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 
-__all__ = ["BanditStudent"]
-
 DRAWING, KEEPING, BAGGING = 22, 23, 25  # purposes of draws
 STALE = 1.05  # the averaged policy is updated when the number of losses has grown by this factor
 MOST = 12  # copies of one example in a member of a bag

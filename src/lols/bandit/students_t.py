@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-__all__ = ["t_quantile"]
-
 MANY = 1e5  # degrees of freedom from which an expansion is exact to the last digits
 TINY = 1e-300
 

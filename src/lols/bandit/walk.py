@@ -14,18 +14,6 @@ from lols.engine.search import Search, begin, find_legal, instance, turn_to
 from lols.engine.structures import AT_STEP, CODE, NO_ACTIONS, TEACHER, TIE, TOO_MANY_STEPS, Plan, following
 from lols.engine.teacher import teacher_action
 
-__all__ = [
-    "EXPLOIT",
-    "EXPLORATIONS",
-    "EXPLORE",
-    "RANDOMISED",
-    "REFERENCE",
-    "WalkPlan",
-    "Walked",
-    "deviate_kernel",
-    "walk_kernel",
-]
-
 EXPLOIT, REFERENCE, EXPLORE, RANDOMISED = 0, 1, 2, 3  # the modes of a walk
 UNIFORM, BOLTZMANN, PLAUSIBLE = 0, 1, 2  # the distributions of actions
 EXPLORATIONS = {"uniform": UNIFORM, "boltzmann": BOLTZMANN, "plausible": PLAUSIBLE}

@@ -19,8 +19,6 @@ from dataclasses import dataclass
 from lols.certificates.intervals import Estimate
 from lols.certificates.training import Training
 
-__all__ = ["LOCALLY_OPTIMAL", "PASSES", "VERDICTS", "Advice", "ByMargin", "Regrets", "advise"]
-
 SMALL = 0.05
 HALF = 0.5
 LOCALLY_OPTIMAL = "locally optimal"

@@ -9,8 +9,6 @@ from lols.certificates.advice import Advice, Regrets
 from lols.certificates.intervals import Estimate
 from lols.certificates.places import DecisionRow, StepRow
 
-__all__ = ["Certificate", "Theorem"]
-
 JSON_NAMES = {
     "of": "examples_given",
     "hindsight": "deviation_regret_hindsight",

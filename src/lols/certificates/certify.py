@@ -30,8 +30,6 @@ from lols.tasks.verbs import FileVerbs
 from lols.training.model import Model
 from lols.training.progress import Progress
 
-__all__ = ["LIMIT", "certify", "certify_case", "check_limit"]
-
 LIMIT = 2000
 FEWEST = 12  # examples; each half of them is split again for fitting
 TOP = 10
@@ -78,10 +76,10 @@ def certify(
     better end, because the teacher would spoil it.
 
     >>> import lols
-    >>> from lols.datasets.small_worlds import out_reference, world_reference, world_space
+    >>> from lols.datasets.small_worlds import out_reference, TwoSteps
     >>> world = out_reference()
-    >>> model = lols.train(world_space(), [world] * 20, world_reference(), roll_out="reference", compiled=False)
-    >>> certificate = lols.certify(model, [world] * 20, world_reference(), names=["first", "second"])
+    >>> model = lols.train(TwoSteps.space, [world] * 20, TwoSteps.teacher, roll_out="reference", compiled=False)
+    >>> certificate = lols.certify(model, [world] * 20, TwoSteps.teacher, names=["first", "second"])
     >>> certificate.verdict
     'the teacher is the bottleneck'
 
@@ -268,12 +266,7 @@ def _separate(training: Training) -> tuple[str, str] | None:
 
 
 def _trained(
-    own: Deviations,
-    taught: Deviations,
-    shown: Deviations | None,
-    taken: np.ndarray,
-    model: Model,
-    training: Training,
+    own: Deviations, taught: Deviations, shown: Deviations | None, taken: np.ndarray, model: Model, training: Training
 ) -> tuple[Deviations, np.ndarray]:
     """The states and costs of training under this policy, and its actions there."""
     if shown is not None:

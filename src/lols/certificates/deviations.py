@@ -23,8 +23,6 @@ from lols.training.model import Model
 from lols.training.progress import Progress
 from lols.training.trainer import Trainer
 
-__all__ = ["Deviations", "collect_deviations"]
-
 TOGETHER = 256  # examples that are worked on at a time
 
 

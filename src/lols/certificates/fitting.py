@@ -21,8 +21,6 @@ from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 from lols.training.run import shuffled
 
-__all__ = ["ITSELF", "Crossed", "Fit", "crossed", "fit_policy", "ways"]
-
 ITSELF = "the policy itself"
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from lols.contract.hashing import mix
 
-__all__ = ["RESAMPLES", "Estimate", "estimates"]
-
 RESAMPLES = 1000
 LEVEL = 0.95
 

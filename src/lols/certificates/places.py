@@ -11,8 +11,6 @@ from lols.certificates.deviations import Deviations
 from lols.certificates.intervals import Estimate, estimates
 from lols.tasks.case import Naming
 
-__all__ = ["DecisionRow", "StepRow", "by_decision", "by_step"]
-
 TENTHS = 10
 
 

@@ -9,8 +9,6 @@ from lols.tasks.show import plain_table, styled, write
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["show_certificate"]
-
 ROWS = (
     ("loss", "loss", ""),
     ("teacher's loss", "teacher_loss", ""),

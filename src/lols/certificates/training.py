@@ -12,8 +12,6 @@ from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import LOLS, Algorithm, schedules
 from lols.training.model import Model
 
-__all__ = ["Training", "training_of"]
-
 BETA = 0.5  # if β was adaptive and its last value is not recorded
 UNKNOWN = (
     "What the model records of its training cannot be used ({}): regret in class, Theorem 3 and advice are as if it "

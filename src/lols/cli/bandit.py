@@ -10,15 +10,13 @@ from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import Json, app, print_json
+from lols.cli.base import Json, app, option, print_json
 from lols.cli.generate import command, optional
 from lols.errors import ConfigurationError
 
 commands = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 app.add_typer(
-    commands,
-    name="bandit",
-    help="Improve a system from the losses of what it shows: `lols bandit simulate layout`.",
+    commands, name="bandit", help="Improve a system from the losses of what it shows: `lols bandit simulate layout`."
 )
 
 WORLDS = ("layout", "tagging", "parsing")
@@ -71,36 +69,22 @@ def simulate(
     jobs: Annotated[int, typer.Option(help="The number of processes; each simulates one seed at a time.")] = 2,
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            help="For tagging and parsing: a folder with ewt-train.conllu.gz and ewt-test.conllu.gz, by default "
-            "LOLS_DATA; given twice, two CoNLL-U files. Without data, sentences are generated.",
-            show_default=False,
+        option(
+            "For tagging and parsing: a folder with ewt-train.conllu.gz and ewt-test.conllu.gz, by default LOLS_DATA; "
+            "given twice, two CoNLL-U files. Without data, sentences are generated."
         ),
     ] = None,
-    held_out: Annotated[
-        int | None,
-        typer.Option(help="The most held-out objects to compare policies on; by default all.", show_default=False),
-    ] = None,
+    held_out: Annotated[int | None, option("The most held-out objects to compare policies on; by default all.")] = None,
     no_full_information: Annotated[
-        bool, typer.Option("--no-full-information", help="Leave out the learner that sees the truth.")
+        bool, option("Leave out the learner that sees the truth.", "--no-full-information")
     ] = False,
-    plot: Annotated[
-        str | None,
-        typer.Option(help="Plot the running loss, with bands over seeds, as .png, .svg or .pdf.", show_default=False),
-    ] = None,
-    log: Annotated[
-        str | None,
-        typer.Option(help="Write decisions and losses to this SQLite file; for one seed only.", show_default=False),
-    ] = None,
+    plot: Annotated[str | None, option("Plot the running loss, with bands over seeds, as .png, .svg or .pdf.")] = None,
+    log: Annotated[str | None, option("Write decisions and losses to this SQLite file; for one seed only.")] = None,
     algorithm2: Annotated[
-        bool,
-        typer.Option("--algorithm2", help="The bandit as printed in the paper.", rich_help_panel=BANDIT),
+        bool, option("The bandit as printed in the paper.", "--algorithm2", rich_help_panel=BANDIT)
     ] = False,
     clicks: Annotated[
-        bool,
-        typer.Option(
-            "--clicks", help="For layout: random clicks instead of their expected number.", rich_help_panel=LIFE
-        ),
+        bool, option("For layout: random clicks instead of their expected number.", "--clicks", rich_help_panel=LIFE)
     ] = False,
     delay: Annotated[
         int,
@@ -209,8 +193,8 @@ def _parameters() -> list[inspect.Parameter]:
     bandit = []
     for name, (kind, help) in OPTIONS.items():
         flag = [FLAGS[name]] if name in FLAGS else []
-        option = typer.Option(*flag, help=help, show_default=False, rich_help_panel=BANDIT)
-        bandit.append(optional(name, Annotated[kind | None, option], None))
+        own_option = option(help, *flag, rich_help_panel=BANDIT)
+        bandit.append(optional(name, Annotated[kind | None, own_option], None))
     at = [p.name for p in own].index("algorithm2")
     own = [p.replace(kind=p.KEYWORD_ONLY) for p in own]
     return [*own[:at], *bandit, *own[at:]]

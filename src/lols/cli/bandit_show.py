@@ -9,8 +9,6 @@ import numpy as np
 from lols.cli.console import say
 from lols.tasks.show import plain_table
 
-__all__ = ["show"]
-
 ROWS = 8  # rows of the running loss
 WIDTH = 24  # the width of its bars, in characters
 UNITS = {"layout": "page"}  # what a loss is for; a sentence in other worlds

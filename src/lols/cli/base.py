@@ -20,8 +20,6 @@ from lols.errors import LolsError
 if TYPE_CHECKING:
     from lols.tasks.verbs import VerbReport
 
-__all__ = ["COMMANDS", "MAKERS", "Json", "app", "discard_output", "main", "print_json", "report"]
-
 # The commands in the order in which `lols --help` lists them; each is in the module of its name.
 COMMANDS = (
     "train",
@@ -63,6 +61,12 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def option(help: str, *names: str, **more: Any) -> Any:
+    """An option without a default in `--help`, because its text says what it is."""
+    return typer.Option(*names, help=help, show_default=False, **more)
+
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 

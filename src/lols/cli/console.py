@@ -6,8 +6,6 @@ from typing import Any
 
 from rich.console import Console
 
-__all__ = ["plain_console", "say"]
-
 
 def plain_console(**options: Any) -> Console:
     """A console that prints texts as they are: no brackets are markup, and no names are emoji."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from lols.cli.base import MAKERS, Json, report
-from lols.cli.generate import built_command, optional, required
-from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument
+from lols.cli.generate import built_command, optional, parameters_of, required
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, told_pieces
+from lols.errors import ConfigurationError
+from lols.tasks.engine_options import EngineOptions, engine_of
 
 HELP = """Compare predictions with a labelled file.
 
@@ -20,21 +22,34 @@ def evaluate_command() -> Any:
     """`lols evaluate`, with the options of all estimators."""
     options = VerbOptions("evaluate")
 
-    def evaluate(model: str, file: str, threads: int | None, as_json: bool, **typed: Any) -> None:
+    def evaluate(model: str, files: list[str], threads: int | None, as_json: bool, **typed: Any) -> None:
+        from lols.engines import as_engine
         from lols.front import load
+        from lols.tasks.many_files import evaluate_many, expanded
         from lols.training.clock import Clock
 
         clock = Clock()
         estimator = load(model)
         values = options.values(typed, estimator.VERBS)
-        made = estimator.evaluate_file(file, threads=threads, **values)
-        speed = {estimator.VERBS.counted.speed: made.count / clock.working(made.seconds_reading)}
-        report(made, {"model": model, "file": file}, as_json, clock.facts(made.seconds_reading) | speed)
+        engine, names = engine_of(typed), expanded(files)
+        if engine is None and len(names) == 1:
+            made = estimator.evaluate_file(names[0], threads=threads, **values)
+            speed = {estimator.VERBS.counted.speed: made.count / clock.working(made.seconds_reading)}
+            report(made, {"model": model, "file": names[0]}, as_json, clock.facts(made.seconds_reading) | speed)
+            return
+        if "-" in names or values.get("plot") is not None:
+            what = "standard input" if "-" in names else "--plot"
+            raise ConfigurationError(f"{what} cannot be used with several files or an engine: give one file alone")
+        watch = (lambda file, pieces: None) if as_json else told_pieces()
+        made = evaluate_many(model, names, as_engine(engine), watch=watch, threads=threads or 1, **values)
+        speed = {estimator.VERBS.counted.speed: made.count / max(clock.total(), 1e-9)}
+        report(made, {"model": model, "files": len(names)}, as_json, {"seconds_total": clock.total()} | speed)
 
     parameters = [
         required("model", ModelArgument),
-        required("file", file_argument("A labelled file.")),
+        required("files", file_argument("A labelled file; several, or a pattern, count as one.", list[str])),
         *options.parameters(),
+        *(each for each in parameters_of(EngineOptions) if each.name in ("engine", "workers", "address")),
         optional("threads", Threads, None),
         optional("as_json", Json, False),
     ]

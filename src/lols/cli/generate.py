@@ -10,8 +10,6 @@ import typer
 
 from lols.tasks.options import Option, options_of, types_of
 
-__all__ = ["built_command", "command", "optional", "parameters_of", "required"]
-
 
 def command(
     app: typer.Typer, name: str, parameters: Iterable[inspect.Parameter], run: Callable[..., None], help: str

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import Json, app, print_json
+from lols.cli.base import Json, app, option, print_json
 from lols.cli.verb import Threads
 from lols.errors import ConfigurationError
 
@@ -18,28 +18,19 @@ from lols.errors import ConfigurationError
 @app.command()
 def optimise(
     file: Annotated[Path, typer.Argument(help="A Python file with a task, and `draw` or `instances`.", exists=True)],
-    task: Annotated[str | None, typer.Option(help="The task, if the file has several.", show_default=False)] = None,
+    task: Annotated[str | None, option("The task, if the file has several.")] = None,
     instances: Annotated[
-        str | None,
-        typer.Option(
-            help="A function of a random generator, or a list; default: draw, or instances.", show_default=False
-        ),
+        str | None, option("A function of a random generator, or a list; default: draw, or instances.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="The time budget, compiling included.")] = 2.0,
     best_of: Annotated[int, typer.Option(help="Samples of the policy that the report compares, too.")] = 64,
     sample_steps: Annotated[
-        int | None,
-        typer.Option(help="Deviate at so many random states of an instance; all by default.", show_default=False),
+        int | None, option("Deviate at this many random states of an instance; at all by default.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The seed of all random choices.")] = 0,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where to write the model.", show_default=False)
-    ] = None,
+    output: Annotated[Path | None, option("Where to write the model.", "--output", "-o")] = None,
     picture: Annotated[
-        Path | None,
-        typer.Option(
-            help="Draw an instance before and after by `show(axes, instance, output)` of the file.", show_default=False
-        ),
+        Path | None, option("Draw an instance before and after by `show(axes, instance, output)` of the file.")
     ] = None,
     threads: Threads = None,
     as_json: Json = False,

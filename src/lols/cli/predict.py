@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
@@ -14,7 +13,7 @@ import typer
 
 from lols.cli.base import MAKERS, Json, discard_output, print_json
 from lols.cli.generate import built_command, optional, parameters_of, required
-from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, settle
+from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, settle, told_pieces
 from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import compressing
 from lols.io.whole_file import whole_file
@@ -86,14 +85,7 @@ def _predict_many(
 
     if folder == "-" or "-" in files or os.path.isfile(folder):
         raise ConfigurationError("several files, or an engine, need files and a folder: name one with -o")
-    told = time.monotonic()
-
-    def watch(file: str, pieces: int) -> None:
-        nonlocal told
-        if not as_json and sys.stderr.isatty() and time.monotonic() - told > 1.0:
-            told = time.monotonic()
-            print(f"\r{file}: {pieces} pieces", end="", file=sys.stderr)
-
+    watch = (lambda file, pieces: None) if as_json else told_pieces()
     facts = predict_many(model, files, folder, as_engine(engine), watch=watch, **values)
     if as_json:
         print_json({"output": folder, **facts})

@@ -9,11 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import app
+from lols.cli.base import app, option
 from lols.cli.console import say
 from lols.tasks.engine_options import engine_of
-
-__all__ = ["reproduce"]
 
 
 @app.command()
@@ -23,72 +21,45 @@ def reproduce(
         typer.Argument(
             metavar="[story|table2|table3|table4|theory|bandit|all]",
             help="story: a policy overtakes its teacher; table2: classification; table3: tagging; table4: parsing; "
-            "theory: what can be computed exactly; "
-            "bandit: learning from the loss of what was shown.",
+            "theory: what can be computed exactly; bandit: learning from the loss of what was shown.",
             show_default=False,
         ),
     ] = "all",
     data: Annotated[
         str | None,
-        typer.Option(
-            metavar="DIR",
-            help="The folder with the public data sets; without it data are generated.",
-            show_default=False,
-        ),
+        option("The folder with the public data sets; without it data are generated.", metavar="DIR"),
     ] = None,
     download: Annotated[
         bool,
-        typer.Option(
-            "--download", help="Fetch public data sets that are missing from their homes, into a cache (LOLS_CACHE)."
-        ),
+        option("Fetch public data sets that are missing from their homes, into a cache (LOLS_CACHE).", "--download"),
     ] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="Less data, fewer passes: under three minutes.")] = False,
+    quick: Annotated[bool, option("Less data, fewer passes: under three minutes.", "--quick")] = False,
     seeds: Annotated[
         int | None,
-        typer.Option(
-            help="Runs of each cell: 2 with --quick, else 3 if that takes less than 80 minutes of one core, or 1.",
-            show_default=False,
-        ),
+        option("Runs of each cell: 2 with --quick, else 3 if that takes less than 80 minutes of one core, or 1."),
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Run only this row of the tables, such as learned/mixture or beta=0.25; may be given several times.",
             metavar="ROW",
-            help="Run only this row of the tables, such as learned/mixture or beta=0.25; may be given several times.",
-            show_default=False,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes at a time: as many as there are cores.", show_default=False)
-    ] = None,
+    jobs: Annotated[int | None, option("Processes at a time: as many as there are cores.")] = None,
     engine: Annotated[
-        str | None,
-        typer.Option(
-            help="Who runs the cells: processes of this machine unless given; or ray, with --jobs workers.",
-            show_default=False,
-        ),
+        str | None, option("Who runs the cells: processes of this machine unless given; or ray, with --jobs workers.")
     ] = None,
-    address: Annotated[
-        str | None, typer.Option(help="The Ray cluster; without it a local Ray is started.", show_default=False)
-    ] = None,
-    json_file: Annotated[
-        str | None,
-        typer.Option("--json", metavar="FILE", help="Keep all figures here, as they come.", show_default=False),
-    ] = None,
-    html: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Write a report with pictures, one file.", show_default=False),
-    ] = None,
-    plots: Annotated[
-        str | None,
-        typer.Option(metavar="DIR", help="Write the pictures into this folder, as PNG files.", show_default=False),
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from what the --json file has.")] = False,
+    address: Annotated[str | None, option("The Ray cluster; without it a local Ray is started.")] = None,
+    json_file: Annotated[str | None, option("Keep all figures here, as they come.", "--json", metavar="FILE")] = None,
+    html: Annotated[str | None, option("Write a report with pictures, one file.", metavar="FILE")] = None,
+    plots: Annotated[str | None, option("Write the pictures into this folder, as PNG files.", metavar="DIR")] = None,
+    resume: Annotated[bool, option("Go on from what the --json file has.", "--resume")] = False,
 ) -> None:
     """Run the paper's experiments again: its tables with ours, and which of its claims hold here.
 
     `lols reproduce table3 --quick`
     """
+    from lols.io.whole_file import check_output
     from lols.plots.look import check_matplotlib
     from lols.reproduction import run
     from lols.reproduction.console import print_sections
@@ -97,7 +68,7 @@ def reproduce(
     from lols.reproduction.story import story_section
 
     if html is not None:
-        run.check_file(html)
+        check_output(html)
         check_matplotlib()
     if plots is not None:
         run.check_folder(plots)

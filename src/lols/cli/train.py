@@ -12,8 +12,9 @@ from typer.core import TyperGroup
 from lols.cli.base import Json, app
 from lols.cli.console import say
 from lols.cli.generate import built_command, optional, parameters_of, required
-from lols.cli.training import check_output, gone_on, replayed, report_training
+from lols.cli.training import gone_on, replayed, report_training
 from lols.errors import ConfigurationError
+from lols.io.whole_file import check_output
 from lols.tasks.engine_options import EngineOptions, engine_of
 from lols.tasks.options import values_of
 from lols.tasks.registry import ESTIMATORS, estimator
@@ -74,9 +75,11 @@ def train_command(name: str) -> Any:
     ) -> None:
         from lols.cli.verb import settle
         from lols.tasks.choice import check_patience, forget
+        from lols.tasks.many_files import expanded
         from lols.training.clock import Clock
 
         check_output(output)
+        files = expanded(files)
         check_patience(typed.get("patience"), dev is not None)
         clock = Clock()
         training = values_of(kind.TRAINING, typed) if kind.TRAINING else {}
@@ -94,7 +97,8 @@ def train_command(name: str) -> Any:
         if old is not None and (note := made.starts_from_weights()) is not None:
             tell(note)
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".* has no learner's state")  # which was said
+            for said in ("has no learner's state", "goes on from its weights, with a new optimiser"):
+                warnings.filterwarnings("ignore", message=f".* {said}")
             made.fit_files(files, dev=dev, checkpoint=checkpoint, resume=resume, say=tell, **places, **training)
         made.save(output)
         forget(checkpoint)

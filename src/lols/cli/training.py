@@ -4,36 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 from lols.cli.base import print_json
 from lols.cli.console import say
 from lols.contract.threads import chosen_threads
 from lols.errors import ConfigurationError
-from lols.io.whole_file import check_writable
 from lols.tasks.options import values_of
 from lols.tasks.show import plain_table
 from lols.tasks.verbs import Unit
 from lols.training.clock import Clock
 
-__all__ = ["check_output", "report_training"]
-
 SCORES = {"accuracy": "dev accuracy", "f1": "dev F1", "uas": "dev UAS", "las": "dev LAS", "cost": "dev cost"}
 COSTS = ("cost",)  # scores that are no shares
-
-
-def check_output(output: str) -> None:
-    """Say at once, not after training, that a model cannot be written there."""
-    path = Path(output)
-    try:
-        if path.is_dir():
-            raise ConfigurationError(f"{output}: is a folder; name a file in it with -o")
-        if not path.parent.is_dir():
-            raise ConfigurationError(f"{output}: there is no folder {path.parent}; make it first")
-    except OSError as error:
-        raise ConfigurationError(f"{output}: cannot be written: {error.strerror or error}") from error
-    check_writable(path)
 
 
 def gone_on(kind: Any, path: str, typed: Mapping[str, Any], context: Any) -> tuple[Any, dict[str, Any]]:

@@ -7,7 +7,9 @@ share an option; one that the model at hand does not take is refused.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -17,8 +19,6 @@ from lols.errors import ConfigurationError
 from lols.tasks.options import Option, options_of, types_of
 from lols.tasks.registry import ESTIMATORS, verbs
 from lols.tasks.verbs import Verbs
-
-__all__ = ["ModelArgument", "Threads", "VerbOptions", "file_argument", "settle"]
 
 LAYOUT = "Where things are in the file; as in training unless given"
 
@@ -149,3 +149,16 @@ def settle() -> None:
 
     gc.collect()
     gc.freeze()
+
+
+def told_pieces() -> Callable[[str, int], None]:
+    """Says on terminals, once a second, how many pieces of a file are done."""
+    told = time.monotonic()
+
+    def watch(file: str, pieces: int) -> None:
+        nonlocal told
+        if sys.stderr.isatty() and time.monotonic() - told > 1.0:
+            told = time.monotonic()
+            print(f"\r{file}: {pieces} pieces", end="", file=sys.stderr)
+
+    return watch

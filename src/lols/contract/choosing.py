@@ -9,8 +9,6 @@ import numpy as np
 from lols.contract.examples import NO_BOUNDS, Examples, Items, Ragged, Scalar, Shared
 from lols.contract.hashing import mix
 
-__all__ = ["Draw", "drawn", "numbers_within", "offsets_within", "runs", "some"]
-
 
 class Draw:
     """Draws at most `limit` examples from a data set that is read in pieces; with None, all of them.

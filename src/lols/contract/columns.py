@@ -10,8 +10,6 @@ from lols.contract.space import Example
 from lols.contract.texts import Labels, is_text, numbered, text
 from lols.errors import ConfigurationError, SpaceError
 
-__all__ = ["Columns"]
-
 Names = str | Iterable[str] | Mapping[str, Labels | None]
 
 

@@ -25,8 +25,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["all_of_library", "digest_functions", "plain", "reached_helpers", "source_digest"]
-
 # What kernels consist of, besides the file that each of them is in.
 _CONTRACT = ("digest", "examples", "features", "hashing", "records", "state")
 _COMPILE = ("backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words")
@@ -142,16 +140,18 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _codes(constant)
 
 
-def _read(codes: Iterable[types.CodeType]) -> set[str]:
+@functools.lru_cache(maxsize=4096)
+def _read(code: types.CodeType) -> frozenset[str]:
     """The names of globals: attributes may have the same names, such as that of a loop variable of a script."""
-    return {i.argval for code in codes for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
 
 
 def _reached(function: types.FunctionType) -> dict[str, Any]:
     """Globals, closure cells and attributes of modules that a function's code names."""
     codes = list(_codes(function.__code__))
     names = {name for code in codes for name in code.co_names}
-    found = {name: function.__globals__[name] for name in _read(codes) if name in function.__globals__}
+    read = frozenset().union(*map(_read, codes))
+    found = {name: function.__globals__[name] for name in read if name in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
             found[name] = cell.cell_contents

@@ -14,18 +14,6 @@ import numpy as np
 
 from lols.contract.hashing import mix, unit
 
-__all__ = [
-    "FeatureBuffer",
-    "ItemBuffer",
-    "above_least",
-    "emit",
-    "emit_curve",
-    "emit_surface",
-    "feature",
-    "look",
-    "uniform",
-]
-
 
 class FeatureBuffer(NamedTuple):
     """Where `features` and `action_features` write: hashed ids, their values, and how many there are."""

@@ -13,8 +13,6 @@ import numpy as np
 
 from lols.errors import SpaceError
 
-__all__ = ["as_objects", "column_of", "objects"]
-
 
 def objects(
     data: Any, *, group: str | None = None, offsets: Any = None, once: str | Sequence[str] = ()

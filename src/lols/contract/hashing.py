@@ -6,8 +6,6 @@ because Numba converts mixtures of signed and unsigned integers to floating poin
 
 from __future__ import annotations
 
-__all__ = ["add_product", "mix", "spread", "unit"]
-
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
 MULTIPLY_1 = 0xBF58476D1CE4E5B9

@@ -12,8 +12,6 @@ from typing import Any
 
 from lols.errors import SpaceError
 
-__all__ = ["record_class"]
-
 PREFIX = "Record__"
 
 

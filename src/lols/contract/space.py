@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,8 +17,6 @@ import numpy as np
 
 from lols.contract.state import State
 from lols.errors import ConfigurationError
-
-__all__ = ["Example", "Reference", "SearchSpace", "Sizes"]
 
 Function = Callable[..., Any]
 
@@ -36,14 +35,15 @@ class Example(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Upper bounds for the memory. `state`, `steps` and `actions` may be functions of `x`, one size for each example.
+    """Upper bounds for the memory. `state`, `steps` and `actions` may differ between examples: functions of `x`, or the
+    name of a column of `x` that is the size.
 
     Parameters
     ----------
     state
         Length of the state vector; or a `lols.State`, which names its parts and may hold real numbers.
     actions
-        The number of actions: an action is a number below it. It may be a function of `x` if all features are features
+        The number of actions: an action is a number below it. It may depend on `x` if all features are features
         of actions (`action_features`): their weights do not depend on the number, so that a policy that was trained on
         small instances decides larger ones.
     features
@@ -60,10 +60,10 @@ class Sizes:
 
     """
 
-    state: int | Callable[[Any], int] | State
-    actions: int | Callable[[Any], int]
+    state: int | Callable[[Any], int] | str | State
+    actions: int | Callable[[Any], int] | str
     features: int
-    steps: int | Callable[[Any], int]
+    steps: int | Callable[[Any], int] | str
     items: int = 0
     roles: int = 1
     action_features: int = 0
@@ -72,8 +72,12 @@ class Sizes:
     def __post_init__(self) -> None:
         for name in ("state", "actions", "steps", "features", "items", "roles", "action_features"):
             value = getattr(self, name)
-            if callable(value) and name in ("state", "steps", "actions"):
-                continue
+            if name in ("state", "steps", "actions"):
+                if isinstance(value, str) and value.isidentifier():
+                    object.__setattr__(self, name, attrgetter(value))
+                    continue
+                if callable(value):
+                    continue
             if name == "state" and isinstance(value, State):
                 if self.live is not None:
                     raise ConfigurationError(
@@ -81,7 +85,8 @@ class Sizes:
                     )
                 continue
             if not isinstance(value, int | np.integer) or isinstance(value, bool):
-                raise ConfigurationError(f"Sizes.{name} is {value!r}; it must be a whole number")
+                several = ", a column of x or a function of x" if name in ("state", "steps", "actions") else ""
+                raise ConfigurationError(f"Sizes.{name} is {value!r}; it must be a whole number{several}")
             if value < 1 and name in ("state", "actions", "steps"):
                 raise ConfigurationError(f"Sizes.{name} is {value}; it must be at least 1")
             if value < 0:
@@ -224,14 +229,14 @@ class SearchSpace:
     @property
     def fixed_actions(self) -> int | None:
         """The number of actions, or None if it differs from example to example."""
-        return None if callable(self.sizes.actions) else self.sizes.actions
+        return None if callable(self.sizes.actions) else int(self.sizes.actions)
 
     @property
     def action_count(self) -> int:
         """The number of actions, where it must be the same for all examples."""
         if callable(self.sizes.actions):
             raise ConfigurationError("Sizes.actions is a function of x, and this needs one number of actions for all x")
-        return self.sizes.actions
+        return int(self.sizes.actions)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         """A space that a `Task` made is pickled as the name of that class, and its settings."""

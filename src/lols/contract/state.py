@@ -16,8 +16,6 @@ import numpy as np
 from lols.contract.records import record_class
 from lols.errors import ConfigurationError
 
-__all__ = ["Reals", "State", "reals"]
-
 Size = int | str | Callable[[Any], int]
 CELLS = 2  # of 32 bits, for one real number
 AFTER_TRUTH = ("loss", "cost", "action", "free", "costs")  # functions whose arguments are x, y, s, ...

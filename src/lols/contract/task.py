@@ -16,8 +16,6 @@ from lols.contract.columns import Columns
 from lols.contract.space import Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
 
-__all__ = ["Task", "as_space", "as_teacher"]
-
 # The functions of the contract and their arguments.
 NEEDED = {
     "actions": "x, s, legal",
@@ -252,7 +250,7 @@ def as_space(value: Any) -> SearchSpace:
 
     >>> as_space("spelling")
     Traceback (most recent call last):
-    lols.errors.ConfigurationError: str is no search space: give a lols.SearchSpace, or a class made from lols.Task
+    lols.errors.ConfigurationError: str is not a search space: give a lols.SearchSpace, or a class made from lols.Task
     """
     if isinstance(value, SearchSpace):
         return value
@@ -260,7 +258,7 @@ def as_space(value: Any) -> SearchSpace:
         space: SearchSpace = value.space
         return space
     kind = value.__name__ if isinstance(value, type) else type(value).__name__
-    raise ConfigurationError(f"{kind} is no search space: give a lols.SearchSpace, or a class made from lols.Task")
+    raise ConfigurationError(f"{kind} is not a search space: give a lols.SearchSpace, or a class made from lols.Task")
 
 
 def as_teacher(value: Any, space: SearchSpace) -> Reference:

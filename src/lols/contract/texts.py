@@ -11,8 +11,6 @@ import numpy as np
 from lols.contract.hashing import mix
 from lols.errors import SpaceError, shown
 
-__all__ = ["Labels", "text"]
-
 SALT = 0x7A66
 CACHED = 1 << 18  # hashes of this many distinct strings are cached
 SHOWN = 6  # labels named in an error message
@@ -162,5 +160,5 @@ def is_text(value: Any) -> bool:
 def numbered(value: Any, labels: Labels) -> Any:
     """A label or a list of labels as numbers."""
     if isinstance(value, Mapping):
-        raise SpaceError(f"labels are expected, not {type(value).__name__}")
+        raise SpaceError(f"give a list of labels, not {type(value).__name__}")
     return labels.numbers(value) if _is_list(value) else labels.number(value)

@@ -7,8 +7,6 @@ import os
 from lols.contract.whole_numbers import MOST_THREADS, check_whole
 from lols.errors import ConfigurationError
 
-__all__ = ["AUTO", "Threads", "check_threads", "chosen_threads", "cores"]
-
 Threads = int | str | None
 AUTO = "auto"
 # Measured on 16 cores, for training and prediction of tagger, parser, classifier and two own tasks: more threads than

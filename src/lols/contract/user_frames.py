@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from types import CodeType
 
-__all__ = ["is_users", "one_line", "user_line"]
-
 
 @cache
 def is_users(filename: str) -> bool:

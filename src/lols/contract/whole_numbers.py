@@ -7,8 +7,6 @@ from typing import Any
 
 from lols.errors import ConfigurationError, shown
 
-__all__ = ["MOST", "MOST_THREADS", "check_seed", "check_whole", "number_in"]
-
 MOST = (1 << 31) - 1  # of most options: no array or loop needs more
 MOST_THREADS = 1024
 SEEDS = (-(1 << 63), (1 << 64) - 1)

@@ -15,8 +15,6 @@ from pathlib import Path
 from lols.datasets.grammar_rules import MadeSentence, SentenceWriter
 from lols.errors import ConfigurationError, LolsError
 
-__all__ = ["MadeSentence", "generate", "write_conllu"]
-
 
 def generate(count: int, seed: int = 0) -> list[MadeSentence]:
     """Generate sentences; the same seed always gives the same ones, and a larger `count` only adds more.

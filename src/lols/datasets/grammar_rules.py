@@ -9,8 +9,6 @@ import numpy as np
 from lols.contract.hashing import mix
 from lols.datasets.grammar_words import PREPOSITIONS, Noun, Verb, WeightedChoice, lexicon
 
-__all__ = ["MadeSentence", "SentenceWriter"]
-
 
 class MadeSentence(NamedTuple):
     """Words, their tags, the number of each word's head (from 1, and 0 for the root) and its relation to it."""

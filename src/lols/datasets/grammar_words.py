@@ -15,8 +15,6 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-__all__ = ["CLASSES", "PREPOSITIONS", "Lexicon", "Noun", "Verb", "WeightedChoice", "lexicon"]
-
 T = TypeVar("T")
 CLASSES = 6  # of meanings, which determine the prepositions of a word and what it is coordinated with
 NOUNS, VERBS, ADJECTIVES, ADVERBS, NAMES = 2000, 800, 600, 150, 500

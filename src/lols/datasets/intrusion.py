@@ -17,8 +17,6 @@ import numpy as np
 
 from lols.errors import ConfigurationError, LolsError
 
-__all__ = ["COLUMNS", "Connections", "generate", "write_csv"]
-
 COLUMNS = (
     "protocol", "service", "flag", "duration", "bytes_sent", "bytes_received", "logged_in", "failed_logins",
     "root_shell", "connections", "same_service", "errors", "hosts",

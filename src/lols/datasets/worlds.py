@@ -9,8 +9,6 @@ import numpy as np
 from lols.contract.features import emit, feature
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 
-__all__ = ["tagging_data", "tagging_references", "tagging_space"]
-
 
 def tagging_space(labels: int) -> SearchSpace:
     """Left-to-right tagging of numbered words, with the two previous tags as history and Hamming loss.

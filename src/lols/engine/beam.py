@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,20 +12,21 @@ from lols.engine.compile.dual import dual, has, key, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.memory import state_type
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.states import States
 from lols.engine.structures import AT_STEP, CODE, TOO_MANY_STEPS, FrozenPolicy, Plan
 from lols.errors import ConfigurationError, SpaceError
 
 if TYPE_CHECKING:
     from lols.training.model import Model
 
-__all__ = ["Beams", "beam_search", "best_paths"]
-
 REGRET, COST, SURPRISE = range(3)
 MOST_WIDE = 100_000
+TOGETHER = 256  # examples whose beams a policy that scores batches searches at a time
 SCORES = {"regret": REGRET, "cost": COST, "surprise": SURPRISE}
 MOST = float(np.finfo(np.float64).max)  # the largest score; infinity stands for "no candidate"
 
@@ -214,7 +215,51 @@ def search_beam(space, data, policy, beam, scratch, paths, span, found):
     return report[CODE]
 
 
+class Scored(NamedTuple):
+    """The predicted costs of a state, and the same memory as integers."""
+
+    costs: np.ndarray
+    bits: np.ndarray
+
+
+class BeamTurn(Struct):
+    """One example whose beam waits for the costs of its live paths, [path, action], in the order of the paths."""
+
+    progress: np.ndarray  # example, step (-1 before the first), paths, whether one of them has not ended
+    costs: np.ndarray
+    bits: np.ndarray
+
+
+def advance_beam(space, data, beam, scratch, paths, turn, found):
+    """Begin the beam of one example, or take its next step; if that was the last one, write its results."""
+    search = Search(space, None, None, beam.plan, data.items, scratch)
+    report, progress = scratch.report, turn.progress
+    example, t, count = progress[0], progress[1], progress[2]
+    here, size = turn_to(search, data, example, example, 0), data.states[example]
+    if t < 0:
+        begin(search, here, paths.states[0, 0, :size])
+        going = find_legal(search, here, paths.states[0, 0, :size], paths.legal[0])
+        paths.live[0], paths.scores[0], count = going, 0.0, 1
+    else:
+        report[AT_STEP], at = t, 0
+        for p in range(count):
+            if paths.live[p]:
+                price(paths, p, Scored(turn.costs[at], turn.bits[at]), beam)
+                find_head(paths, p)
+                at += 1
+            else:
+                paths.least[p], paths.head[p] = paths.scores[p], -1
+        count, going = extend(search, here, size, t, count, beam.recombine, paths)
+    t += 1
+    progress[1], progress[2], progress[3] = t, count, going
+    if not going:
+        write_out(paths, count, t, size, example, found)
+    elif t >= here.limit:
+        report[CODE] = TOO_MANY_STEPS
+
+
 beam_kernel = Kernel(search_beam)
+advance_kernel = Kernel(advance_beam)
 
 
 # --- around it --------------------------------------------------------------------------------------------------------
@@ -275,33 +320,91 @@ class BeamDriver(FusedDriver):
         head = (self.bound, self.data, policy, Beam(plan, scored, float(temperature), recombine))
         parts = np.linspace(0, len(self.examples), self.threads + 1).astype(np.int64)
         work = [
-            (*head, scratch, self._paths(width), parts[k : k + 2], beams.found)
+            (*head, scratch, beam_paths(self.examples, width, self.compiled), parts[k : k + 2], beams.found)
             for k, scratch in enumerate(self._scratches(policy))
         ]
 
         def again(at: int) -> None:
-            search_beam(*head, self._fresh(policy), self._paths(width), np.array([at, at + 1]), beams.found)
+            search_beam(
+                *head,
+                self._fresh(policy),
+                beam_paths(self.examples, width, self.compiled),
+                np.array([at, at + 1]),
+                beams.found,
+            )
 
         self._run(beam_kernel, work, again)
         return beams
 
-    def _paths(self, width: int) -> BeamPaths:
-        """Memory for the beam of one thread."""
-        states, steps = int(self.examples.states.max(initial=1)), int(self.examples.steps.max(initial=1))
-        actions = self.examples.most_actions
-        return BeamPaths(
-            states=np.zeros((2, width, states), state_type(self.compiled)),
-            scores=np.zeros(width),
-            live=np.zeros(width, np.bool_),
-            keys=np.zeros(width, np.int64),
-            legal=np.zeros((width, actions), np.bool_),
-            regrets=np.zeros((width, actions)),
-            base=np.zeros(width),
-            head=np.zeros(width, np.int64),
-            least=np.zeros(width),
-            parent=np.zeros((steps, width), np.int32),
-            action=np.zeros((steps, width), np.int32),
-        )
+
+class BatchBeamDriver(LockStepDriver):
+    """The lock-step driver with beam search."""
+
+    def search(
+        self, policy: Any, plan: Plan, width: int, best: int, scored: int, temperature: float, recombine: bool
+    ) -> Beams:
+        """Search all examples."""
+        beams = Beams(self.examples, best, self.compiled)
+        beam = Beam(plan, scored, float(temperature), recombine)
+        most = min(TOGETHER, getattr(policy, "most_examples", None) or TOGETHER)
+        for low in range(0, len(self.examples), most):
+            some = range(low, min(low + most, len(self.examples)))
+            self._search_together(policy, beam, width, some, beams)
+        return beams
+
+    def _search_together(self, policy: Any, beam: Beam, width: int, some: range, beams: Beams) -> None:
+        """Search some examples, asking a policy that scores batches for each step of all their beams at once."""
+        if hasattr(policy, "begin"):
+            policy.begin(self.examples, np.array(some))
+        scratch, none = self._fresh(None), np.zeros((0, 1), np.float32)
+        waiting = [
+            (beam_paths(self.examples, width, self.compiled), np.array([example, -1, 0, 0]), none) for example in some
+        ]
+        while waiting:
+            live = []
+            for paths, progress, costs in waiting:
+                turn = BeamTurn(progress, costs, costs.view(np.int32))
+                arguments = (self.bound, self._unlabelled, beam, scratch, paths, turn, beams.found)
+                self._run(advance_kernel, [arguments], lambda _: None)
+                if progress[3]:
+                    live.append((paths, progress, np.flatnonzero(paths.live[: progress[2]])))
+            if not live:
+                return
+            example = np.concatenate([np.full(at.size, progress[0]) for _, progress, at in live])
+            vectors = np.concatenate([paths.states[progress[1] & 1, at] for paths, progress, at in live])
+            legal = np.concatenate([paths.legal[at] for paths, _, at in live])
+            costs, most = np.empty(legal.shape, np.float32), getattr(policy, "batch", None) or example.size
+            for low in range(0, example.size, most):
+                part = slice(low, low + most)
+                states = States(
+                    self.examples,
+                    example[part],
+                    np.zeros(example[part].size, np.int64),
+                    find_states=lambda found=(vectors[part], legal[part]): found,  # type: ignore[misc]
+                    find_features=self._gather,
+                )
+                self._take_costs(policy, states, policy.costs(states), costs[part])
+            ends = np.cumsum([at.size for _, _, at in live])[:-1]
+            waiting = [(*each[:2], own) for each, own in zip(live, np.split(costs, ends))]
+
+
+def beam_paths(examples: Examples, width: int, compiled: bool) -> BeamPaths:
+    """Memory for one beam."""
+    states, steps = int(examples.states.max(initial=1)), int(examples.steps.max(initial=1))
+    actions = examples.most_actions
+    return BeamPaths(
+        states=np.zeros((2, width, states), state_type(compiled)),
+        scores=np.zeros(width),
+        live=np.zeros(width, np.bool_),
+        keys=np.zeros(width, np.int64),
+        legal=np.zeros((width, actions), np.bool_),
+        regrets=np.zeros((width, actions)),
+        base=np.zeros(width),
+        head=np.zeros(width, np.int64),
+        least=np.zeros(width),
+        parent=np.zeros((steps, width), np.int32),
+        action=np.zeros((steps, width), np.int32),
+    )
 
 
 def beam_search(
@@ -363,7 +466,7 @@ def beam_search(
         raise ConfigurationError(f"score={score!r} is not one of {', '.join(SCORES)}")
     if not 0.0 < temperature < np.inf:
         raise ConfigurationError(f"temperature is {temperature}; it must be positive")
-    if model.policy.chances.size > 1:
+    if isinstance(model.policy, FrozenPolicy) and model.policy.chances.size > 1:
         raise ConfigurationError("beam search needs one policy, and this model is a mixture of several (Searn's)")
     if model.plan.random_ties:
         raise ConfigurationError('beam search is deterministic, and this model breaks ties at random: use ties="first"')
@@ -371,9 +474,10 @@ def beam_search(
         raise ConfigurationError("recombine=True needs a space with `key`, which says which paths have met")
     if recombine is None:
         recombine = best == 1 and model.space.key is not None
-    driver = BeamDriver(model.space, examples, threads=model.threads, compiled=model.compiled)
-    with driver:
-        return driver.search(model.policy, model.plan, width, best, SCORES[score], float(temperature), recombine)
+    kind: Any = BeamDriver if isinstance(model.policy, FrozenPolicy) else BatchBeamDriver
+    with kind(model.space, examples, threads=model.threads, compiled=model.compiled) as driver:
+        beams: Beams = driver.search(model.policy, model.plan, width, best, SCORES[score], temperature, recombine)
+        return beams
 
 
 def best_paths(model: Model, examples: Examples, width: int) -> Predictions:

@@ -39,24 +39,6 @@ from lols.engine.structures import (
 )
 from lols.engine.teacher import free_actions, teacher_action, teacher_costs
 
-__all__ = [
-    "Completion",
-    "acting",
-    "combined",
-    "compare",
-    "compared_step",
-    "completer",
-    "completion",
-    "deviates_at",
-    "keep_best",
-    "keep_sample",
-    "must_complete",
-    "steps_wanted",
-    "teacher_alone",
-    "teacher_stream",
-]
-
-
 # --- which steps ------------------------------------------------------------------------------------------------------
 
 

@@ -23,8 +23,6 @@ from lols.contract.features import feature_buffer, item_buffer
 from lols.contract.user_frames import is_users
 from lols.engine.compile.backend import register_twins
 
-__all__ = ["diagnose"]
-
 MOST_VALUES = 6  # of a feature
 INSTEAD = "loop over numbers instead, keep what is needed in the state, or make it in `encode`"
 # What functions must return, as a Numba type and in words.

@@ -20,8 +20,6 @@ from lols.engine.compile.dual import Bound
 from lols.engine.structures import Data
 from lols.errors import SpaceError
 
-__all__ = ["admit"]
-
 FIRST, LATER = 0.2, 0.02  # the most seconds for a new space, and for examples that are larger than all before
 MOST_EXAMPLES = 4
 MOST_CELLS = 1 << 31  # of a state; steps of an example

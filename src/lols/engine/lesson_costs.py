@@ -8,8 +8,6 @@ from lols.engine.compile.kernel import Kernel
 from lols.engine.policy import score_lesson
 from lols.engine.structures import FrozenPolicy, Lessons
 
-__all__ = ["predicted_costs"]
-
 
 def score_lessons(lessons, policy, component, rows, columns, out):
     """Predict the costs of all actions in all slots of some lessons."""

@@ -12,8 +12,6 @@ from lols.engine.compile.dual import dual, has, needs, not_inlined
 from lols.engine.policy import gather_action, in_role, types_of
 from lols.engine.structures import Lessons, Slots
 
-__all__ = ["NO_FEATURES", "FeatureRuns", "lessons_of", "make_slots", "slots_of", "write_features"]
-
 
 @not_inlined
 @dual

@@ -7,8 +7,6 @@ import numpy as np
 from lols.engine.compile.dual import dual
 from lols.engine.ordering import MOST_32, SIGN_32, ordered
 
-__all__ = ["passed_over", "worst_violation"]
-
 
 @dual
 def worst_violation(costs, predicted, margin):

@@ -9,19 +9,7 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.features import feature_buffer, item_buffer
 from lols.engine.lessons import lessons_of, make_slots
-from lols.engine.structures import (
-    LOSSES,
-    REPORT_CELLS,
-    Batch,
-    Memo,
-    Scratch,
-    Slots,
-    StateView,
-    TeacherView,
-    Trail,
-)
-
-__all__ = ["make_batch", "make_scratch", "state_type"]
+from lols.engine.structures import LOSSES, REPORT_CELLS, Batch, Memo, Scratch, Slots, StateView, TeacherView, Trail
 
 MEMO_MOST = 1 << 16
 TYPES_MOST = 1 << 17

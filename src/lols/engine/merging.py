@@ -9,8 +9,6 @@ from lols.contract.hashing import mix
 from lols.engine.compile.dual import dual, needs
 from lols.engine.structures import DRAWN_POLICY, LEARNED, REFERENCE, TEACHER_POLICY
 
-__all__ = ["forget", "merges", "recall", "remember", "repeats"]
-
 
 @needs("space", "key")
 def remember(search, line, identity, value):

@@ -6,8 +6,6 @@ import numpy as np
 
 from lols.engine.compile.dual import dual
 
-__all__ = ["MOST_32", "MOST_64", "SIGN_32", "SIGN_64", "ordered"]
-
 SIGN_32, MOST_32 = np.int32(31), np.int32(2147483647)
 SIGN_64, MOST_64 = np.int64(63), np.int64(9223372036854775807)
 

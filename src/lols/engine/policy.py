@@ -14,21 +14,6 @@ from lols.engine.ordering import MOST_32, SIGN_32, ordered
 from lols.engine.structures import AT_ACTION, CODE, NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
 from lols.engine.table import lookup
 
-__all__ = [
-    "add_features",
-    "cheapest",
-    "decode",
-    "draw_component",
-    "gather",
-    "gather_action",
-    "in_role",
-    "new_policy",
-    "score",
-    "score_lesson",
-    "types_of",
-]
-
-
 # --- features ---------------------------------------------------------------------------------------------------------
 
 

@@ -12,17 +12,8 @@ from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.policy import cheapest, draw_component, gather, gather_action, in_role, score, types_of
 from lols.engine.search import Search, begin, final_loss, goes_on, turn_to
-from lols.engine.structures import (
-    AT_EXAMPLE,
-    AT_STEP,
-    CODE,
-    COMPONENT,
-    TEACHER,
-    TIE,
-)
+from lols.engine.structures import AT_EXAMPLE, AT_STEP, CODE, COMPONENT, TEACHER, TIE
 from lols.engine.teacher import teacher_action
-
-__all__ = ["Ends", "follow_teacher_kernel", "losses_kernel", "predict_kernel", "state_stream"]
 
 
 class Ends(Struct):

@@ -23,8 +23,6 @@ from lols.engine.structures import (
 )
 from lols.engine.teacher import free_actions, teacher_action
 
-__all__ = ["asks_policy", "choose", "go_on", "roll_in", "teacher_rolls_in", "value_trail"]
-
 
 @dual
 def teacher_rolls_in(plan, stream, beta_in):

@@ -24,8 +24,6 @@ from lols.engine.structures import (
 )
 from lols.engine.teacher import teacher_action
 
-__all__ = ["complete", "copy_state", "deferred", "roll_out", "teacher_rolls_out"]
-
 
 @dual
 def teacher_rolls_out(who, beta, draw):

@@ -21,19 +21,11 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.policy import cheapest, draw_component, gather, new_policy, score
 from lols.engine.search import Search, begin, final_loss, goes_on, turn_to
-from lols.engine.structures import (
-    CODE,
-    COMPONENT,
-    TIE,
-    FrozenPolicy,
-    Plan,
-)
+from lols.engine.structures import CODE, COMPONENT, TIE, FrozenPolicy, Plan
 from lols.errors import ConfigurationError, SpaceError
 
 if TYPE_CHECKING:
     from lols.training.model import Model
-
-__all__ = ["Samples", "best_samples"]
 
 COOLEST, HOTTEST = 0.05, 0.5  # temperatures of the samples, relative to what the policy thinks is at stake in a step
 

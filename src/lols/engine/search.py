@@ -10,11 +10,6 @@ from lols.contract.hashing import mix
 from lols.engine.compile.dual import actions, dual, loss, row, start, take
 from lols.engine.structures import AT_ACTION, AT_EXAMPLE, AT_STEP, CODE, LOSS_NOT_FINITE, NEGATIVE, TOO_MANY_STEPS
 
-__all__ = [
-    "Deviation", "Instance", "Search", "begin", "final_loss", "find_legal", "goes_on", "instance", "take_example",
-    "turn_to",
-]  # fmt: skip
-
 
 class Search(NamedTuple):
     """What all examples share; a part that a kernel does not need is None."""

@@ -22,8 +22,6 @@ from lols.errors import ConfigurationError
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-__all__ = ["States"]
-
 
 class States:
     """Some states of a search space, in order.

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import (
-    dual,
-    free,
-    has,
-    names_action,
-    needs,
-    reference_action,
-    reference_costs,
-)
+from lols.engine.compile.dual import dual, free, has, names_action, needs, reference_action, reference_costs
 from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOTHING
-
-__all__ = ["free_actions", "teacher_action", "teacher_costs"]
 
 
 @needs("reference", "costs")

@@ -6,13 +6,13 @@ items. Everything else (exact training, mixing, prediction, experiments) is writ
 
 from __future__ import annotations
 
-from lols.engines.files import Files
+from lols.engines.files import ExampleFiles, Files
 from lols.engines.processes import Processes
 from lols.engines.protocol import Engine, InProcess, SharedValue, Workers
 from lols.engines.ray import Ray
 from lols.errors import ConfigurationError
 
-__all__ = ["Engine", "Files", "InProcess", "Processes", "Ray", "SharedValue", "Workers", "as_engine"]
+__all__ = ["Engine", "ExampleFiles", "Files", "InProcess", "Processes", "Ray", "SharedValue", "Workers", "as_engine"]
 
 ENGINES: dict[str, type[Engine]] = {"this": InProcess, "processes": Processes, "ray": Ray}
 

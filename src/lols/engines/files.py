@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from lols.errors import ConfigurationError, LolsError
+import numpy as np
 
-__all__ = ["Files"]
+from lols.contract.choosing import some
+from lols.contract.examples import Examples
+from lols.errors import ConfigurationError, LolsError
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Files:
     """
 
     paths: str | Sequence[str]
-    read: Callable[[str], Iterable[Any]]
+    read: Callable[[Any], Any]
 
     @property
     def names(self) -> list[str]:
@@ -42,9 +44,13 @@ class Files:
         for name in self.names:
             yield from self.read(name)
 
-    def first(self, count: int) -> list[Any]:
+    def first(self, count: int) -> Any:
         """The first objects."""
         return list(islice(self, count))
+
+    def held(self) -> Any:
+        """All objects, in memory."""
+        return list(self)
 
     def shards(self, count: int) -> list[Files]:
         """The files of each shard."""
@@ -53,4 +59,30 @@ class Files:
             raise ConfigurationError(
                 f"there are {len(names)} files for {count} shards: give more files, or shards={len(names)}"
             )
-        return [Files(names[shard::count], self.read) for shard in range(count)]
+        return [replace(self, paths=names[shard::count]) for shard in range(count)]
+
+
+@dataclass(frozen=True)
+class ExampleFiles(Files):
+    """The same for estimators: `read(paths)` gives the examples of several files, which were counted before."""
+
+    count: int = 0
+    total: int = 0  # steps
+
+    def __len__(self) -> int:
+        return self.count
+
+    @property
+    def steps(self) -> np.ndarray:
+        """All steps, in one number, for progress bars."""
+        return np.array([self.total])
+
+    def first(self, count: int) -> Examples:
+        """The first examples; only the first file is read."""
+        found: Any = self.read(self.names[:1])
+        return some(found, np.arange(min(count, len(found))))
+
+    def held(self) -> Examples:
+        """All examples, in memory."""
+        found: Any = self.read(self.names)
+        return found

@@ -24,8 +24,6 @@ from lols.contract.whole_numbers import check_whole
 from lols.engines.protocol import MOST_WORKERS, QUIET, Engine, Failed, Function, SharedValue, Workers, attempt
 from lols.errors import LolsError
 
-__all__ = ["Processes"]
-
 MOST_DEATHS = 3  # of processes in one call, before it is given up
 ALIGNED = 64
 

@@ -12,8 +12,6 @@ from typing import Any, ClassVar, NamedTuple, Self
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 
-__all__ = ["SYNCS", "Engine", "Failed", "InProcess", "SharedValue", "Workers", "attempt"]
-
 SYNCS = ("exact", "pass")
 MOST_WORKERS = 1 << 16
 QUIET = {
@@ -37,8 +35,8 @@ class Engine(ABC):
     shards
         With `sync="pass"`: how many parts the data are cut into; by default as many as there are workers.
     legs
-        With `sync="pass"`: how often weights are averaged in a pass, by default four times; 1 is iterative parameter
-        mixing as published. More often costs more traffic, and is nearer to one learner.
+        With `sync="pass"`: how often weights are averaged in a pass, by default four times; in the first pass eight
+        times as often. More often costs more traffic, and is nearer to one learner.
 
     """
 

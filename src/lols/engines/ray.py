@@ -18,8 +18,6 @@ from lols.engines.protocol import MOST_WORKERS, QUIET, Engine, Function, SharedV
 from lols.engines.versions import check_versions, versions
 from lols.errors import ConfigurationError, LolsError
 
-__all__ = ["Ray"]
-
 MOST_DEATHS = 3  # of workers at the same item, beyond as many as there are, before it is given up
 SLOW, SLOW_LEAST = 5.0, 2.0  # times the usual duration, and seconds, after which an idle worker does an item again
 CONNECTING = 5.0  # seconds to reach an address

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +15,11 @@ from lols.engine.table import (
     fill,
     fixed_table,
     growing_table,
-    insert,
     is_fixed,
     lookup,
     rehash_kernel,
 )
-
-__all__ = ["BankChanges", "BankSnapshot", "PolicyChanges", "PolicySnapshot", "Replica", "Touched", "Tracked"]
+from lols.learners.mixing import append_features_kernel
 
 
 class BankSnapshot(NamedTuple):
@@ -52,11 +51,11 @@ class PolicySnapshot(NamedTuple):
 
 
 class BankChanges(NamedTuple):
-    """What changed in a table: new rows as a whole, and single cells of others."""
+    """What changed in a table: new rows, and single cells of all rows."""
 
     features: np.ndarray  # of the new rows
-    weights: np.ndarray  # [component, new row, column]
-    cells: np.ndarray  # row * columns + column
+    weights: np.ndarray  # [component, new row, column], but for the first component
+    cells: np.ndarray  # row * columns + column, of the first component
     values: np.ndarray
 
     @property
@@ -101,22 +100,38 @@ def find_touched(table, ids, seen, turn, rows, new, ends):
 
 
 @dual
-def append_features(table, features, count):
-    """Give new features the next rows."""
-    for k in range(features.size):
-        insert(table, features[k], count, np.int64(1) << 62)
-
-
-@dual
 def look_up(table, features, rows):
     """The row of each feature, or -1."""
     for k in range(features.size):
         rows[k] = lookup(table, features[k])
 
 
+@dual
+def find_changed(weights, rows, before, first, count, cells, ends):
+    """The cells of rows that are different from what they were, and those of new rows that are not zero."""
+    found, columns = 0, weights.shape[1]
+    for k in range(rows.size):
+        for j in range(columns):
+            if weights[rows[k], j] != before[k, j]:
+                cells[found] = rows[k] * columns + j
+                found += 1
+    for row in range(first, first + count):
+        for j in range(columns):
+            if weights[row, j] != 0:
+                cells[found] = row * columns + j
+                found += 1
+    ends[0] = found
+
+
 find_touched_kernel = Kernel(find_touched)
-append_features_kernel = Kernel(append_features)
+find_changed_kernel = Kernel(find_changed)
 look_up_kernel = Kernel(look_up)
+
+
+def different(lists: Sequence[np.ndarray]) -> np.ndarray:
+    """The different numbers of some lists, in order."""
+    every = np.sort(np.concatenate(lists))  # np.unique is several times slower
+    return every[np.concatenate([[True], every[1:] != every[:-1]])] if every.size else every
 
 
 def banks(policy: FrozenPolicy) -> tuple[tuple[Table, np.ndarray], tuple[Table, np.ndarray]]:
@@ -168,7 +183,7 @@ class ReplicaBank:
             first = int(self.count[0])
             self._room(first + changes.features.size)
             append_features_kernel(self.compiled, self.table, np.array(changes.features), self.count)
-            self.stack[:, first : first + changes.features.size] = changes.weights
+            self.stack[1:, first : first + changes.features.size] = changes.weights
         self.stack[0].reshape(-1)[changes.cells] = changes.values
 
     def _room(self, rows: int) -> None:
@@ -186,7 +201,7 @@ class ReplicaBank:
         self.turn += 1
         rows, new, ends = np.empty(ids.size, np.int64), np.empty(ids.size, np.int64), np.zeros(2, np.int64)
         find_touched_kernel(self.compiled, self.table, ids, self.seen, self.turn, rows, new, ends)
-        return Touched(rows[: ends[0]].astype(np.int32), np.unique(new[: ends[1]]))
+        return Touched(rows[: ends[0]].astype(np.int32), different([new[: ends[1]]]))
 
 
 class Replica:
@@ -219,7 +234,7 @@ class Tracked:
         """Note the weights of the rows that lessons touch, before the policy learns from them."""
         self._before = []
         for (_, stack), parts in zip(banks(policy), touched, strict=True):
-            rows, new = (np.unique(np.concatenate(each)) for each in zip(*parts))
+            rows, new = (different(each) for each in zip(*parts))
             self._before.append((rows, stack[0][rows], new))
 
     def after(self, policy: FrozenPolicy) -> PolicyChanges | None:
@@ -234,17 +249,12 @@ class Tracked:
             if not np.array_equal(found[added][order], first + np.arange(features.size)):
                 return None
             self.rows[k] += features.size
-            after, columns = stack[0][rows], stack.shape[2]
-            places = np.flatnonzero((before.view(np.int32) != after.view(np.int32)).reshape(-1))
-            cells = rows[places // columns] * columns + places % columns
-            small = stack[0].size < 1 << 31
-            changes.append(
-                BankChanges(
-                    features,
-                    stack[:, first : first + features.size].copy(),
-                    cells.astype(np.int32 if small else np.int64),
-                    after.reshape(-1)[places],
-                )
-            )
+            bits = stack[0].view(np.int32)  # of numbers, so that -0.0 is not 0.0
+            cells, ends = np.empty((rows.size + features.size) * stack.shape[2], np.int64), np.zeros(1, np.int64)
+            bounds = first, features.size
+            find_changed_kernel(self.compiled, bits, rows, before.view(np.int32), *bounds, cells, ends)
+            cells = cells[: ends[0]].astype(np.int32 if stack[0].size < 1 << 31 else np.int64)
+            rest = stack[1:, first : first + features.size].copy()
+            changes.append(BankChanges(features, rest, cells, stack[0].reshape(-1)[cells]))
         self._before = []
         return PolicyChanges(*changes)

@@ -17,11 +17,10 @@ from lols.engines.replica import Tracked, snapshot
 from lols.engines.stage_one import PartLessons, PartOfBatch, Problem, search_part
 from lols.policies.files import state_of
 
-__all__ = ["BatchSearcher"]
-
 OWN_PARTS = (
     4  # of a batch for policies of the user's: fixed, because their arithmetic may depend on what comes together
 )
+MANY, MOST_CHANGES = 4, 1 << 26  # times all weights, or bytes, of changes before all weights are sent again
 
 
 class BatchSearcher:
@@ -96,7 +95,9 @@ class BatchSearcher:
         if isinstance(policy, FrozenPolicy):
             if self._tracked is not None:
                 changes = self._tracked.after(policy)
-                if changes is not None and self._changed_bytes + changes.nbytes <= max(self._whole_bytes, 1 << 20):
+                if changes is not None and self._changed_bytes + changes.nbytes <= max(
+                    MANY * self._whole_bytes, MOST_CHANGES
+                ):
                     self._changes.append(self.workers.share(changes))
                     self._changed_bytes += changes.nbytes
                     self.sent += changes.nbytes
@@ -115,10 +116,16 @@ class BatchSearcher:
         self, parts: list[PartLessons], indices: np.ndarray, rounds: np.ndarray, beta: np.ndarray, beta_in: np.ndarray
     ) -> Batch:
         """The batch as one process would have made it, but for the gaps between lessons."""
+        parts = [part._replace(values=ones(part.values, part.ids)) for part in parts]
+        parts = [part._replace(action_values=ones(part.action_values, part.action_ids)) for part in parts]
         columns = [np.concatenate(each) for each in zip(*(part[:11] for part in parts))]
-        filled, losses, lengths, ids, values, costs, weight, action_lengths, action_ids, action_values, taken = columns
+        filled, losses, lengths, ids, values, learned, weight, action_lengths, action_ids, action_values, taken = (
+            columns
+        )
         own = FeatureRuns.between(_bounds(lengths), ids, values)
         by_action = FeatureRuns.between(_bounds(action_lengths), action_ids, action_values)
+        costs = np.zeros((weight.size, learned.shape[1]), learned.dtype)
+        costs[weight > 0.0] = learned
         lessons = lessons_of(
             slots_of(own, costs, weight, by_action),
             np.cumsum(filled) - filled,
@@ -131,6 +138,11 @@ class BatchSearcher:
         if isinstance(self.driver, LockStepDriver):
             self.driver.adopt(batch, taken)
         return batch
+
+
+def ones(values: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """The values of features, which were left out if all are 1."""
+    return values if values.size == ids.size else np.ones(ids.size, values.dtype)
 
 
 def _bounds(lengths: np.ndarray) -> np.ndarray:

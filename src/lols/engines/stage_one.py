@@ -18,8 +18,6 @@ from lols.engine.structures import Batch, Plan
 from lols.engines.protocol import SharedValue
 from lols.engines.replica import Replica, Touched
 
-__all__ = ["PartLessons", "PartOfBatch", "Problem", "packed", "search_part"]
-
 
 class Problem(NamedTuple):
     """What is searched: a driver with its data, and the policy of the user if it is not the linear one."""
@@ -51,8 +49,8 @@ class PartLessons(NamedTuple):
     losses: np.ndarray
     lengths: np.ndarray  # [slot]: features
     ids: np.ndarray
-    values: np.ndarray
-    costs: np.ndarray
+    values: np.ndarray  # none if all are 1
+    costs: np.ndarray  # of slots with weight, as their features
     weight: np.ndarray
     action_lengths: np.ndarray  # [slot, action]
     action_ids: np.ndarray
@@ -179,12 +177,15 @@ def packed(batch: Batch, taken: np.ndarray | None = None) -> PartLessons:
     filled = lessons.filled
     count = int(filled.sum())
     at = np.repeat(lessons.first - (np.cumsum(filled) - filled), filled) + np.arange(count)
-    start, stop = slots.start[at], slots.stop[at]
+    learned = slots.weight[at] > 0.0  # nothing else of other slots matters
+    start, stop = (np.where(learned, each[at], 0) for each in (slots.start, slots.stop))
     own = FeatureRuns(start, stop, slots.ids, slots.values)
     by_action = NO_FEATURES
     if slots.action_start.size:
-        learned = (slots.weight[at] > 0.0)[:, np.newaxis]  # other slots have old numbers there
-        begin, end = (np.where(learned, each[at], 0).reshape(-1) for each in (slots.action_start, slots.action_stop))
+        begin, end = (
+            np.where(learned[:, np.newaxis], each[at], 0).reshape(-1)
+            for each in (slots.action_start, slots.action_stop)
+        )
         by_action = FeatureRuns(begin, end, slots.action_ids, slots.action_values)
     lengths, ids, values = _gathered(own)
     action_lengths, action_ids, action_values = _gathered(by_action)
@@ -195,7 +196,7 @@ def packed(batch: Batch, taken: np.ndarray | None = None) -> PartLessons:
         lengths,
         ids,
         values,
-        slots.costs[at],
+        slots.costs[at[learned]],
         slots.weight[at],
         action_lengths,
         action_ids,
@@ -210,4 +211,5 @@ def _gathered(runs: FeatureRuns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The lengths of runs, and their features one after the other."""
     lengths = runs.stop - runs.start
     at = np.repeat(runs.start - (np.cumsum(lengths) - lengths), lengths) + np.arange(int(lengths.sum()))
-    return lengths.astype(np.int32), runs.ids[at], runs.values[at]
+    values = runs.values[at]
+    return lengths.astype(np.int32), runs.ids[at], values[:0] if (values == 1.0).all() else values

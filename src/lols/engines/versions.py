@@ -10,8 +10,6 @@ from importlib import metadata
 import lols
 from lols.errors import ConfigurationError
 
-__all__ = ["check_versions", "versions"]
-
 
 def versions() -> dict[str, str]:
     """The versions here, and the name of this machine.

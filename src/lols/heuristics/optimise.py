@@ -28,8 +28,6 @@ from lols.plots.plans import side_by_side
 from lols.training.model import Model
 from lols.training.trainer import Trainer
 
-__all__ = ["Optimised", "optimise"]
-
 CHOOSING, REPORTING = 64, 200  # instances that are drawn to choose a strategy, and to report
 SHARES = (0.3, 0.2, 0.5)  # of the time: trying all strategies, the best two once more, training the best one
 FEW = 8  # instances that show how long training takes
@@ -85,12 +83,17 @@ class Optimised:
     ) -> list[Any]:
         """The output for each object: the learned policy's, or the heuristic's if the policy is not better.
 
-        The options are those of `Model.predict`: `best_of`, `starts`, `beam`, `temperature`, `seed`.
+        The options are those of `Model.predict`: `best_of`, `starts`, `beam`, `temperature`, `seed`. With a search by a
+        policy that is not better, each output is the one of less loss, the heuristic's or that of the search.
         """
-        if not self.report.kept_heuristic or search.get("best_of", 1) > 1 or search.get("beam", 1) > 1:
+        if not self.report.kept_heuristic:
             return self.model.predict(objects, improve=improve, **search)
         given = list(objects)
         outputs = self.model.reference_outputs(given, self.reference)
+        if self._searches(search) and given:
+            found, losses = self.model.predict(given, **search), self.model.losses(given, **search)
+            heuristic = self.model.reference_losses(given, self.reference)
+            outputs = [new if a < b else old for new, old, a, b in zip(found, outputs, losses, heuristic, strict=True)]
         return outputs if improve is None else [improve(*pair) for pair in zip(given, outputs, strict=True)]
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -106,15 +109,21 @@ class Optimised:
         the options of `search`.
         """
         outputs = [self.model.reference_outputs([instance], self.reference)[0], self.predict([instance], **search)[0]]
-        losses = [self.model.reference_losses([instance], self.reference)[0], self._loss(instance, search)]
+        losses = [self.model.reference_losses([instance], self.reference)[0], self._losses([instance], search)[0]]
         learned = f"learned, best of {search['best_of']}" if search.get("best_of", 1) > 1 else "learned"
         titles = [f"{name}: {loss:.4g}" for name, loss in zip(("heuristic", learned), losses, strict=True)]
         side_by_side(draw, [(instance, output) for output in outputs], titles, path)
 
-    def _loss(self, instance: Any, search: dict[str, Any]) -> float:
-        if self.report.kept_heuristic and not search:
-            return float(self.model.reference_losses([instance], self.reference)[0])
-        return float(self.model.losses([instance], **search)[0])
+    @staticmethod
+    def _searches(search: dict[str, Any]) -> bool:
+        return any(search.get(name) not in (None, 0, 1) for name in ("best_of", "starts", "beam"))
+
+    def _losses(self, instances: list[Any], search: dict[str, Any]) -> np.ndarray:
+        """The losses of what `predict` gives."""
+        if not self.report.kept_heuristic:
+            return self.model.losses(instances, **search)
+        heuristic = self.model.reference_losses(instances, self.reference)
+        return np.minimum(heuristic, self.model.losses(instances, **search)) if self._searches(search) else heuristic
 
     def __str__(self) -> str:
         return str(self.report)
@@ -343,16 +352,18 @@ class _Search:
         heuristic = model.reference_losses(examples, self.reference)
         greedy = model.losses(examples)
         rows = [Comparison.of("heuristic", heuristic, heuristic), Comparison.of("learned", greedy, heuristic)]
+        kept = not (better and float(greedy.mean()) <= float(heuristic.mean()))
         if self.best_of > 1:
             samples = model.losses(examples, best_of=self.best_of, seed=self.seed)
-            rows.append(Comparison.of(f"learned, best of {self.best_of}", samples, heuristic))
+            name = f"learned, best of {self.best_of}"
+            rows.append(Comparison.of(name, np.minimum(samples, heuristic) if kept else samples, heuristic))
         report = OptimisationReport(
             attempts=tuple(self.attempts),
             chosen=result.strategy.name,
             held_out=len(examples),
             rows=tuple(rows),
             seconds=time.perf_counter() - self.began,
-            kept_heuristic=not (better and float(greedy.mean()) <= float(heuristic.mean())),
+            kept_heuristic=kept,
         )
         return Optimised(model, self.reference, report)
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Attempt", "Comparison", "OptimisationReport"]
-
 
 class Attempt(NamedTuple):
     """One strategy that was tried, and its mean loss on the instances that choose among them."""
@@ -87,6 +85,8 @@ class OptimisationReport(NamedTuple):
             lines.append(text)
         if self.kept_heuristic:
             lines += ["", "The learned policy is not better than the heuristic here: predictions are the heuristic's."]
+            if len(self.rows) > 2:
+                lines.append("With samples, each is the better one of the heuristic's and the best sample.")
         elif len(self.rows) > 1 and self.rows[1].high >= 0.0:
             lines += [
                 "",

@@ -10,8 +10,6 @@ from lols.contract.whole_numbers import number_in
 from lols.errors import LolsError, shown
 from lols.io.opening import BOM, without_compression
 
-__all__ = ["FORMATS", "WORDS", "TokenLayout", "find_layout", "has_keys", "resolve"]
-
 FORMATS = ("conllu", "conllx", "columns", "tsv")  # in the order of the kernels' modes
 WORDS = "words"  # plain columns, of which there is one: a word on each line
 TITLES = {"conllu": "CoNLL-U", "conllx": "CoNLL-X", "columns": "plain columns", "tsv": "TSV"}

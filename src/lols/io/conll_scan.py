@@ -10,8 +10,6 @@ from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.words import copy
 
-__all__ = ["fill", "last_cut", "narrow", "scan"]
-
 CONLLU, CONLLX, COLUMNS, TSV = range(4)
 FINE, WORD, OTHER, COUNT, EMPTY_SENTENCE, EMPTY_FORM, IDENTITY, RANGE = range(8)  # kinds of lines, then mistakes
 CODE, LINE, FOUND, PLACE, TOKENS, SENTENCES, CURSOR, FILLED, SEEN, CELLS = range(10)  # the cells of a report

@@ -13,8 +13,6 @@ from lols.io import conll_scan as kernels
 from lols.io.conll_layout import FORMATS, TITLES, TokenLayout, find_layout, resolve
 from lols.io.opening import first_bad_byte, not_text
 
-__all__ = ["Reader", "Sentences", "newlines", "parse", "places"]
-
 LONE_RETURN = re.compile(rb"\r(?!\n|\Z)")  # a file may end without a newline
 ONE_TOKEN = "give a file with one token on each line"
 ONE_WORD = "write one word on each line, and a blank line after each sentence"
@@ -225,7 +223,5 @@ def _explain(buffer: np.ndarray, layout: TokenLayout, report: np.ndarray) -> str
         return f"{where} the word in column {layout.form + 1} is empty; write it, or _ for none"
     text = buffer[place : place + 40].tobytes().split(b"\t")[0].decode(errors="replace")
     if code == kernels.IDENTITY:
-        return (
-            f"{where} the id {text!r} is none of CoNLL-U's (such as 3, 3-4, 5.1); number the words of a sentence from 1"
-        )
+        return f"{where} the id {text!r} is not a CoNLL-U id (such as 3, 3-4 or 5.1); number words from 1"
     return f"{where} the id {text!r} is one of CoNLL-U, not of CoNLL-X; read the file with format='conllu'"

@@ -16,8 +16,6 @@ from lols.io.conll_tokens import Sentences, parse, places
 from lols.io.opening import BOM
 from lols.io.strings import Texts
 
-__all__ = ["add_confidence", "as_conllu", "replace", "replace_columns"]
-
 ABSENT = ("", "_")  # labels for a missing value
 
 

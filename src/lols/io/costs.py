@@ -18,11 +18,6 @@ from lols.engine.structures import LARGEST_COST
 from lols.errors import ConfigurationError, LolsError, short, shown
 from lols.io.opening import read_text
 
-__all__ = [
-    *("KNOWN", "NUMBER", "are_costs", "check_matrix", "class_order", "cost_matrix_of", "mapped", "names_in"),
-    *("read_cost_matrix", "read_label_map"),
-]
-
 NUMBER = f"give a number from 0 on, at most {LARGEST_COST:g}"
 KNOWN = ("kdd99",)  # contests whose files come with the library
 
@@ -72,7 +67,7 @@ def read_cost_matrix(path: str | os.PathLike[str]) -> tuple[list[str], np.ndarra
                 cost = math.nan
             if not 0.0 <= cost <= LARGEST_COST:
                 column = short(classes[predicted])
-                raise LolsError(f"{path}, line {line}, column '{column}': '{short(cell)}' is no cost: {NUMBER}")
+                raise LolsError(f"{path}, line {line}, column '{column}': '{short(cell)}' is not a cost: {NUMBER}")
             made[true, predicted] = cost
     return classes, made
 
@@ -158,7 +153,7 @@ def _number(name: Any, numbers: Mapping[Any, int], what: str) -> int:
     number = numbers.get(name, numbers.get(str(name)))
     if number is None:
         known = ", ".join(short(each) for each in dict.fromkeys(map(str, numbers)))
-        raise LolsError(f"the {what} name {shown(name)}, which is none of the classes {short(known, 400)}")
+        raise LolsError(f"the {what} name {shown(name)}, which is not one of the classes {short(known, 400)}")
     return number
 
 

@@ -25,8 +25,6 @@ from lols.io import csv_scan as kernels
 from lols.io.csv_head import LONGEST, Head, records
 from lols.io.opening import first_bad_byte, is_compressed, not_text, opened, reading
 
-__all__ = ["TEXT", "Mark", "line_of", "read_batches"]
-
 TEXT = pa.dictionary(pa.int32(), pa.string())
 BAD_BYTE = -1  # what a scan may end with besides the kernel's codes
 SHOWN = 1 << 20  # bytes of a wrong row that are looked at

@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 from lols.errors import LolsError, shown
 from lols.io.opening import BOM, first_bad_byte, not_text, opened, reading, without_compression
 
-__all__ = ["Head", "read_head", "records"]
-
 SEPARATORS = ",;\t|"
 ROWS = 101  # that are looked at
 SAMPLE, LONGEST = 1 << 20, 1 << 30  # bytes that are looked at; bytes of the longest row

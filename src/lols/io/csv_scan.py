@@ -13,8 +13,6 @@ from lols.engine.compile.dual import dual, not_inlined
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.words import BLOCK, WORD, equal_bits, lowest_bit, rare_bits, word_at
 
-__all__ = ["PADDING", "fill", "line_ends", "prepare", "scan"]
-
 FINE, ROOM, COLUMNS, ODD, OPEN = range(5)  # what a scan ends with, see `scan`
 CODE, AT, ROW, USED, RARE, CELLS = range(6)  # the cells of a report
 BASE, SHIFT, SLOTS, COUNT, BYTES, ESCAPED = range(6)  # the cells of a column's row in `tables`

@@ -17,8 +17,6 @@ from safetensors.numpy import save
 from lols.errors import LolsError, ModelFileError
 from lols.io.whole_file import write_whole
 
-__all__ = ["PICKLED", "from_bytes", "read_task", "read_tensors", "to_bytes", "write_tensors"]
-
 PICKLED = "the pickled model"  # its name in messages
 FORMAT = 2  # 2: weights without zeros, and the task
 

@@ -16,11 +16,6 @@ from typing import Any, NamedTuple
 
 from lols.errors import LolsError
 
-__all__ = [
-    *("BOM", "compressing", "first_bad_byte", "is_compressed", "not_text", "opened", "read_text", "reading", "reason"),
-    "without_compression",
-]
-
 BOM = b"\xef\xbb\xbf"  # the byte order mark with which some programs begin UTF-8 text
 UTF16 = (b"\xff\xfe", b"\xfe\xff")  # the byte order marks of UTF-16
 BLOCK = 1 << 18  # bytes decoded at a time

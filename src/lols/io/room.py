@@ -11,8 +11,6 @@ import numpy as np
 
 from lols.errors import ConfigurationError, ModelFileError
 
-__all__ = ["Room"]
-
 LEAST = 1 << 28  # bytes that any file may take
 TIMES = (
     256  # how often it may take its own size: a weight that is alone on its page takes 4096 bytes, and 17 in the file

@@ -12,18 +12,6 @@ from lols.errors import LolsError
 from lols.io.opening import opened, reading
 from lols.io.whole_file import write_whole
 
-__all__ = [
-    "Sentence",
-    "from_frame",
-    "read_columns",
-    "read_conllu",
-    "split_text",
-    "to_pandas",
-    "to_polars",
-    "write_columns",
-    "write_conllu",
-]
-
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TAGS = ("upos", "xpos", "feats")
 NOTHING = "_"
@@ -171,7 +159,7 @@ def _conllu(block: list[tuple[int, str]], path: Any) -> Sentence:
         elif re.fullmatch(r"[0-9]+[-.][0-9]+", cells[0]):
             others.append((len(rows), line))
         else:
-            raise LolsError(f"{path}, line {number}: the id {cells[0]!r} is none of CoNLL-U's (such as 3, 3-4, 5.1)")
+            raise LolsError(f"{path}, line {number}: the id {cells[0]!r} is not a CoNLL-U id (such as 3, 3-4 or 5.1)")
     if not rows:
         raise LolsError(f"{path}, line {block[0][0]}: a sentence without any word; remove it")
     columns = {name: [row[k] for row in rows] for k, name in enumerate(CONLLU)}
@@ -211,10 +199,13 @@ def read_columns(
 
     `names` are those of the columns, one of them `form`; by default form, column2, column3, ...
 
+    Examples
+    --------
     >>> import tempfile; path = tempfile.mkdtemp() + "/chunks.txt"
     >>> _ = open(path, "w").write("The DT B-NP\\ncat NN I-NP\\n\\nIt PRP B-NP\\n")
     >>> [s.tags("chunk") for s in read_columns(path, ["form", "pos", "chunk"])]
     [['B-NP', 'I-NP'], ['B-NP']]
+
     """
     made = []
     for block in _blocks(path):

@@ -8,8 +8,6 @@ from typing import Any
 from lols.errors import LolsError
 from lols.io.sentences import NOTHING, Sentence
 
-__all__ = ["from_spacy", "to_spacy"]
-
 
 def to_spacy(sentences: Iterable[Sentence], vocab: Any) -> Any:
     """A spaCy `Doc` with words, tags and trees of sentences, for a vocabulary such as that of `spacy.blank("en")`.

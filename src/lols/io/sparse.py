@@ -9,8 +9,6 @@ import numpy as np
 from lols.errors import ModelFileError
 from lols.io.room import Room
 
-__all__ = ["pack", "unpack"]
-
 
 def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """The rows of `[component, row, column]` that have any weight, by number, and their weights without zeros.
@@ -32,10 +30,7 @@ def pack(stack: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, dict[str, np.
 
 
 def unpack(
-    arrays: Mapping[str, np.ndarray],
-    columns: int,
-    room: Room | None = None,
-    rows: tuple[np.ndarray, int] | None = None,
+    arrays: Mapping[str, np.ndarray], columns: int, room: Room | None = None, rows: tuple[np.ndarray, int] | None = None
 ) -> np.ndarray:
     """The weights as they were; arrays that do not fit together are an error.
 

@@ -11,8 +11,6 @@ from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
 
-__all__ = ["Column", "Interner", "Pile", "Texts", "intern", "texts_of"]
-
 
 class Texts(NamedTuple):
     """Strings as slices of one buffer of UTF-8 bytes."""

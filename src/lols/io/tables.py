@@ -22,11 +22,10 @@ from lols.io.csv_file import Mark, line_of, read_batches
 from lols.io.csv_head import Head, check_distinct, read_head
 from lols.io.opening import opened, reading, reason
 
-__all__ = ["PIECE", "TableSource", "as_table", "index_array", "open_table", "text_array"]
-
 PIECE = 1 << 22  # bytes of a CSV file in a batch
 PARQUET, ARROW = b"PAR1", b"ARROW1"  # the first bytes of such files
-ROWS = 1 << 16  # of a Parquet file in a batch
+ROWS = 1 << 16  # the most of a Parquet file in a batch
+CELLS = 1 << 21  # of wide ones
 
 
 class TableSource:
@@ -241,7 +240,7 @@ class _Binary(_File):
         rows = 0
         with _arrow(self.path), self._reader(self.path) as reader:
             if self.parquet:
-                batches = reader.iter_batches(ROWS)
+                batches = reader.iter_batches(min(ROWS, max(1, CELLS // self.count)))
             else:
                 batches = (reader.get_batch(k) for k in range(reader.num_record_batches))
             for batch in batches:

@@ -17,8 +17,6 @@ try:
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["check_writable", "remove", "whole_file", "write_whole"]
-
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
     """Write a file under a temporary name and rename it, so that an interruption leaves the old file or the new one.
@@ -80,6 +78,19 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def check_output(path: str | os.PathLike[str]) -> None:
+    """Raise an error, before the work, if a file cannot be written where the user wants it; no folder is made."""
+    path = Path(path)
+    try:
+        if path.is_dir():
+            raise LolsError(f"{path}: is a folder; name a file in it")
+        if not path.parent.is_dir():
+            raise LolsError(f"{path}: there is no folder {path.parent}; make it first")
+    except OSError as error:
+        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
+    check_writable(path)
 
 
 def remove(path: Path) -> None:

@@ -11,8 +11,6 @@ from lols.engine.table import features_by_row, is_fixed
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
 
-__all__ = ["state_of_policy", "widened"]
-
 
 def state_of_policy(policy: FrozenPolicy, learner: Learner) -> dict[str, np.ndarray]:
     """The state of a learner like this one that has the weights of a policy, and remembers nothing else.

@@ -39,8 +39,6 @@ from lols.learners.structures import (
     Workspace,
 )
 
-__all__ = ["Learner", "frozen"]
-
 RIDGE_BYTES = 1 << 30
 FIRST_BYTES = 1 << 26
 
@@ -128,8 +126,8 @@ class Learner:
         scales = np.zeros(rows if self.recipe.update == NAG else 0, np.float32)
         return table(True), table(adaptive), table(self.averaged), scales
 
-    def _room(self, bank: Bank, more: int) -> Bank:
-        """Make room for `more` new features by doubling the arrays; fixed tables never grow."""
+    def with_room(self, bank: Bank, more: int) -> Bank:
+        """A table with room for `more` new features, by doubling the arrays; fixed tables never grow."""
         if is_fixed(bank.table) or self.recipe.update == RIDGE:
             return bank
         need = min(int(bank.filled[0]) + more, bank.most)
@@ -153,9 +151,9 @@ class Learner:
         if self.settings.scale not in (None, 1.0):  # the lessons may be learned from again, so they stay as they are
             scaled = slots.costs * np.float32(1.0 / float(self.settings.scale or 1.0))
             lessons = lessons._replace(slots=slots._replace(costs=scaled))
-        self.shared = self._room(self.shared, int((slots.stop[last] - slots.start[first]).sum()))
+        self.shared = self.with_room(self.shared, int((slots.stop[last] - slots.start[first]).sum()))
         if self.by_action:
-            self.single = self._room(self.single, int(slots.action_ids.size))
+            self.single = self.with_room(self.single, int(slots.action_ids.size))
         self.widen(max(lessons.widest, lessons.widest_action), slots.costs.shape[1])
         common = (lessons, count, self.shared, self.single, self.recipe)
         if self.recipe.reduction == HINGE:
@@ -267,13 +265,15 @@ class Learner:
         if not self.settings.bits:
             if not distinct(features) or rows > bank.most:
                 raise LolsError(f"'{name}.features' is not a list of at most {bank.most} different features")
-            bank = self._room(bank, rows)
+            bank = self.with_room(bank, rows)
             fill(bank.table, features, compiled=self.compiled)
             bank.filled[0] = rows
         for part in ("weights", "squares", "sums", "scales"):
             array = getattr(bank, part)
             shape = (rows, *array.shape[1:]) if array.shape[0] else array.shape
             array[: shape[0]] = _checked(state, f"{name}.{part}", shape)
+            if part in ("squares", "scales") and (array < 0.0).any():
+                raise LolsError(f"'{name}.{part}' has negative numbers")
         if bank.inverse.size:
             bank.inverse[:] = _checked(state, f"{name}.inverse", bank.inverse.shape)
         return bank

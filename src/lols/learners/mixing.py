@@ -1,73 +1,261 @@
 """Iterative parameter mixing (McDonald, Hall and Mann, 2010): learners go on from one state, each on its own data.
 
-What each of them changed becomes one state again: weights are averages, adaptive state counts all data once. Only rows
+What each of them changed becomes one state again: weights are averages, adaptive state counts all data once. Only cells
 that changed are sent and computed with.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from lols.learners.structures import ROUNDS
+from lols.engine.compile.dual import dual
+from lols.engine.compile.kernel import Kernel
+from lols.engine.structures import Lessons
+from lols.engine.table import features_by_row, fill, find, growing_table, insert, is_fixed, lookup
+from lols.learners.learner import Learner
+from lols.learners.structures import ROUNDS, Bank
 
-__all__ = ["LearnerChanges", "changes_since", "mixed"]
-
-State = Mapping[str, np.ndarray]
-PARTS = ("weights", "squares", "sums", "scales")
-BLOCK = 1 << 15  # rows that are computed at a time
-
-
-class RowChanges(NamedTuple):
-    """Rows of a table that have changed, and new ones after them."""
-
-    rows: np.ndarray  # that were there before
-    features: np.ndarray  # of the new ones
-    arrays: dict[str, np.ndarray]  # of all of these
+BANKS = ("shared", "single")
+PARTS = ("weights", "squares", "sums")  # by cell; those that the update does without are empty
 
 
-class LearnerChanges(NamedTuple):
-    """What a learner has changed since a state."""
+class LearnedChanges(NamedTuple):
+    """Cells of a table that have changed; the rows of new features follow those that were there."""
 
-    counters: np.ndarray
-    banks: dict[str, RowChanges]
+    features: np.ndarray  # the new ones
+    cells: np.ndarray  # row * columns + column, in order
+    values: dict[str, np.ndarray]  # [cell] of each part
+    scaled: np.ndarray  # rows with other scales
+    scales: np.ndarray
 
     @property
     def nbytes(self) -> int:
         """Bytes to be sent."""
-        arrays = [a for bank in self.banks.values() for a in (bank.rows, bank.features, *bank.arrays.values())]
+        arrays = (self.features, self.cells, *self.values.values(), self.scaled, self.scales)
         return sum(array.nbytes for array in arrays)
 
 
-def changes_since(base: State, state: State) -> LearnerChanges:
-    """What has changed between two states of a learner; rows are only ever added."""
-    banks = {}
-    for name in ("shared", "single"):
-        known = base[f"{name}.weights"].shape[0]
-        different = np.zeros(known, np.bool_)
-        for part in PARTS:
-            old, new = base[f"{name}.{part}"], state[f"{name}.{part}"]
-            if old.size:
-                bits = old.view(np.int32) != new[:known].view(np.int32)
-                different |= bits if bits.ndim == 1 else bits.any(axis=1)
-        rows = np.flatnonzero(different)
-        every = np.concatenate([rows, np.arange(known, state[f"{name}.weights"].shape[0])])
-        arrays = {part: state[f"{name}.{part}"][every] for part in PARTS if state[f"{name}.{part}"].size}
-        banks[name] = RowChanges(rows, state[f"{name}.features"][known:], arrays)
-    return LearnerChanges(state["counters"], banks)
+class LearnerChanges(NamedTuple):
+    """What a learner has changed, and its counters after that."""
+
+    counters: np.ndarray
+    banks: tuple[LearnedChanges, LearnedChanges]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes to be sent."""
+        return sum(bank.nbytes for bank in self.banks)
+
+
+def find_touched(lessons, single, table, seen, rows, ends):
+    """The rows that learning from lessons may change, as far as they have not been seen."""
+    slots, found = lessons.slots, 0
+    for b in range(lessons.first.size):
+        for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
+            if slots.weight[slot] <= 0.0:
+                continue
+            if not single:
+                found = note_rows(table, slots.ids, slots.start[slot], slots.stop[slot], seen, rows, found)
+                continue
+            for a in range(slots.action_start.shape[1]):
+                start, stop = slots.action_start[slot, a], slots.action_stop[slot, a]
+                found = note_rows(table, slots.action_ids, start, stop, seen, rows, found)
+    ends[0] = found
+
+
+@dual
+def note_rows(table, ids, start, stop, seen, rows, found):
+    """Note the rows of features that were there at first, each once; how many there are now."""
+    for k in range(start, stop):
+        row = lookup(table, ids[k])
+        if 0 <= row < seen.size and not seen[row]:
+            seen[row] = True
+            rows[found] = row
+            found += 1
+    return found
+
+
+def find_new(lessons, single, table, known, features):
+    """The features that have got rows from `known` on by learning from lessons."""
+    slots = lessons.slots
+    for b in range(lessons.first.size):
+        for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
+            if slots.weight[slot] <= 0.0:
+                continue
+            if not single:
+                note_new(table, slots.ids, slots.start[slot], slots.stop[slot], known, features)
+                continue
+            for a in range(slots.action_start.shape[1]):
+                start, stop = slots.action_start[slot, a], slots.action_stop[slot, a]
+                note_new(table, slots.action_ids, start, stop, known, features)
+
+
+@dual
+def note_new(table, ids, start, stop, known, features):
+    """Note features by row."""
+    for k in range(start, stop):
+        row = lookup(table, ids[k])
+        if row >= known:
+            features[row - known] = ids[k]
+
+
+def remove_features(table, features, slots):
+    """Empty the slots of the features that came last; each has only filled an empty one."""
+    for k in range(features.size):
+        slots[k] = find(table, features[k])
+    for k in range(features.size):
+        table.entries[slots[k], 1] = -1
+
+
+def mark_changed(rows, now, before, changed):
+    """Mark the cells of rows that, as bits, are not what they were."""
+    for k in range(rows.size):
+        for j in range(changed.shape[1]):
+            if now[rows[k], j] != before[k, j]:
+                changed[k, j] = True
+
+
+def append_features(table, features, count):
+    """Give new features the next rows."""
+    for k in range(features.size):
+        insert(table, features[k], count, np.int64(1) << 62)
+
+
+find_touched_kernel = Kernel(find_touched)
+find_new_kernel = Kernel(find_new)
+mark_changed_kernel = Kernel(mark_changed)
+remove_features_kernel = Kernel(remove_features)
+append_features_kernel = Kernel(append_features)
+
+
+class Detour:
+    """What a learner changes from now on, so that it can be sent, and taken back."""
+
+    def __init__(self, learner: Learner):
+        self.learner, self.counters = learner, learner.counters.copy()
+        self.banks = [BankDetour(getattr(learner, name), name == "single", learner.compiled) for name in BANKS]
+
+    def before(self, lessons: Lessons) -> None:
+        """Must be called before the learner learns from lessons."""
+        for bank, name in zip(self.banks, BANKS, strict=True):
+            bank.before(lessons, getattr(self.learner, name))
+
+    def after(self, lessons: Lessons) -> None:
+        """Must be called after it."""
+        for bank, name in zip(self.banks, BANKS, strict=True):
+            bank.after(lessons, getattr(self.learner, name))
+
+    def changes(self) -> LearnerChanges:
+        """What has changed so far."""
+        found = [bank.changes(getattr(self.learner, name)) for bank, name in zip(self.banks, BANKS, strict=True)]
+        return LearnerChanges(self.learner.counters.copy(), (found[0], found[1]))
+
+    def take_back(self) -> None:
+        """Make the learner what it was."""
+        for bank, name in zip(self.banks, BANKS, strict=True):
+            setattr(self.learner, name, bank.taken_back(getattr(self.learner, name)))
+        self.learner.counters[:] = self.counters
+
+
+class BankDetour:
+    """The same for one table."""
+
+    def __init__(self, bank: Bank, single: bool, compiled: bool):
+        self.single, self.compiled, self.entries = single, compiled, bank.table.entries
+        self.known = int(bank.filled[0])
+        self.seen = np.zeros(self.known, np.bool_)
+        self.saved: list[tuple[np.ndarray, list[np.ndarray]]] = []  # rows, and what they were
+        self.new: list[np.ndarray] = []  # features, in the order of their rows
+
+    def before(self, lessons: Lessons, bank: Bank) -> None:
+        """Keep the rows that learning from lessons may change."""
+        if self.known and not (self.single and not lessons.slots.action_start.size):
+            rows, ends = np.empty(self.known, np.int64), np.zeros(1, np.int64)
+            find_touched_kernel(self.compiled, lessons, self.single, bank.table, self.seen, rows, ends)
+            rows = rows[: ends[0]].copy()
+            self.saved.append((rows, [array[rows] if array.size else array for array in bank.arrays()]))
+
+    def after(self, lessons: Lessons, bank: Bank) -> None:
+        """Note the features that learning from lessons has added."""
+        first = self.known + sum(features.size for features in self.new)
+        if int(bank.filled[0]) > first:
+            features = np.zeros(int(bank.filled[0]) - first, np.int64)
+            find_new_kernel(self.compiled, lessons, self.single, bank.table, first, features)
+            self.new.append(features)
+
+    def changes(self, bank: Bank) -> LearnedChanges:
+        """Cells that are different now, and all of new rows that are not zero."""
+        filled, columns = int(bank.filled[0]), bank.weights.shape[1]
+        added = [getattr(bank, part)[self.known : filled] for part in PARTS]
+        fresh = np.zeros((filled - self.known, columns), np.bool_)
+        for array in (each for each in added if each.size):
+            fresh |= array.view(np.int32) != 0
+        cells = [self.known * columns + np.flatnonzero(fresh)]
+        scaled = [self.known + np.flatnonzero(bank.scales[self.known : filled])]
+        for rows, (weights, squares, sums, scales) in self.saved:
+            changed = np.zeros((rows.size, columns), np.bool_)
+            for now, old in ((bank.weights, weights), (bank.squares, squares), (bank.sums, sums)):
+                if now.size:
+                    mark_changed_kernel(self.compiled, rows, now.view(np.int32), old.view(np.int32), changed)
+            row, column = np.nonzero(changed)
+            cells.append(rows[row] * columns + column)
+            scaled.append(rows[scales != bank.scales[rows]] if scales.size else rows[:0])
+        chosen = np.sort(np.concatenate(cells))
+        values = {p: getattr(bank, p).reshape(-1)[chosen] for p in PARTS if getattr(bank, p).size}
+        rows = np.sort(np.concatenate(scaled))
+        features = np.concatenate([np.zeros(0, np.int64), *self.new])
+        if features.size < filled - self.known:  # they did not come by lessons
+            features = features_by_row(bank.table, filled, self.known)
+        return LearnedChanges(features, chosen, values, rows, bank.scales[rows])
+
+    def taken_back(self, bank: Bank) -> Bank:
+        """The table as it was; what has grown stays large."""
+        for rows, old in self.saved:
+            for array, before in zip(bank.arrays(), old, strict=True):
+                if array.size:
+                    array[rows] = before
+        filled = int(bank.filled[0])
+        if filled == self.known:
+            return bank
+        for array in bank.arrays():
+            array[self.known : filled] = 0
+        bank.filled[0] = self.known
+        if bank.table.entries is self.entries:
+            features = np.concatenate(self.new)
+            slots = np.zeros(features.size, np.int64)
+            remove_features_kernel(self.compiled, bank.table, features, slots)
+            return bank
+        table = growing_table(bank.table.entries.shape[0])
+        fill(table, features_by_row(bank.table, self.known), compiled=self.compiled)
+        return bank._replace(table=table)
+
+
+def apply_changes(learner: Learner, changes: LearnerChanges) -> None:
+    """Change in a learner what has changed in one that was equal to it."""
+    for name, found in zip(BANKS, changes.banks, strict=True):
+        bank = getattr(learner, name)
+        if found.features.size:
+            bank = learner.with_room(bank, found.features.size)
+            append_features_kernel(learner.compiled, bank.table, np.array(found.features), bank.filled)
+            setattr(learner, name, bank)
+        for part, values in found.values.items():
+            getattr(bank, part).reshape(-1)[found.cells] = values
+        bank.scales[found.scaled] = found.scales
+    learner.counters[:] = changes.counters
 
 
 def mixed(
-    base: State, learners: Sequence[LearnerChanges], *, by: str = "squares", squares: str = "mean"
-) -> dict[str, np.ndarray]:
-    """One state from what learners that all began with `base` have changed.
+    learner: Learner, learners: Sequence[LearnerChanges], *, by: str = "squares", squares: str = "mean"
+) -> LearnerChanges:
+    """What is to be changed in a learner, so that it becomes the mixture of learners that all went on from it.
 
     Parameters
     ----------
-    base, learners
-        What they began with, as `Learner.state` gives it, and what each changed; those without new rounds do not count.
+    learner, learners
+        What they began with, and what each changed; those without new rounds do not count.
     by
         What each learner's change of a weight counts: its share of the rounds (`"rounds"`), or of the squared gradients
         that this weight has seen (`"squares"`, where the update keeps them). With shares of rounds a feature that one
@@ -77,96 +265,89 @@ def mixed(
         steps become small before the mixed weights have moved far.
 
     """
-    done = float(base["counters"][ROUNDS])
+    done = float(learner.counters[ROUNDS])
     learners = [each for each in learners if each.counters[ROUNDS] > done]
-    if not learners:
-        return dict(base)
+    if len(learners) == 1:  # nothing to mix, so that nothing is rounded
+        return learners[0]
+    counters = learner.counters + sum((each.counters - learner.counters for each in learners), np.zeros(6))
     rounds = np.array([float(each.counters[ROUNDS]) for each in learners]) - done
-    made = {"counters": base["counters"] + np.sum([each.counters - base["counters"] for each in learners], axis=0)}
-    for name in ("shared", "single"):
-        mixing = _Mixing(name, base, [each.banks[name] for each in learners], rounds, by == "squares")
-        made |= mixing.result(1.0 if squares == "sum" else 1.0 / len(learners))
-    return made
+    share = 1.0 if squares == "sum" else 1.0 / max(len(learners), 1)
+    shared, single = (
+        _mixed_bank(getattr(learner, name), [each.banks[k] for each in learners], done, rounds, by, share)
+        for k, name in enumerate(BANKS)
+    )
+    return LearnerChanges(counters, (shared, single))
 
 
-class _Mixing:
-    """Mixes one table."""
+def _mixed_bank(
+    bank: Bank, parts: Sequence[LearnedChanges], done: float, rounds: np.ndarray, by: str, share_of_squares: float
+) -> LearnedChanges:
+    """The mixture of what learners changed in one table."""
+    known, columns = int(bank.filled[0]), bank.weights.shape[1]
+    most = bank.weights.shape[0] if is_fixed(bank.table) else bank.most
+    features = _different([part.features for part in parts])
+    order = np.argsort(features, kind="stable")
+    at, rows, found = [], [], []  # of each learner: cells and scaled rows, as they are in the mixture, and values
+    for part in parts:
+        places = known + order[np.searchsorted(features, part.features, sorter=order)]
+        cells = part.cells.copy()
+        added = slice(int(np.searchsorted(cells, known * columns)), None)  # those of new rows
+        cells[added] = places[cells[added] // columns - known] * columns + cells[added] % columns
+        scaled = part.scaled.copy()
+        added = slice(int(np.searchsorted(scaled, known)), None)
+        scaled[added] = places[scaled[added] - known]
+        kept, kept_rows = cells < most * columns, scaled < most  # what has no room is dropped
+        at.append(cells[kept])
+        rows.append(scaled[kept_rows])
+        found.append(({name: values[kept] for name, values in part.values.items()}, part.scales[kept_rows]))
+    features = features[: max(most - known, 0)]
+    cells = _sorted(at)
+    old = {part: _before(getattr(bank, part), cells, known * columns) for part in PARTS if getattr(bank, part).size}
+    by_squares = by == "squares" and "squares" in old
+    total, places_of = np.zeros(cells.size), [np.searchsorted(cells, own_cells) for own_cells in at]
+    if "squares" in old:
+        for (new, _), k in zip(found, places_of, strict=True):
+            total[k] += new["squares"] - old["squares"][k]
+    moved, averaged = np.zeros(cells.size), np.zeros(cells.size)
+    for (new, _), k, own in zip(found, places_of, rounds, strict=True):
+        before, share = old["weights"][k], own / rounds.sum()
+        if by_squares:
+            share = (new["squares"] - old["squares"][k]) / np.where(total[k] > 0.0, total[k], 1.0)
+        moved[k] += share * (new["weights"] - before)
+        if "sums" in old:
+            # the sum of the weights after each round is weights * (rounds + 1) - sums
+            seen = new["weights"] * (done + own + 1.0) - new["sums"] - (before * (done + 1.0) - old["sums"][k])
+            averaged[k] += share * (seen / own - before)
+    values = {"weights": (old["weights"] + moved).astype(np.float32)}
+    if "squares" in old:
+        values["squares"] = (old["squares"] + share_of_squares * total).astype(np.float32)
+    if "sums" in old:
+        all_rounds = rounds.sum()
+        seen = old["weights"] * (done + 1.0) - old["sums"] + all_rounds * (old["weights"] + averaged)
+        values["sums"] = (values["weights"] * (done + all_rounds + 1.0) - seen).astype(np.float32)
+    scaled = _sorted(rows)
+    scales = _before(bank.scales, scaled, known).astype(np.float32) if scaled.size else np.zeros(0, np.float32)
+    for (_, own_scales), own_rows in zip(found, rows, strict=True):
+        k = np.searchsorted(scaled, own_rows)
+        scales[k] = np.maximum(scales[k], own_scales)
+    return LearnedChanges(features, cells, values, scaled, scales)
 
-    def __init__(self, name: str, base: State, banks: Sequence[RowChanges], rounds: np.ndarray, by_squares: bool):
-        self.name, self.banks, self.rounds = name, banks, rounds
-        self.done = float(base["counters"][ROUNDS])
-        known = base[f"{name}.features"]
-        self.features = np.concatenate([known, _different([bank.features for bank in banks])])
-        self.added = self.features.size - known.size
-        rows = base[f"{name}.weights"].shape[0]
-        order = np.argsort(self.features[known.size :], kind="stable")
-        self.at = []  # the row of each change
-        for bank in banks:
-            new = np.searchsorted(self.features[known.size :], bank.features, sorter=order)
-            self.at.append(np.concatenate([bank.rows, rows + order[new]]) if bank.features.size else bank.rows)
-        self.arrays = {part: self._room(part, base[f"{name}.{part}"]) for part in PARTS}
-        self.by_squares = by_squares and self.arrays["squares"].size > 0
 
-    def _room(self, part: str, array: np.ndarray) -> np.ndarray:
-        """A copy with room for new rows; arrays that the update does without stay empty."""
-        used = any(part in bank.arrays for bank in self.banks)
-        return np.concatenate([array, np.zeros((self.added if used else 0, *array.shape[1:]), array.dtype)])
+def _before(array: np.ndarray, places: np.ndarray, known: int) -> np.ndarray:
+    """What places of an array held; those of new rows are zero."""
+    there = places < known
+    return np.where(there, array.reshape(-1)[np.where(there, places, 0)], 0.0).astype(np.float64)
 
-    def result(self, share_of_squares: float) -> dict[str, np.ndarray]:
-        """The arrays of the mixed table."""
-        ordered = [np.argsort(at, kind="stable") for at in self.at]
-        last = max((int(at.max(initial=-1)) for at in self.at), default=-1) + 1
-        for low in range(0, last, BLOCK):
-            parts = []
-            for at, order, bank in zip(self.at, ordered, self.banks, strict=True):
-                begin, end = np.searchsorted(at, [low, low + BLOCK], sorter=order)
-                chosen = order[begin:end]
-                parts.append((at[chosen], {name: array[chosen] for name, array in bank.arrays.items()}))
-            self._mix(parts, share_of_squares)
-        return {f"{self.name}.features": self.features} | {f"{self.name}.{p}": self.arrays[p] for p in PARTS}
 
-    def _mix(self, parts: Sequence[tuple[np.ndarray, dict[str, np.ndarray]]], share_of_squares: float) -> None:
-        """Mix some rows: of each learner its rows and their new values."""
-        if len(parts) == 1:  # nothing to mix, so that nothing is rounded
-            for part, array in parts[0][1].items():
-                self.arrays[part][parts[0][0]] = array
-            return
-        rows = np.unique(np.concatenate([at for at, _ in parts]))
-        if not rows.size:
-            return
-        old = self.arrays["weights"][rows].astype(np.float64)
-        moved, total = np.zeros_like(old), np.zeros_like(old)
-        averaged, squares = np.zeros_like(old), self.arrays["squares"]
-        sums = self.arrays["sums"][rows].astype(np.float64) if self.arrays["sums"].size else None
-        before = squares[rows].astype(np.float64) if squares.size else None
-        for (at, new), own in zip(parts, self.rounds, strict=True):
-            k = np.searchsorted(rows, at)
-            change = new["weights"] - old[k]
-            gained = new["squares"] - before[k] if before is not None and "squares" in new else None
-            share = gained if self.by_squares and gained is not None else own / self.rounds.sum()
-            moved[k] += share * change
-            if gained is not None:
-                total[k] += gained
-            if sums is not None:
-                # the sum of the weights after each round is weights * (rounds + 1) - sums
-                whole = new["weights"] * (self.done + own + 1.0) - new["sums"] - (old[k] * (self.done + 1.0) - sums[k])
-                averaged[k] += share * (whole / own - old[k])
-            if "scales" in new:
-                self.arrays["scales"][at] = np.maximum(self.arrays["scales"][at], new["scales"])
-        if self.by_squares:
-            divided = np.where(total > 0.0, total, 1.0)
-            moved, averaged = moved / divided, averaged / divided
-        weights = (old + moved).astype(np.float32)
-        self.arrays["weights"][rows] = weights
-        if before is not None:
-            squares[rows] = before + share_of_squares * total
-        if sums is not None:
-            seen = old * (self.done + 1.0) - sums + self.rounds.sum() * (old + averaged)
-            self.arrays["sums"][rows] = weights * (self.done + self.rounds.sum() + 1.0) - seen
+def _sorted(lists: Sequence[np.ndarray]) -> np.ndarray:
+    """The different numbers of sorted lists, in order."""
+    every = np.sort(np.concatenate([np.zeros(0, np.int64), *lists]))
+    return every[np.concatenate([[True], every[1:] != every[:-1]])] if every.size else every
 
 
 def _different(lists: Sequence[np.ndarray]) -> np.ndarray:
     """The different features, in the order in which they first occur."""
-    every = np.concatenate(lists)
-    _, first = np.unique(every, return_index=True)
-    return every[np.sort(first)]
+    every = np.concatenate([np.zeros(0, np.int64), *lists])
+    order = np.argsort(every, kind="stable")
+    first = np.concatenate([[True], every[order[1:]] != every[order[:-1]]]) if every.size else np.zeros(0, np.bool_)
+    return every[np.sort(order[first])]

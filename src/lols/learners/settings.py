@@ -10,8 +10,6 @@ import numpy as np
 from lols.errors import ConfigurationError
 from lols.learners.structures import REDUCTIONS, UPDATES
 
-__all__ = ["LearnerSettings"]
-
 DEFAULT_RATES = {
     ("csoaa", "nag"): 0.5,
     ("csoaa", "adagrad"): 0.1,

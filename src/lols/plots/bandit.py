@@ -10,8 +10,6 @@ import numpy as np
 
 from lols.plots.look import BLUE, GREEN, GREY, ORANGE, drawing, new_figure, save
 
-__all__ = ["bandit_curves", "bandit_figure"]
-
 APART = 0.055  # the distance between two labels, as a share of the height
 OUTLYING = 0.45  # a line that would take more than this share of the height is named at the edge instead
 

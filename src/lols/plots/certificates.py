@@ -8,8 +8,6 @@ from typing import Any
 
 from lols.plots.look import BLUE, GREEN, TEXT, drawing, new_figure, save, shortened
 
-__all__ = ["regret_figure", "regret_plot"]
-
 LONGEST = 44  # characters of a decision
 
 

@@ -13,10 +13,6 @@ from typing import Any, ParamSpec
 from lols.errors import ConfigurationError
 from lols.io.whole_file import write_whole
 
-__all__ = [
-    "ENDINGS", "SERIES", "check_matplotlib", "check_plot", "drawing", "inline_svg", "new_figure", "save", "shortened",
-]  # fmt: skip
-
 P = ParamSpec("P")
 ENDINGS = (".png", ".svg", ".pdf")
 # Colours that people with colour blindness can tell apart; on pages they are CSS variables, for light and dark.

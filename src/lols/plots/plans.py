@@ -8,8 +8,6 @@ from typing import Any
 
 from lols.plots.look import check_plot, drawing, new_figure, save
 
-__all__ = ["side_by_side"]
-
 SIDE = 4.2  # inches
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.policies.protocol import checked
 
-__all__ = ["filled", "kind_of", "state_of"]
-
 
 def kind_of(policy: Any) -> str:
     """The import path of a policy's class."""

@@ -23,8 +23,6 @@ from lols.errors import ConfigurationError
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 
-__all__ = ["LinearPolicy"]
-
 
 class LinearPolicy:
     """The policy that `lols.train` trains by default, as a policy of the protocol.

@@ -9,8 +9,6 @@ import numpy as np
 from lols.engine.states import States
 from lols.errors import ConfigurationError
 
-__all__ = ["Policy", "checked"]
-
 
 @runtime_checkable
 class Policy(Protocol):

@@ -9,8 +9,6 @@ import numpy as np
 
 from lols.errors import ConfigurationError, SpaceError
 
-__all__ = ["ActionChoices", "Legal", "Teacher", "takes"]
-
 MOST = 1 << 16  # the most sets of legal actions to keep
 SETS = (list, tuple, set, frozenset, range, np.ndarray)
 
@@ -101,7 +99,7 @@ class ActionChoices:
             raise SpaceError(f"{where} {name!r}: {self._expected()}") from None
 
     def _expected(self) -> str:
-        return "it is none of the labels" if self.labelled else f"actions are numbers from 0 to {self.count - 1}"
+        return "it is not one of the labels" if self.labelled else f"actions are numbers from 0 to {self.count - 1}"
 
     def reference(self, given: Any) -> tuple[int, list[int] | None]:
         """The reference's first action, and all of them in order if there are several equally good ones."""

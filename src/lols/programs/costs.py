@@ -21,11 +21,10 @@ from lols.engine.deviations import (
 )
 from lols.engine.structures import DRAWN_POLICY, MIXTURE, NONE, REFERENCE, ROLLOUT, STEP, TEACHER_POLICY, Plan
 from lols.errors import SpaceError
+from lols.programs.choices import Teacher
 from lols.programs.graph import Graph
 from lols.programs.rolling import ProgramTrail, Rerun, RollIn, follows
-from lols.programs.search import NEEDED, Teacher
-
-__all__ = ["Evaluator", "StateCosts"]
+from lols.programs.search import NEEDED
 
 INFINITE = float("inf")
 

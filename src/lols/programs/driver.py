@@ -18,8 +18,6 @@ from lols.programs.program import Program
 from lols.programs.rolling import ProgramTrail
 from lols.programs.scorer import Scorer
 
-__all__ = ["TRICKS", "ProgramDriver"]
-
 # Speed tricks; they do not change the results.
 TRICKS = {
     "merge": "roll-outs that meet are merged, where the program gives keys",

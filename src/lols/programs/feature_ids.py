@@ -10,8 +10,6 @@ from typing import Any
 from lols.contract.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD, mix
 from lols.errors import SpaceError
 
-__all__ = ["Ids", "feature_id"]
-
 MOST = 1 << 21  # the most ids to keep
 NOTHING = 0x6E6F6E65
 

@@ -11,11 +11,9 @@ from typing import Any
 
 from lols.engine.structures import TEACHER_POLICY
 from lols.errors import SpaceError
-from lols.programs.choices import Legal
+from lols.programs.choices import Legal, Teacher
 from lols.programs.rolling import ProgramTrail
-from lols.programs.search import NEEDED, ProgramSearch, Stop, Teacher, ask_teacher
-
-__all__ = ["Graph"]
+from lols.programs.search import NEEDED, ProgramSearch, Stop, ask_teacher
 
 
 class Node:

@@ -18,8 +18,6 @@ from lols.programs.rolling import Following, FollowingTeacher
 from lols.programs.scorer import Scorer
 from lols.training.model import Model, make_model
 
-__all__ = ["ProgramModel", "load_program", "plain_labels"]
-
 
 class ProgramModel:
     """A policy for a program.

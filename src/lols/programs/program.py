@@ -14,8 +14,6 @@ import numpy as np
 from lols.contract.space import Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
 
-__all__ = ["Program"]
-
 
 class Program:
     """A search problem written as a program.

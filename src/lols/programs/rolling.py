@@ -11,11 +11,9 @@ from lols.engine.roll_in import teacher_rolls_in
 from lols.engine.roll_out import teacher_rolls_out
 from lols.engine.structures import COMPONENT, DRAWN_POLICY, MIXTURE, ROLL_IN, TEACHER, TEACHER_POLICY, TIE, Plan
 from lols.errors import SpaceError
-from lols.programs.choices import Legal
+from lols.programs.choices import Legal, Teacher
 from lols.programs.scorer import EncodedFeatures
-from lols.programs.search import ProgramSearch, Stop, Teacher, ask_teacher, is_random
-
-__all__ = ["Following", "FollowingTeacher", "ProgramTrail", "Rerun", "RollIn", "follows"]
+from lols.programs.search import ProgramSearch, Stop, ask_teacher, is_random
 
 
 class Following(ProgramSearch):

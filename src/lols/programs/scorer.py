@@ -19,8 +19,6 @@ from lols.errors import SpaceError
 from lols.programs.choices import Legal
 from lols.programs.feature_ids import Ids
 
-__all__ = ["EncodedFeatures", "Scorer"]
-
 MOST = 1 << 18  # the most decisions to remember
 GIVEN = struct.Struct("=3q")
 

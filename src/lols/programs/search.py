@@ -13,9 +13,6 @@ from lols.programs.choices import ActionChoices, Legal, Teacher, takes
 from lols.programs.program import Program
 from lols.programs.scorer import Scorer
 
-__all__ = ["NEEDED", "ProgramSearch", "Stop", "Teacher", "ask_teacher", "is_random"]
-
-
 NEEDED = "the reference is needed here: give `predict` a `reference` or `costs`"
 
 
@@ -49,13 +46,7 @@ class ProgramSearch:
         self._final = 0.0  # the loss after the last decision of a run
 
     def predict(
-        self,
-        features: Any = (),
-        legal: Any = None,
-        reference: Any = None,
-        *,
-        costs: Any = None,
-        key: Any = None,
+        self, features: Any = (), legal: Any = None, reference: Any = None, *, costs: Any = None, key: Any = None
     ) -> Any:
         """Make a decision: the action to take.
 

@@ -17,8 +17,6 @@ from lols.training.progress import Progress
 from lols.training.run import TrainingRun
 from lols.training.trainer import Trainer
 
-__all__ = ["ProgramTrainer", "program_trainer"]
-
 
 class ProgramTrainer(Trainer):
     """Trains a policy for a program; the options are those of `lols.Trainer`.
@@ -53,7 +51,7 @@ class ProgramTrainer(Trainer):
         """A new run over these objects."""
         objects = list(as_objects(data))
         if not objects:
-            raise ConfigurationError("there are no examples to learn from")
+            raise ConfigurationError("there are no examples to learn from: give at least one")
         return ProgramRun(self, objects)
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:

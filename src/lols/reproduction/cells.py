@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from lols.reproduction.data import DataPlace
 from lols.reproduction.plan import Cell, options_of
 
-__all__ = ["CellData", "Run", "data_of", "measure", "options_for"]
-
 
 class Run(NamedTuple):
     """What came of a cell: the score after each pass, of which the last counts, and how long it took."""
@@ -40,7 +38,7 @@ def measure(cell: Cell, place: DataPlace) -> Run:
     began = time.perf_counter()
     data = data_of(place)
     history = data.fit(**options_for(cell, place)).model_.report["dev"]
-    values = [float(entry[place.spec.metric]) for entry in history]
+    values = [float(entry[place.spec.printed.metric]) for entry in history]
     return Run(values, time.perf_counter() - began, data.items, data.most)
 
 
@@ -54,13 +52,14 @@ def options_for(cell: Cell, place: DataPlace) -> dict[str, Any]:
 @lru_cache(maxsize=3)
 def data_of(place: DataPlace) -> CellData:
     """The data of a table as its task reads them; a process keeps what it used last."""
-    return {"tagging": _sentences, "parsing": _trees, "classification": _rows}[place.spec.task](place)
+    return {"tagging": _sentences, "parsing": _trees, "classification": _rows}[place.spec.printed.task](place)
 
 
 def _sentences(place: DataPlace) -> CellData:
     """Tagging: words, and one column of tags."""
     from lols.tasks.tagging.estimator import Tagger
-    from lols.tasks.tagging.files import FileColumns, read_tagged
+    from lols.tasks.tagging.files import read_tagged
+    from lols.tasks.tagging.options import FileColumns
 
     columns = FileColumns(label=place.label, use={})
     train, test = (read_tagged([path], columns) for path in (place.train, place.test))
@@ -75,7 +74,8 @@ def _sentences(place: DataPlace) -> CellData:
 def _trees(place: DataPlace) -> CellData:
     """Parsing: words, tags and heads."""
     from lols.tasks.parsing.estimator import Parser
-    from lols.tasks.parsing.files import ParserColumns, read_treebanks
+    from lols.tasks.parsing.files import read_treebanks
+    from lols.tasks.parsing.options import ParserColumns
 
     train, test, _ = read_treebanks([place.train], place.test, ParserColumns())
     assert test is not None

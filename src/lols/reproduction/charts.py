@@ -14,11 +14,6 @@ from lols.reproduction.document import TextCell, TextTable
 from lols.reproduction.paper import LOLS
 from lols.reproduction.plan import row_name
 
-__all__ = [
-    "beta_sweep", "gap_curves", "heat_map", "learning_curves", "overtaking", "regret_slope", "snake_growth",
-    "tightness",
-]  # fmt: skip
-
 Values = Mapping[str, Any]
 UNITS = {"accuracy": "accuracy, %", "uas": "UAS, %", "cost": "average cost"}
 ORDER = (LOLS, "learned/reference", "learned/learned", "searn", "auto")  # the rows with curves, in the order of styles
@@ -102,12 +97,7 @@ def heat_map(table: Values, strategies: Sequence[TextTable]) -> Any:
 
 @drawing
 def learning_curves(table: Values) -> Any:
-    """The score after each pass, a panel for each learner and teacher.
-
-    >>> curve = {"row": "auto", "teacher": "bad", "learner": "hinge", "passes": [1, 2], "values": [88.0, 89.0]}
-    >>> len(learning_curves({"teachers": ["bad"], "learners": ["hinge"], "curves": [curve]}).axes)
-    1
-    """
+    """The score after each pass, a panel for each learner and teacher."""
     curves = table["curves"]
     others = dict.fromkeys(curve["row"] for curve in curves if curve["row"] not in ORDER)
     rows = [*ORDER, *others]
@@ -131,12 +121,7 @@ def learning_curves(table: Values) -> Any:
 
 @drawing
 def beta_sweep(table: Values) -> Any:
-    """LOLS by β, a panel for each learner and a line for each teacher.
-
-    >>> cells = [{"teacher": "bad", "learner": "hinge", "beta": b, "mean": 89 - b, "sd": 0.1} for b in (0.0, 0.5, 1.0)]
-    >>> len(beta_sweep({"teachers": ["bad"], "learners": ["hinge"], "beta": {"cells": cells}}).axes)
-    1
-    """
+    """LOLS by β, a panel for each learner and a line for each teacher."""
     cells = table["beta"]["cells"]
     learners = [x for x in table["learners"] if any(c["learner"] == x for c in cells)]
     figure = new_figure(1.2 + 4.2 * len(learners), 3.9)
@@ -185,13 +170,7 @@ def _finished(figure: Any, grid: np.ndarray, x: str, table: Values) -> Any:
 
 @drawing
 def regret_slope(regret: Values) -> Any:
-    """How the bandit's regret falls with the rounds, on logarithmic scales.
-
-    >>> slope = {"value": -0.5, "height": 1.0, "low": -0.6, "high": -0.4}
-    >>> regret = {"rounds": [100, 400], "values": [[0.1], [0.05]], "slope": slope, "bound": -1 / 3}
-    >>> len(regret_slope(regret).axes)
-    1
-    """
+    """How the bandit's regret falls with the rounds, on logarithmic scales."""
     rounds, values, slope = np.array(regret["rounds"]), regret["values"], regret.get("slope") or {}
     means = np.array([np.mean(runs) for runs in values])
     figure = new_figure(6.2, 4.4)

@@ -12,12 +12,8 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lols.reproduction.paper import LOLS, ROLL_OUTS, STRATEGIES, TEACHERS, paper_error, paper_figure
-
-__all__ = [
-    "CLAIMS", "Claim", "Judgement", "Measured", "by_id", "case_count", "judge_claims", "overall", "place_of", "seen",
-    "where_fails",
-]  # fmt: skip
+from lols.datasets.small_worlds import ROLL_OUTS
+from lols.reproduction.paper import LOLS, STRATEGIES, TEACHERS, paper_error, paper_figure
 
 HOLDS, FAILS, LEVEL, UNSAID, UNMEASURED = "holds", "fails", "no difference", "not said", "not measured"
 WITHIN = 0.3  # points: how close to the best is close enough

@@ -10,8 +10,6 @@ from rich.text import Text
 
 from lols.reproduction.document import Section, TextCell, TextTable
 
-__all__ = ["print_sections"]
-
 COLOURS = {"good": "green", "bad": "red", "level": "yellow", "": ""}
 LOLS = "black on pale_green1"  # as the paper's cells are
 

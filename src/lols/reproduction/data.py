@@ -13,8 +13,6 @@ from lols.errors import LolsError
 from lols.reproduction.plan import KDD99, TABLES, TableSpec
 from lols.reproduction.sources import SOURCES, find, has
 
-__all__ = ["DataPlace", "generated", "public"]
-
 # Made rows and sentences: to learn from and to test on, and the passes.
 SIZES = {"table2": (20_000, 20_000, 5), "table3": (3_000, 1_000, 5), "table4": (1_200, 600, 5)}
 QUICK = {"table2": (8_000, 10_000, 5), "table3": (400, 500, 2), "table4": (200, 300, 2)}
@@ -63,7 +61,7 @@ def public(
 ) -> list[DataPlace]:
     """Find the public sets in a folder or the cache, and check them."""
     if folder is not None and not Path(folder).is_dir():
-        raise LolsError(f"{os.fspath(folder)}: is no folder; --data names the one with {KDD99[0]} and others")
+        raise LolsError(f"{os.fspath(folder)}: is not a folder; give --data the one with {KDD99[0]} and the others")
     made = []
     for table in tables:
         further = [name for name, spec in TABLES.items() if spec.paper == table != name and not quick]

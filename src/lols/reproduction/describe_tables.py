@@ -13,8 +13,6 @@ from lols.reproduction.document import FIGURES, Chart, FigureText, Section, Text
 from lols.reproduction.paper import LOLS, PAPER
 from lols.reproduction.plan import row_name
 
-__all__ = ["strategies", "table_section"]
-
 Values = Mapping[str, Any]
 BANDS = "Bands: standard deviation over seeds."
 LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}

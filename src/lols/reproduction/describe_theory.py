@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from lols.datasets.small_worlds import ROLL_OUTS
 from lols.reproduction import charts
 from lols.reproduction.document import Chart, FigureText, Section, TextCell, TextTable, formatted, verdict
-from lols.reproduction.paper import ROLL_OUTS
-
-__all__ = ["theory_section"]
 
 Values = Mapping[str, Any]
 

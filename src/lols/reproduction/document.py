@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["FIGURES", "Chart", "FigureText", "Section", "TextCell", "TextTable", "formatted", "verdict"]
-
 FIGURES = "The figures behind it"  # a heading
 SIGNS = {
     "holds": ("✓", "good"), "fails": ("✗", "bad"), "no difference": ("≈", "level"),

@@ -11,11 +11,6 @@ from typing import NamedTuple
 
 from lols.datasets.small_worlds import ROLL_INS, ROLL_OUTS
 
-__all__ = [
-    "CITATION", "LOLS", "PAPER", "ROLL_INS", "ROLL_OUTS", "STRATEGIES", "TEACHERS", "PaperTable", "paper_error",
-    "paper_figure", "sampling_error",
-]  # fmt: skip
-
 CITATION = "Chang, Krishnamurthy, Agarwal, Daumé III & Langford 2015"
 TEACHERS = ("optimal", "suboptimal", "bad")
 STRATEGIES = tuple(f"{roll_in}/{roll_out}" for roll_in in ROLL_INS for roll_out in ROLL_OUTS)
@@ -49,48 +44,28 @@ def _table(*numbers: float, searn: float) -> dict[str, float]:
 # The sizes of the test parts: Table 2's is in the paper. Table 3's is "11k sentences" there, of 23.85 words each (the
 # Wall Street Journal part of the Penn Treebank 3 has 1,173,766 words in 49,208 sentences). Table 4's is section 23 of
 # it, which has 56,684 words.
-PAPER: dict[str, PaperTable] = {
+PAPER = {
     "table2": PaperTable(
-        2,
-        "classification",
-        "cost",
-        {
-            "optimal": _table(0.282, 0.282, 0.279, 0.267, 0.266, 0.266, searn=0.281),
-            "bad": _table(1.670, 1.664, 0.316, 0.266, 0.266, 0.266, searn=0.282),
-        },
+        2, "classification", "cost",
+        {"optimal": _table(0.282, 0.282, 0.279, 0.267, 0.266, 0.266, searn=0.281),
+         "bad": _table(1.670, 1.664, 0.316, 0.266, 0.266, 0.266, searn=0.282)},
         {"optimal": (LOLS, "learned/learned"), "bad": ("learned/reference", LOLS, "learned/learned")},
-        "KDD Cup 99, 4,898,431 rows",
-        "KDD Cup 99, 311,029 rows",
-        311_029,
-        4.0,
+        "KDD Cup 99, 4,898,431 rows", "KDD Cup 99, 311,029 rows", 311_029, 4.0,
     ),
     "table3": PaperTable(
-        3,
-        "tagging",
-        "accuracy",
-        {"optimal": _table(95.58, 94.12, 94.10, 95.61, 94.13, 94.10, searn=94.88)},
+        3, "tagging", "accuracy", {"optimal": _table(95.58, 94.12, 94.10, 95.61, 94.13, 94.10, searn=94.88)},
         {"optimal": ("learned/reference",)},
-        "Penn Treebank, 38k sentences",
-        "Penn Treebank, 11k sentences",
-        262_000,
-        1.0,
+        "Penn Treebank, 38k sentences", "Penn Treebank, 11k sentences", 262_000, 1.0,
     ),
     "table4": PaperTable(
-        4,
-        "parsing",
-        "uas",
-        {
-            "optimal": _table(87.2, 89.7, 88.2, 90.7, 90.5, 86.9, searn=84.0),
-            "suboptimal": _table(83.3, 87.2, 81.6, 87.1, 90.2, 86.8, searn=81.1),
-            "bad": _table(68.7, 65.4, 66.7, 75.8, 89.4, 87.5, searn=63.4),
-        },
+        4, "parsing", "uas",
+        {"optimal": _table(87.2, 89.7, 88.2, 90.7, 90.5, 86.9, searn=84.0),
+         "suboptimal": _table(83.3, 87.2, 81.6, 87.1, 90.2, 86.8, searn=81.1),
+         "bad": _table(68.7, 65.4, 66.7, 75.8, 89.4, 87.5, searn=63.4)},
         {"optimal": ("learned/reference",), "suboptimal": (LOLS,), "bad": (LOLS,)},
-        "Penn Treebank, sections 02-21",
-        "Penn Treebank, section 23",
-        56_684,
-        1.0,
+        "Penn Treebank, sections 02-21", "Penn Treebank, section 23", 56_684, 1.0,
     ),
-}
+}  # fmt: skip
 
 
 def paper_figure(table: str, teacher: str, row: str) -> float | None:

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS
-
-__all__ = [
-    "COIN", "EWT", "KDD99", "LEARNERS", "PARTS", "ROWS", "TABLES", "Cell", "TableSpec", "beta_row", "cells_of",
-    "options_of", "row_name", "run_as", "usual_seconds",
-]  # fmt: skip
+from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS, PaperTable
 
 LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
 ROWS = (*STRATEGIES, "searn", "auto")
@@ -18,11 +13,8 @@ COIN = "learned/mixture, coin per roll-out"  # Algorithm 1 as printed: deviation
 CURVES = ("learned/reference", "learned/mixture", "learned/learned", "searn", "auto")
 PARTS = ("story", "table2", "table3", "table4", "theory", "bandit", "all")
 LEAST = 0.3  # seconds that a run takes, however small its data are
-PACE = {
-    "classification": 3e-6,
-    "tagging": 6e-4,
-    "parsing": 1.3e-3,
-}  # seconds for a row or sentence and pass, on average
+# Seconds for a row or sentence and pass, on average.
+PACE = {"classification": 3e-6, "tagging": 6e-4, "parsing": 1.3e-3}
 QUICK_BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 # A mixture that is all teacher or all learner is a row of its own; one half is LOLS.
 SAME = {0.0: "learned/learned", 0.5: LOLS, 1.0: "learned/reference"}
@@ -46,7 +38,7 @@ class TableSpec(NamedTuple):
 
     def in_brief(self) -> TableSpec:
         """The same with the teachers of the paper's own table, each of which is compiled for itself, and fewer β."""
-        teachers = tuple(name for name in self.teachers if name in PAPER[self.paper].figures)
+        teachers = tuple(name for name in self.teachers if name in self.printed.figures)
         return self._replace(teachers=teachers, betas=tuple(beta for beta in self.betas if beta in QUICK_BETAS))
 
     def only(self, rows: Collection[str]) -> TableSpec:
@@ -58,19 +50,9 @@ class TableSpec(NamedTuple):
         )
 
     @property
-    def task(self) -> str:
-        """The paper's task."""
-        return PAPER[self.paper].task
-
-    @property
-    def metric(self) -> str:
-        """The paper's metric."""
-        return PAPER[self.paper].metric
-
-    @property
-    def scale(self) -> float:
-        """What figures are multiplied by: shares are shown in percent."""
-        return PAPER[self.paper].scale
+    def printed(self) -> PaperTable:
+        """The paper's table."""
+        return PAPER[self.paper]
 
 
 KDD99 = ("kdd99-10percent.csv.gz", "kdd99-corrected.csv.gz")
@@ -183,4 +165,4 @@ def cells_of(spec: TableSpec, seeds: int) -> list[Cell]:
 
 def usual_seconds(spec: TableSpec) -> float:
     """About how long one run of a table takes."""
-    return LEAST + PACE[spec.task] * spec.size * spec.passes
+    return LEAST + PACE[spec.printed.task] * spec.size * spec.passes

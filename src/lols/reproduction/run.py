@@ -15,25 +15,20 @@ from lols import __version__
 from lols.contract.threads import cores
 from lols.engines import Engine
 from lols.errors import ConfigurationError, LolsError
-from lols.io.whole_file import write_whole
+from lols.io.whole_file import check_output, write_whole
 from lols.plots.look import check_plot
-from lols.reproduction import bandit_part, certify_part
+from lols.reproduction import parts
 from lols.reproduction.cells import Run, measure
 from lols.reproduction.claims import judge_claims
 from lols.reproduction.data import DataPlace, generated, public
+from lols.reproduction.parts import BANDIT, CERTIFICATE, REGRET, Work, run_work
 from lols.reproduction.plan import COIN, EWT, PARTS, ROWS, TABLES, beta_row, cells_of, usual_seconds
-from lols.reproduction.runner import Work, run_work
 from lols.reproduction.story import run_story
 from lols.reproduction.tables import make_table
 from lols.reproduction.theory_part import run_theory
 
-__all__ = ["check_file", "check_folder", "reproduce"]
-
-FEW_SEEDS, SEEDS, PATIENCE = (
-    2,
-    3,
-    80 * 60.0,
-)  # when quick; else, if all take fewer seconds of one core than this, or one
+FEW_SEEDS = 2  # when quick
+SEEDS, PATIENCE = 3, 80 * 60.0  # else, if all take fewer seconds of one core than this; or one
 LONGEST = ("parsing", "tagging", "classification")  # to compile
 COMPILING = 15.0  # seconds, for the first run of a task
 OFTEN = 2.0  # seconds from one writing of the results to the next
@@ -81,7 +76,7 @@ def reproduce(
     if resume and file is None:
         raise ConfigurationError("--resume goes on from a file of results: name it with --json")
     if file is not None:
-        check_file(file)
+        check_output(file)
     tables = [name for name in ("table2", "table3", "table4") if part in (name, "all")]
     with ExitStack() as stack:
         if data is None and not download:
@@ -94,10 +89,8 @@ def reproduce(
         if resume:
             state.load()
         missing = [work for work in state.work if work.name not in state.done]
-        total, clock = (
-            len(missing) + len(state.done),
-            _Clock(missing, jobs or (engine.count if engine is not None else cores())),
-        )
+        total = len(missing) + len(state.done)
+        clock = _Clock(missing, jobs or (engine.count if engine is not None else cores()))
 
         def look(running: list[str]) -> None:
             if watch is not None:
@@ -184,22 +177,24 @@ class _State:
         made = [work for work in made if part in (work.name, "all")]
         if part in ("bandit", "all"):
             folder = os.fspath(data) if data is not None and _has_treebank(data) else None
-            made += bandit_part.bandit_work(self.quick, self.seeds, folder)
+            made += parts.bandit_work(self.quick, self.seeds, folder)
         return made
 
     def _cells(self) -> list[Work]:
         """The cells of all tables, further data sets last; what takes longest to compile first, while others run."""
-        order = sorted(self.places.values(), key=lambda p: (p.spec.name != p.spec.paper, LONGEST.index(p.spec.task)))
+        order = sorted(
+            self.places.values(), key=lambda p: (p.spec.name != p.spec.paper, LONGEST.index(p.spec.printed.task))
+        )
         return [
-            Work(cell.key, measure, (cell, place), (spec.task, cell.teacher), cell.words, usual_seconds(spec))
+            Work(cell.key, measure, (cell, place), (spec.printed.task, cell.teacher), cell.words, usual_seconds(spec))
             for place in order
             for spec in [place.spec]
             for cell in cells_of(spec, self.seeds)
         ]
 
     def _certificates(self) -> list[Work]:
-        table = certify_part.TABLE
-        return certify_part.certify_work(self.places.get(table), self.quick, self._table_command(table))
+        table = parts.CERTIFIED_TABLE
+        return parts.certify_work(self.places.get(table), self.quick, self._table_command(table))
 
     def _table_command(self, table: str) -> str:
         """The command for one table of the paper."""
@@ -228,10 +223,10 @@ class _State:
             same &= all(own["data"].get(name, digest) == digest for name, digest in kept["data"].items())
             bandit = found["bandit"] or {"worlds": {}, "regret": None}
             done = {key: Run(**run) for key, run in found["runs"].items()}
-            done |= {"story": found.get("story"), "theory": found["theory"], bandit_part.REGRET: bandit["regret"]}
-            done |= {bandit_part.MARK + name: world for name, world in bandit["worlds"].items()}
-            done |= {certify_part.MARK + name: value for name, value in (found.get("certificates") or {}).items()}
-            other_seeds = {bandit_part.MARK + n for n, w in bandit["worlds"].items() if len(w["seeds"]) != self.seeds}
+            done |= {"story": found.get("story"), "theory": found["theory"], REGRET: bandit["regret"]}
+            done |= {BANDIT + name: world for name, world in bandit["worlds"].items()}
+            done |= {CERTIFICATE + name: value for name, value in (found.get("certificates") or {}).items()}
+            other_seeds = {BANDIT + n for n, w in bandit["worlds"].items() if len(w["seeds"]) != self.seeds}
             self.seconds = float(found["seconds"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             raise LolsError(f"{path}: holds no results to go on from; leave out --resume, or name another") from None
@@ -263,8 +258,8 @@ class _State:
             name: make_table(place, runs, self.seeds, self._table_command(place.spec.paper))
             for name, place in self.places.items()
         }
-        worlds = self._named(bandit_part.MARK)
-        regret = worlds.pop(bandit_part.REGRET.removeprefix(bandit_part.MARK), None)
+        worlds = self._named(BANDIT)
+        regret = worlds.pop(REGRET.removeprefix(BANDIT), None)
         return {
             "version": __version__,
             "command": self.command,
@@ -278,21 +273,10 @@ class _State:
             "claims": judge_claims(tables),
             "theory": self.done.get("theory"),
             "bandit": {"worlds": worlds, "regret": regret} if worlds or regret else None,
-            "certificates": self._named(certify_part.MARK) or None,
+            "certificates": self._named(CERTIFICATE) or None,
             "settings": self.settings(),
             "runs": {name: run._asdict() for name, run in runs.items()} | self.kept,
         }
-
-
-def check_file(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before the work, if a file could not be written."""
-    target = Path(path)
-    if target.is_dir():
-        raise LolsError(f"{target}: is a folder; name a file")
-    if not target.parent.is_dir():
-        raise LolsError(f"{target}: there is no folder {target.parent}; make it, or name another file")
-    if not os.access(target if target.exists() else target.parent, os.W_OK):
-        raise LolsError(f"{target}: cannot be written; name another file")
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:

@@ -21,8 +21,6 @@ from typing import NamedTuple
 
 from lols.errors import LolsError
 
-__all__ = ["SOURCES", "Source", "cache_folder", "checked", "download", "find", "has"]
-
 PACKED = b"\x1f\x8b"  # how files of gzip begin
 PATIENCE = 60.0  # seconds without a byte
 

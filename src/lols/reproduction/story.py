@@ -17,8 +17,6 @@ from lols.contract.features import emit, feature
 from lols.reproduction import charts
 from lols.reproduction.document import FIGURES, Chart, FigureText, Section, TextTable
 
-__all__ = ["Trip", "drawn_map", "run_story", "story_section"]
-
 HOUSES, TESTS, SEEDS = 20, 300, 3
 SIZES = (1, 3, 10, 30, 100, 300)  # maps to learn from
 NEW = 1000  # the seed of the maps to test on

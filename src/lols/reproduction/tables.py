@@ -11,8 +11,6 @@ from lols.reproduction.data import DataPlace
 from lols.reproduction.paper import LOLS, PAPER, paper_figure, sampling_error
 from lols.reproduction.plan import COIN, CURVES, Cell, TableSpec, beta_row, run_as
 
-__all__ = ["make_table"]
-
 
 def make_table(place: DataPlace, runs: Mapping[str, Run], seeds: int, command: str = "") -> dict[str, Any]:
     """A table as plain values; cells that have not run yet are left out."""
@@ -21,11 +19,11 @@ def make_table(place: DataPlace, runs: Mapping[str, Run], seeds: int, command: s
     optimal = [pair for pair in pairs if pair["teacher"] == "optimal"]
     made: dict[str, Any] = {
         "title": spec.title,
-        "task": spec.task,
-        "metric": spec.metric,
-        "unit": "cost" if spec.metric == "cost" else "percent",
-        "higher_is_better": spec.metric != "cost",
-        "points": spec.scale / 100.0,  # how much a point is: one of a hundred
+        "task": spec.printed.task,
+        "metric": spec.printed.metric,
+        "unit": "cost" if spec.printed.metric == "cost" else "percent",
+        "higher_is_better": spec.printed.metric != "cost",
+        "points": spec.printed.scale / 100.0,  # how much a point is: one of a hundred
         "paper_table": PAPER[spec.paper].number,
         "paper_name": spec.paper,
         "data": place.spec.about,
@@ -84,7 +82,7 @@ class _Look:
 
     def figures(self, row: str, teacher: str, learner: str) -> dict[str, Any]:
         """Values, mean, standard deviation and standard error; nothing where nothing has run."""
-        runs, scale = self.found(row, teacher, learner), self.spec.scale
+        runs, scale = self.found(row, teacher, learner), self.spec.printed.scale
         if not runs:
             return {}
         values = [run.values[-1] * scale for run in runs]
@@ -101,10 +99,10 @@ class _Look:
         """The standard deviation over seeds of all strategies together: a few seeds may agree by chance."""
         known = [[run.values[-1] for run in self.found(row, teacher, learner)] for row in self.spec.rows]
         spread = [statistics.variance(values) for values in known if len(values) > 1]
-        return statistics.fmean(spread) ** 0.5 * self.spec.scale if spread else 0.0
+        return statistics.fmean(spread) ** 0.5 * self.spec.printed.scale if spread else 0.0
 
     def curve(self, row: str, teacher: str, learner: str) -> tuple[list[float], list[float]]:
         """Mean and standard deviation after each pass."""
-        passes, scale = list(zip(*(run.values for run in self.found(row, teacher, learner)))), self.spec.scale
+        passes, scale = list(zip(*(run.values for run in self.found(row, teacher, learner)))), self.spec.printed.scale
         means = [statistics.fmean(values) * scale for values in passes]
         return means, [statistics.stdev(values) * scale if len(values) > 1 else 0.0 for values in passes]

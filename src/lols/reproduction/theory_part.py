@@ -9,23 +9,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.datasets.small_worlds import (
-    BLIND,
-    ROLL_INS,
-    ROLL_OUTS,
-    WORLDS,
-    SmallWorld,
-    out_reference,
-    world_reference,
-    world_space,
-)
+from lols.datasets.small_worlds import BLIND, ROLL_INS, ROLL_OUTS, WORLDS, SmallWorld, TwoSteps, out_reference
 from lols.reproduction.theory.runs import train_lols
 from lols.reproduction.theory.small_spaces import SmallSpace, figure3_space, random_space, tree_space
 from lols.reproduction.theory.snakes import descend, hamming_losses, remember, snake, snake_losses
 from lols.reproduction.theory.table1 import learned_policy, table_1
 from lols.reproduction.theory.theorem3 import run_lols, sides, stay
-
-__all__ = ["Amounts", "run_theory"]
 
 PRINTED = {
     ("reference", "reference"): "inconsistent",
@@ -104,7 +93,7 @@ def _cell(world: SmallWorld, roll_in: str, roll_out: str, seeds: range) -> dict[
     learned = []
     for seed in seeds:
         model = lols.train(
-            world_space(), [world], world_reference(), learner="csoaa", roll_in=roll_in, roll_out=roll_out,
+            TwoSteps.space, [world], TwoSteps.teacher, learner="csoaa", roll_in=roll_in, roll_out=roll_out,
             ties="random", passes=50, batch_size=1, seed=seed, compiled=False,
         )  # fmt: skip
         learned.append(learned_policy(model, world))

@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.tasks.options import values_of
-from lols.tasks.verbs import FileVerbs, VerbReport
+from lols.tasks.verbs import FileVerbs, Say, VerbReport, silent
 
 if TYPE_CHECKING:
     import numpy as np
-
-__all__ = ["Estimator", "Variants", "as_paths", "not_fitted", "unfitted"]
 
 Variants = Mapping[str, Mapping[str, Any]]  # parameters by the name of what they are for
 
@@ -51,7 +49,9 @@ class Estimator(FileVerbs):
     task_: Any
     model_: Any
     fit: Any
+    partial_fit: Any
     predict_columns: Any
+    predict_confident: Any
     evaluate_columns: Any
     from_file: ClassVar[Any]
     vocabulary_: list[str]
@@ -59,6 +59,8 @@ class Estimator(FileVerbs):
     fingerprint_: str
     _stream: Any
     _model: Any
+    _judged_on: Any  # which decisions on labelled sentences are right
+    _about_data: Any  # what a model says of the data that it learned from
 
     @property
     def _fitted(self) -> Any:
@@ -173,6 +175,24 @@ class Estimator(FileVerbs):
         """The names of the parameters, sorted, and their default values."""
         parameters = inspect.signature(cls.__init__).parameters
         return {name: parameters[name].default for name in sorted(parameters) if name != "self"}
+
+    def fit_files(
+        self,
+        paths: Sequence[str] | str,
+        *,
+        dev: str | None = None,
+        checkpoint: Any = None,
+        resume: bool = False,
+        say: Say = silent,
+        **layout: Any,
+    ) -> Self:
+        """Train on labelled files; `layout` says where things are in them, as the options of the command do."""
+        how = {"checkpoint": checkpoint, "resume": resume}
+        return self.fit_read(as_paths(paths), dev, self.VERBS.files(**layout), say, **how)
+
+    def fit_read(self, paths: list[str], dev: str | None, layout: Any, say: Say, **fitting: Any) -> Self:
+        """Read files, train on them, and note what was in them."""
+        raise NotImplementedError
 
     def go_on_with(self, options: Mapping[str, Any]) -> None:
         """Let `fit` go on with what was learned, with some other options."""

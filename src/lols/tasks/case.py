@@ -14,8 +14,6 @@ from lols.contract.space import Reference
 from lols.errors import ConfigurationError
 from lols.training.model import Model
 
-__all__ = ["Case", "Naming", "draw_examples", "pair_of", "teacher_of"]
-
 
 @dataclass(frozen=True)
 class Naming:

@@ -16,8 +16,6 @@ from lols.io.whole_file import remove
 from lols.training.model import Model, make_model
 from lols.training.progress import Progress
 
-__all__ = ["Choice", "check_patience", "forget"]
-
 DECISIVE = ("las", "uas", "f1", "accuracy")  # the first of these that there is
 
 SETTINGS = ("algorithm", "passes", "batch_size", "seed")  # that both a checkpoint and a model say
@@ -110,14 +108,20 @@ class Choice:
 
 
 def forget(checkpoint: Path) -> None:
-    """Delete a checkpoint and the best model beside it: training is done, and its model is in its own file."""
-    remove(checkpoint)  # first, because it is of no use without the other
+    """Delete a checkpoint and what is beside it: training is done, and its model is in its own file."""
+    remove(checkpoint)  # first, because it is of no use without the best model
     remove(best_beside(checkpoint))
+    remove(trials_beside(checkpoint))
 
 
 def best_beside(checkpoint: Any) -> Path:
     """Where the best model so far is kept."""
     return Path(f"{checkpoint}.best")
+
+
+def trials_beside(checkpoint: Any) -> Path:
+    """Where is kept what trials of settings have cost."""
+    return Path(f"{checkpoint}.trials")
 
 
 def _other_data(checkpoint: Any) -> ModelFileError:

@@ -9,8 +9,6 @@ from typing import Any
 from lols.errors import ConfigurationError
 from lols.tasks.options import option, values_of
 
-__all__ = ["EngineOptions", "engine_of"]
-
 MACHINES = "More processes and machines"
 
 
@@ -45,7 +43,8 @@ class EngineOptions:
     )
     legs: int | None = option(
         default=None,
-        help="With sync pass: how often weights are averaged in a pass; 4 by default.",
+        help="With sync pass: how often weights are averaged in a pass; 4 by default, and eight times as often in the "
+        "first pass.",
         panel=MACHINES,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -27,16 +27,6 @@ from lols.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-__all__ = [
-    "DeviationCosts",
-    "ExampleReport",
-    "deviation_costs",
-    "draws_policies",
-    "explained_roll_out",
-    "framed",
-    "roll_out_text",
-]
 
 BETA = 0.5  # where training adapted β, and the file does not say to what
 
@@ -74,16 +64,36 @@ class ExampleReport:
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class SentenceReport(ExampleReport):
+    """An explanation of a sentence, which can also be drawn as a page."""
+
+    found: Any
+    asked: Any
+
+    def page(self) -> str:
+        """The page."""
+        raise NotImplementedError
+
+    def values(self) -> dict[str, Any]:
+        """The explanation as plain values."""
+        values: dict[str, Any] = self.found.as_dict(self.asked.top)
+        return values
+
+    def written(self) -> Self:
+        """The same, with its page written if one was asked for."""
+        if self.asked.html is not None:
+            write_whole(self.asked.html, self.page().encode())
+        return self
+
+    def _repr_html_(self) -> str:
+        return framed(self.page())
+
+
 def framed(page: str) -> str:
     """A whole page as a frame in a notebook: its styles stay inside, and nothing in it is executed."""
     height = 620
     return f'<iframe sandbox srcdoc="{html.escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
-
-
-def write_page(path: str | None, text: str) -> None:
-    """Write a page to a file."""
-    if path is not None:
-        write_whole(path, text.encode())
 
 
 def roll_out_text(roll_out: str | None, beta: float | None, what: str) -> list[str]:

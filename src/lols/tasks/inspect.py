@@ -17,8 +17,6 @@ from lols.training.algorithms import Algorithm
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Inspection", "describe_file", "inspect_own", "speaking", "speaking_columns", "stored_algorithm"]
-
 UNITS = ("bytes", "kB", "MB", "GB")
 MOST_TEMPLATES = 24  # that are written out
 Sides = dict[str, list[dict[str, Any]]]  # features for and against
@@ -28,10 +26,7 @@ Sides = dict[str, list[dict[str, Any]]]  # features for and against
 
 
 def describe_file(
-    path: str | os.PathLike[str],
-    header: Mapping[str, Any],
-    tensors: Mapping[str, np.ndarray],
-    own: Sequence[str] = (),
+    path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], own: Sequence[str] = ()
 ) -> dict[str, Any]:
     """What is written in a file, without its weights; `own` names facts of the task that are given as they are."""
     try:

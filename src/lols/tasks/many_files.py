@@ -1,4 +1,4 @@
-"""Prediction over many files by the workers of an engine: in order, with a bound on what is read ahead.
+"""Prediction and evaluation over many files by the workers of an engine: in order, with a bound on what is read ahead.
 
 Files of tokens are cut between sentences into pieces, so that one large file is shared, too; others are pieces as they
 are. Results are written by the driver, in order, so that workers need no common disk for them.
@@ -11,19 +11,18 @@ import glob
 import os
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lols.engines import Engine, SharedValue
+from lols.engines import Engine, SharedValue, Workers
 from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import compressing, opened
 from lols.io.whole_file import whole_file
 from lols.tasks.registry import read_model
-from lols.tasks.verbs import TOKENS
-
-__all__ = ["Predictor", "expanded", "predict_many"]
+from lols.tasks.verbs import TOKENS, Evaluation
 
 PIECE = 1 << 20  # bytes
 PACKED = (".gz", ".xz", ".bz2")
@@ -56,19 +55,37 @@ def loaded(content: bytes) -> Any:
 def predict_piece(piece: Piece) -> tuple[bytes, dict[str, Any]]:
     """The piece with predictions, and facts about it."""
     estimator, out = loaded(piece.model.get()), BytesIO()
+    with in_file(piece) as path:
+        facts = estimator.predict_file(path, out, **piece.options)
+    return out.getvalue(), facts
+
+
+def evaluate_piece(piece: Piece) -> Evaluation | None:
+    """The scores of a piece; None if it has no sentences."""
+    if piece.data is not None and not any(
+        line.strip() and not line.startswith(b"#") for line in piece.data.splitlines()
+    ):
+        return None
+    with in_file(piece) as path:
+        found: Evaluation = loaded(piece.model.get()).evaluate_file(path, **piece.options)
+    return found
+
+
+@contextlib.contextmanager
+def in_file(piece: Piece) -> Iterator[str]:
+    """A file that holds a piece; errors that name it name the file that the piece is from."""
     if piece.data is None:
-        facts = estimator.predict_file(piece.file, out, **piece.options)
-        return out.getvalue(), facts
+        yield piece.file
+        return
     suffix = Path(piece.file.removesuffix(next((s for s in PACKED if piece.file.endswith(s)), ""))).suffix
     with tempfile.NamedTemporaryFile(suffix=suffix) as file:
         file.write(piece.data)
         file.flush()
         try:
-            facts = estimator.predict_file(file.name, out, **piece.options)
+            yield file.name
         except LolsError as error:
             place = f"{piece.file} (counted from line {piece.line} on)"
             raise type(error)(str(error).replace(file.name, place)) from None
-    return out.getvalue(), facts
 
 
 def expanded(patterns: Iterable[str]) -> list[str]:
@@ -108,20 +125,10 @@ def predict_many(
         raise ConfigurationError(f"two of the files are called {double}: their predictions would be the same file")
     Path(folder).mkdir(parents=True, exist_ok=True)
     began, total = time.perf_counter(), 0
-    stored = read_model(model)
-    cut = stored.verbs is not None and stored.verbs.counted is TOKENS
     with engine.start() as workers, contextlib.ExitStack() as stack:
-        shared = workers.share(Path(model).read_bytes())
         begun: list[str] = []  # the file of each piece, in order
-
-        def pieces() -> Iterator[Piece]:
-            for file in files:
-                for line, data in sentences(file) if cut else [(1, None)]:
-                    begun.append(file)
-                    yield Piece(shared, file, line, data, options)
-
         current, out, done = "", None, 0
-        for data, facts in workers.map(predict_piece, pieces()):
+        for data, facts in workers.map(predict_piece, pieces_of(workers, model, files, options, begun)):
             file = begun.pop(0)
             if file != current:
                 stack.close()
@@ -135,6 +142,43 @@ def predict_many(
             watch(current, done)
     seconds = time.perf_counter() - began
     return {"files": len(files), "count": total, "seconds_total": seconds, "per_second": total / max(seconds, 1e-9)}
+
+
+def evaluate_many(
+    model: str,
+    files: Sequence[str],
+    engine: Engine,
+    *,
+    watch: Callable[[str, int], None] = lambda file, pieces: None,
+    **options: Any,
+) -> Evaluation:
+    """The scores of a model on all files together."""
+    found: list[Evaluation] = []
+    done: Counter[str] = Counter()
+    with engine.start() as workers:
+        begun: list[str] = []
+        for each in workers.map(evaluate_piece, pieces_of(workers, model, files, options, begun)):
+            found += [] if each is None else [each]
+            file = begun.pop(0)
+            done[file] += 1
+            watch(file, done[file])
+    if not found:
+        raise LolsError(f"{files[0]}: there is nothing to evaluate on")
+    kind: Any = type(found[0].scores)
+    scores = kind.of_parts([each.scores for each in found])
+    return Evaluation(scores, sum(each.count for each in found), sum(each.seconds_reading for each in found))
+
+
+def pieces_of(
+    workers: Workers, model: str, files: Sequence[str], options: dict[str, Any], begun: list[str]
+) -> Iterator[Piece]:
+    """The pieces of all files; the file of each is added to `begun`."""
+    stored, shared = read_model(model), workers.share(Path(model).read_bytes())
+    cut = stored.verbs is not None and stored.verbs.counted is TOKENS
+    for file in files:
+        for line, data in sentences(file) if cut else [(1, None)]:
+            begun.append(file)
+            yield Piece(shared, file, line, data, options)
 
 
 def sentences(path: str, size: int | None = None) -> Iterator[tuple[int, bytes]]:

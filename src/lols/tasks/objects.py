@@ -19,8 +19,8 @@ from lols.contract.task import Task
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.opening import opened
-from lols.tasks.base import as_paths
 from lols.tasks.case import Case, Naming, draw_examples
+from lols.tasks.options import is_plain
 from lols.tasks.replay import ReplayedFile
 from lols.tasks.search import Judges, SearchEstimator
 from lols.tasks.verbs import CertifyOptions, Evaluation, Say, VerbReport, Verbs, silent
@@ -30,8 +30,6 @@ from lols.training.model import make_model
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-__all__ = ["ObjectEstimator", "ObjectScores"]
 
 
 class ObjectTask(NamedTuple):
@@ -156,25 +154,16 @@ class ObjectEstimator(SearchEstimator):
             raise LolsError(f"{path}: byte {error.start + 1} is not UTF-8; convert the file") from None
         return [objects[k] for k in path.chosen(len(objects))] if isinstance(path, ReplayedFile) else objects
 
-    def fit_files(
-        self,
-        paths: Sequence[str] | str,
-        *,
-        dev: str | None = None,
-        checkpoint: Any = None,
-        resume: bool = False,
-        say: Say = silent,
-        **layout: Any,
-    ) -> Self:
-        """Train on labelled files."""
-        clock, where = Clock(), self.VERBS.files(**layout)
-        objects = [each for path in as_paths(paths) for each in self.objects_of(path, where)]
-        held = None if dev is None else self.objects_of(dev, where)
+    def fit_read(self, paths: list[str], dev: str | None, layout: Any, say: Say, **fitting: Any) -> Self:
+        """Read files, and train on their objects."""
+        clock = Clock()
+        objects = [each for path in paths for each in self.objects_of(path, layout)]
+        held = None if dev is None else self.objects_of(dev, layout)
         reading = clock.working()
         if objects:
             say(f"{len(objects):,} {self.VERBS.unit}")
-        self.columns_ = where
-        self.fit(objects, dev=held, checkpoint=checkpoint, resume=resume)
+        self.columns_ = layout
+        self.fit(objects, dev=held, **fitting)
         self.training_facts_ = {"examples": len(objects), "seconds_reading": reading}
         return self
 
@@ -265,7 +254,8 @@ class ObjectEstimator(SearchEstimator):
         """The estimator that a file's header and arrays describe."""
         try:
             task, known = header["task"], cls().get_params()
-            loaded = cls(**{k: v for k, v in dict(task["options"]).items() if k in known} | {"threads": threads})
+            options = {k: v for k, v in dict(task["options"]).items() if k in known and is_plain(v)}
+            loaded = cls(**options | {"threads": threads})
             loaded.columns_ = cls.VERBS.files(**task["files"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error

@@ -14,8 +14,6 @@ from lols.tasks.explain import ExampleReport, deviation_costs, explained_roll_ou
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["ObjectReport", "explain_object"]
-
 
 @dataclass(frozen=True)
 class ActionCosts:

@@ -14,24 +14,17 @@ import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
-__all__ = [
-    "INPUT",
-    "LEARNING",
-    "NETWORK",
-    "SEARCH",
-    "Option",
-    "estimator",
-    "option",
-    "options_of",
-    "shared",
-    "values_of",
-]
-
 # The panels of `--help`.
 INPUT, SEARCH, LEARNING, NETWORK = "Input", "Search", "Learning", "Network"
 WIDTH = 116
+LONGEST = 1000  # characters of an option in a model file
 
 Kind = TypeVar("Kind")
+
+
+def is_plain(value: Any) -> bool:
+    """Whether an option can be in a model file: a number, a text that is not too long, or nothing."""
+    return value is None or isinstance(value, int | float) or (isinstance(value, str) and len(value) <= LONGEST)
 
 
 class Option(NamedTuple):

@@ -13,8 +13,6 @@ import numpy as np
 from lols.contract.threads import Threads, chosen_threads
 from lols.io.conll import Sentences
 
-__all__ = ["PIECE", "in_order", "joined", "line_of", "one_thread"]
-
 PIECE = 1 << 22
 Given = TypeVar("Given")
 Made = TypeVar("Made")

@@ -12,8 +12,6 @@ from lols.errors import ModelFileError
 if TYPE_CHECKING:
     from lols.tasks.verbs import VerbReport, Verbs
 
-__all__ = ["ESTIMATORS", "Entry", "StoredModel", "estimator", "read_model", "verbs"]
-
 
 class Entry(NamedTuple):
     """Where an estimator is defined, as `module:name`."""

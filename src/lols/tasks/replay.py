@@ -11,8 +11,6 @@ from lols.errors import ConfigurationError
 from lols.io.conll import Sentences
 from lols.training.run import shuffled
 
-__all__ = ["ReplayedFile", "thinned"]
-
 
 class ReplayedFile(str):
     """The path of a file of which a share of the examples is taken, drawn by the seed.

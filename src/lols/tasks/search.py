@@ -14,11 +14,12 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.engine.compile.kernel import compile_seconds
+from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
 from lols.tasks.base import Estimator, not_fitted
 from lols.tasks.choice import Choice
-from lols.tasks.options import LEARNING, SEARCH, estimator, option
+from lols.tasks.options import LEARNING, SEARCH, estimator, is_plain, option
 from lols.training.algorithms import Algorithm, algorithm
 from lols.training.calibration import Judged, fit_calibration, together
 from lols.training.learning_state import start_of
@@ -27,11 +28,11 @@ from lols.training.run import shuffled
 from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 
-__all__ = ["Judges", "SearchEstimator"]
-
 PRUNE = 2
 FOLDS, PARTS = 5, 10  # held out for confidences: each of so many parts in turn, or one of so many
 MANY = 5000  # examples, from which on one part will do
+# Options that a model file does not have: who did the work, how it began, and templates, which the task describes.
+NOT_KEPT = ("engine", "warm_start", "device", "templates", "more_templates")
 
 
 class Judges(NamedTuple):
@@ -245,10 +246,12 @@ class SearchEstimator(Estimator):
         began, compiling = time.perf_counter(), compile_seconds()
         examples = make_examples()
         trainer = self._trainer(task, len(examples))
-        if goes_on:
+        if goes_on and trainer.policy is not None:
+            trainer.policy.begin_with(self._fitted.policy)
+        elif goes_on:
             fitting["start"] = start_of(self._fitted, trainer, places)
             self._fitted.learning = None  # it is stale from here on, whatever happens
-        kept = self._fitted.calibration if goes_on and task is self.task_ else None
+        kept = self._fitted.calibration if goes_on and self._same_labels(task) else None
         bar = trainer.bar(examples, self.progress, "training", self.UNIT)
         choice = Choice(task.space, score, self.patience, bar, fitting.get("checkpoint"))
         choice.policy = partial(self._empty_policy, task)
@@ -263,7 +266,8 @@ class SearchEstimator(Estimator):
             self._calibrate(task, examples, judges)
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
-        self.model_.learning = trainer.state if self.KEEPS or self.keep_state or self.warm_start else None
+        keeps = trainer.policy is None and (self.KEEPS or self.keep_state or self.warm_start)
+        self.model_.learning = trainer.state if keeps else None
         self.path_ = None
         return trainer
 
@@ -274,6 +278,7 @@ class SearchEstimator(Estimator):
         if not self.__sklearn_is_fitted__():
             return False
         if self.warm_start:
+            self._check_going_on()
             note = self.starts_from_weights()
             if note is not None:
                 warnings.warn(note, stacklevel=4)
@@ -285,10 +290,19 @@ class SearchEstimator(Estimator):
             )
         return self.warm_start
 
+    def _same_labels(self, task: Any) -> bool:
+        """Whether a task that goes on has no new labels."""
+        return task is self.task_
+
+    def _check_going_on(self) -> None:
+        """Raise an error if the options ask for another kind of policy than what was learned has."""
+
     def starts_from_weights(self) -> str | None:
         """What is to be said where learning goes on without the learner's state; None if it has it."""
         if self._fitted.learning is not None or getattr(self, "_stream", None) is not None:
             return None
+        if not isinstance(self._fitted.policy, FrozenPolicy):
+            return f"{self.named} goes on from its weights, with a new optimiser: a network keeps no state of learning"
         return (
             f"{self.named} has no learner's state: learning starts from its weights alone, with new averages and step "
             "sizes (keep_state=True, or --keep-state, keeps the state)"
@@ -328,9 +342,9 @@ class SearchEstimator(Estimator):
             yield trainer.fit(rest, progress=bar), some(examples, chosen), chosen
 
     def _options(self) -> dict[str, Any]:
-        """The options that a model file keeps: plain values, but for who did the work, and how it began."""
-        params = {k: v for k, v in self.get_params().items() if k not in ("engine", "warm_start")}
-        return {k: v for k, v in params.items() if v is None or isinstance(v, str | int | float)}
+        """The options that a model file keeps: plain values, but for who did the work, and what the task has."""
+        params = {k: v for k, v in self.get_params().items() if k not in NOT_KEPT}
+        return {k: v for k, v in params.items() if is_plain(v)}
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "task_"):

@@ -15,17 +15,6 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = [
-    "PlainTable",
-    "plain_table",
-    "show_calibration",
-    "show_matrix",
-    "show_scores",
-    "step_table",
-    "styled",
-    "write",
-]
-
 SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
@@ -82,7 +71,7 @@ def show_scores(
 def show_calibration(console: Console, reliability: Any, of: str = "confidence") -> None:
     """How far confidence is from accuracy, if it is known."""
     if reliability is not None:
-        write(console, f"{of}: calibration error {reliability.error:.4f}")
+        write(console, f"{of}: calibration error {reliability.error:.4f} ({reliability.by_chance:.4f} by chance alone)")
 
 
 def show_matrix(console: Console, heading: str, names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

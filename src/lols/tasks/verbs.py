@@ -20,12 +20,6 @@ if TYPE_CHECKING:
 
     from lols.tasks.case import Case
 
-__all__ = [
-    *("ROWS", "TOKENS", "CertifyOptions", "Evaluation", "FileLayout", "FileVerbs", "InspectOptions", "NoOptions"),
-    *("PredictOptions",),
-    *("Say", "Unit", "VerbReport", "Verbs", "silent", "some_of"),
-]
-
 
 class Unit(NamedTuple):
     """What data are counted in."""
@@ -206,10 +200,6 @@ class FileVerbs:
         files = {name: value for name, value in given.items() if name in names}
         rest = {name: value for name, value in given.items() if name not in names}
         return self.file_columns.changed(**files), self.VERBS.options_of(verb)(**rest)
-
-    def fit_files(self, paths: Any, *, dev: Any = None, **options: Any) -> Self:
-        """Train on files."""
-        raise NotImplementedError
 
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any

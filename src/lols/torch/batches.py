@@ -13,8 +13,6 @@ from lols.contract.examples import Examples, Ragged, Scalar, Shared
 from lols.engine.states import States, column_of
 from lols.errors import LolsError
 
-__all__ = ["Bags", "ExampleBatch", "Inputs", "StateBatch", "hashed_bags", "on_device"]
-
 
 class Bags(NamedTuple):
     """Lists of numbered features, one after the other: bag i has those from `start[i]` to `start[i + 1]`.
@@ -154,29 +152,41 @@ class StateBatch:
         The number of actions.
     device
         Where the network is.
+    rows
+        The example of each state, by its place in the batch that was encoded, as an array of NumPy.
+    given
+        What `inputs` of the network gave, by default the state vectors, as NumPy has it.
 
     """
 
-    def __init__(self, rows: np.ndarray, inputs: Inputs, legal: np.ndarray, device: torch.device):
+    def __init__(self, rows: np.ndarray, given: Inputs, legal: np.ndarray, device: torch.device):
         self.actions, self.device = legal.shape[1], device
-        self._legal = legal
-        if isinstance(inputs, np.ndarray) and inputs.dtype.kind in "iub" and inputs.ndim == 2:
-            # one transfer for both
-            both = on_device(np.concatenate([rows[:, np.newaxis], inputs], axis=1).astype(np.int64), device)
-            self.row, self.inputs = both[:, 0], both[:, 1:]
-            return
-        self.row = on_device(rows, device)
-        if isinstance(inputs, Bags):
-            start, ids, values = (on_device(array, device) for array in inputs[:3])
-            self.inputs = Bags(start, ids, values, inputs.width)
-        else:
-            self.inputs = on_device(inputs, device)
-
-    row: torch.Tensor  # the example of each state, by its place in the batch that was encoded
-    inputs: Any  # what `inputs` of the network gave, as tensors; by default the state vectors
+        self.rows, self._legal = rows, legal
+        self.given: Any = given
 
     def __len__(self) -> int:
         return self._legal.shape[0]
+
+    @cached_property
+    def _both(self) -> tuple[torch.Tensor, Any]:
+        given = self.given
+        if isinstance(given, np.ndarray) and given.dtype.kind in "iub" and given.ndim == 2:  # one transfer for both
+            both = on_device(np.concatenate([self.rows[:, np.newaxis], given], axis=1).astype(np.int64), self.device)
+            return both[:, 0], both[:, 1:]
+        if isinstance(given, Bags):
+            start, ids, values = (on_device(array, self.device) for array in given[:3])
+            return on_device(self.rows, self.device), Bags(start, ids, values, given.width)
+        return on_device(self.rows, self.device), on_device(given, self.device)
+
+    @property
+    def row(self) -> torch.Tensor:
+        """The example of each state, by its place in the batch that was encoded."""
+        return self._both[0]
+
+    @property
+    def inputs(self) -> Any:
+        """What `inputs` of the network gave, as tensors; by default the state vectors."""
+        return self._both[1]
 
     @cached_property
     def legal(self) -> torch.Tensor:

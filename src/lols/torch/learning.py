@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -17,17 +18,6 @@ from lols.contract.whole_numbers import check_seed, check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, ReplayBuffer
-
-__all__ = [
-    "LearningSettings",
-    "NetworkLearner",
-    "Optimizer",
-    "Schedule",
-    "arrays_named",
-    "check_fits",
-    "loaded_into",
-    "named_arrays",
-]
 
 SINGLE = ".single"
 Optimizer = Callable[[Any], torch.optim.Optimizer]
@@ -101,20 +91,31 @@ class NetworkLearner:
 
         `losses` gives, for some lessons, the sum of the losses of their states and a further loss of their examples.
         """
-        seed = mix(self.settings.seed, self.updates) & (2**63 - 1)
-        random = np.random.default_rng(seed)
-        device = next(self.network.parameters()).device
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            torch.manual_seed(seed)
-            self.network.train()
-            try:
-                for part in self._minibatches(lessons, random):
-                    self._step(part, losses)
-            finally:
-                self.network.eval()
+        random = np.random.default_rng(self._seed())
+
+        def step_by_step() -> None:
+            for part in self._minibatches(lessons, random):
+                self._step(part, losses)
+
+        self.with_dropout(step_by_step)
         self._check_losses()
         self.replay.add(lessons)
         self.updates += 1
+
+    def with_dropout(self, work: Callable[[], Any]) -> Any:
+        """What `work` gives while the network is in training mode; the seed determines its dropout."""
+        device = next(self.network.parameters()).device
+        on_gpu = device.type == "cuda"
+        with torch.random.fork_rng(devices=[device] if on_gpu else []), few_threads(on_gpu):
+            torch.manual_seed(self._seed())
+            self.network.train()
+            try:
+                return work()
+            finally:
+                self.network.eval()
+
+    def _seed(self) -> int:
+        return int(mix(self.settings.seed, self.updates) & (2**63 - 1))
 
     def _minibatches(self, lessons: KeptLessons, random: np.random.Generator) -> Iterator[KeptLessons]:
         """The lessons in as many parts as there are steps, each joined by as many examples of earlier batches."""
@@ -194,6 +195,19 @@ class NetworkLearner:
         if self.average is not None:
             loaded_into(self.average, arrays_named("average.", state))
         self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
+
+
+@contextlib.contextmanager
+def few_threads(wanted: bool) -> Iterator[None]:
+    """One thread of PyTorch on the CPU, if wanted: those that only start work on a GPU wait for each other."""
+    threads = torch.get_num_threads()
+    try:
+        if wanted:
+            torch.set_num_threads(1)
+        yield
+    finally:
+        if wanted:
+            torch.set_num_threads(threads)
 
 
 def by_length(rounds: np.ndarray, lengths: np.ndarray, parts: int) -> list[np.ndarray]:

@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import torch
 
-__all__ = ["LOSSES", "Loss"]
-
 Loss = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], torch.Tensor]
 SAME = 1e-6  # costs that differ by less are equal
 
@@ -22,9 +20,15 @@ def log_loss(scores: torch.Tensor, costs: torch.Tensor, known: torch.Tensor) -> 
     return _total(scores, known) - _total(scores, cheapest)
 
 
-def kl_loss(scores: torch.Tensor, costs: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
-    """The Kullback-Leibler divergence of the softmax of scores from that of minus the costs (SeaRNN)."""
-    wanted = (-costs).masked_fill(~known, -torch.inf).log_softmax(1)
+def kl_loss(scores: torch.Tensor, costs: torch.Tensor, known: torch.Tensor, scale: float = 8.0) -> torch.Tensor:
+    """The Kullback-Leibler divergence of the softmax of scores from that of minus the costs (SeaRNN).
+
+    Costs are divided by the mean of those above 0, and multiplied by `scale`. The larger it is, the less probable are
+    actions that are not the cheapest. For another one, give `functools.partial(lols.torch.losses.kl_loss, scale=20.0)`.
+    """
+    above = known & (costs > SAME)
+    unit = (torch.where(above, costs, 0.0).sum() / above.sum().clamp(min=1)).clamp(min=SAME)
+    wanted = (-scale / unit * costs).masked_fill(~known, -torch.inf).log_softmax(1)
     given = scores - _total(scores, known)[:, None]
     share = wanted.exp()
     return torch.where(known, share * (wanted.masked_fill(~known, 0.0) - given), 0.0).sum(1)

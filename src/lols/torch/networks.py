@@ -12,8 +12,6 @@ from torch import nn
 from lols.engine.states import States
 from lols.torch.batches import Bags, StateBatch, hashed_bags
 
-__all__ = ["FeatureNetwork", "PointerNetwork", "mlp"]
-
 
 def mlp(sizes: Sequence[int], dropout: float = 0.0) -> nn.Sequential:
     """Linear layers of these sizes, with ReLU and dropout between them."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,7 @@ from lols.torch.learning import (
     named_arrays,
 )
 from lols.torch.losses import LOSSES, Loss
-from lols.torch.replay import KeptLessons
-
-__all__ = ["TorchPolicy", "chosen_device"]
+from lols.torch.replay import KeptLessons, joined, joined_inputs
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
@@ -80,6 +78,9 @@ class TorchPolicy:
     alike
         Whether the examples of a step have about the same length, and the steps about the same number of states: long
         sequences are then not padded with, or waited for, by short ones.
+    noisy
+        Whether `encode` has its dropout in the search of training, too. On examples that it has learned, a network
+        hardly makes mistakes; so it makes some, and learns what to do then.
     batch
         The most states that are scored at a time; None for any number.
     most_examples
@@ -89,7 +90,7 @@ class TorchPolicy:
 
     """
 
-    room = 1 << 29  # for searches in progress: a call for many states takes hardly longer than one for few
+    room = 1 << 30  # for searches in progress: a call for many states takes hardly longer than one for few
 
     def __init__(
         self,
@@ -107,6 +108,7 @@ class TorchPolicy:
         average: float | None = None,
         clip: float | None = 5.0,
         alike: bool = False,
+        noisy: bool = False,
         batch: int | None = None,
         most_examples: int | None = 2048,
         seed: int = 0,
@@ -121,7 +123,7 @@ class TorchPolicy:
                 check_whole(name, most, otherwise=", or None for any number")
         self.device = chosen_device(device)
         self.network = network.to(self.device).eval()
-        self.precision, self.batch, self.most_examples = precision, batch, most_examples
+        self.precision, self.batch, self.most_examples, self.noisy = precision, batch, most_examples, noisy
         self.settings = LearningSettings(
             loss=loss,
             optimizer=optimizer,
@@ -146,22 +148,35 @@ class TorchPolicy:
     def begin(self, examples: Examples, indices: np.ndarray) -> None:
         """Encode the examples whose search begins."""
         self._forget()
+        batch = ExampleBatch(examples, indices, self.device)
         with torch.inference_mode(), self._timed("encoder"):
-            self._memory = self._encoded(ExampleBatch(examples, indices, self.device))
+            if self.noisy and self.learner is not None:
+                self._memory = self.learner.with_dropout(lambda: self._encoded(batch))
+            else:
+                self._memory = self._encoded(batch)
         self._examples, self._rows = examples, np.full(len(examples), -1, np.int64)
         self._rows[indices] = np.arange(len(indices))
 
     def costs(self, states: States) -> np.ndarray:
         """Minus the scores of all actions."""
-        if self._examples is not states.examples or (self._rows[states.example] < 0).any():
-            self.begin(states.examples, np.unique(states.example))
+        return self.costs_of_parts([states])[0]
+
+    def costs_of_parts(self, parts: Sequence[States]) -> list[np.ndarray]:
+        """The same for states of a level that lie in several places of the memory, in one call of the network."""
+        examples, example = parts[0].examples, joined([states.example for states in parts])
+        if self._examples is not examples or (self._rows[example] < 0).any():
+            self.begin(examples, np.unique(example))
         with torch.inference_mode():
             with self._timed("transfer"):
-                batch = StateBatch(self._rows[states.example], self._inputs(states), states.legal, self.device)
+                keep = copy.deepcopy if len(parts) > 1 else lambda own: own  # features of all parts share memory
+                inputs = joined_inputs([keep(self._inputs(states)) for states in parts])
+                legal = joined([states.legal for states in parts])
+                batch = StateBatch(self._rows[example], inputs, legal, self.device)
             with self._timed("scoring"):
                 scores = self._scores(self._memory, batch)
             with self._timed("transfer"):
-                return np.negative(scores.cpu().numpy())
+                costs = np.negative(scores.cpu().numpy())
+        return np.split(costs, np.cumsum([len(states) for states in parts[:-1]])) if len(parts) > 1 else [costs]
 
     def update(self, states: States, costs: np.ndarray, weights: np.ndarray) -> None:
         """Learn from the states of a batch of examples."""
@@ -197,6 +212,15 @@ class TorchPolicy:
             self.learner = None
         elif self.learner is not None:
             self.learner.load(state)
+
+    def begin_with(self, other: TorchPolicy) -> None:
+        """Take over the weights of a policy whose network had fewer words or labels; the others stay as they are."""
+        old = other.network.state_dict()
+        with torch.no_grad():
+            for name, tensor in self.network.state_dict().items():
+                if name in old:
+                    tensor[tuple(slice(size) for size in old[name].shape)] = old[name].to(tensor.device)
+        self.learner = NetworkLearner(self.network, self.settings)
 
     # --- the network ---
 

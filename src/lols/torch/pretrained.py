@@ -14,8 +14,6 @@ from torch import nn
 from lols.errors import ConfigurationError
 from lols.torch.batches import ExampleBatch, on_device
 
-__all__ = ["RATE", "PretrainedEncoder"]
-
 RATE = 5e-5  # the peak of its learning rate: it has learned before
 TOGETHER = 1 << 14  # pieces that are encoded at a time, padding included
 

@@ -9,7 +9,16 @@ import numpy as np
 
 from lols.torch.batches import Bags, Inputs, spans
 
-__all__ = ["KeptLessons", "ReplayBuffer"]
+
+def joined(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Several arrays, one after the other; a single one as it is."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def joined_inputs(parts: Sequence[Inputs]) -> Inputs:
+    """What a network reads of several batches of states, one after the other."""
+    bags = [part for part in parts if isinstance(part, Bags)]
+    return (bags[0] if len(bags) == 1 else Bags.joined(bags)) if bags else joined(parts)  # type: ignore[arg-type]
 
 
 class KeptLessons(NamedTuple):
@@ -38,11 +47,11 @@ class KeptLessons(NamedTuple):
         """Several lessons as one."""
         if len(parts) == 1:
             return parts[0]
-        inputs = [part.inputs for part in parts]
-        bags = [part for part in inputs if isinstance(part, Bags)]
-        joined: Inputs = Bags.joined(bags) if bags else np.concatenate(inputs)
-        others = (np.concatenate([getattr(part, name) for part in parts]) for name in ("legal", "costs", "weights"))
-        return KeptLessons(np.concatenate([part.example for part in parts]), joined, *others)
+        inputs = joined_inputs([part.inputs for part in parts])
+        example, *others = (
+            joined([getattr(part, n) for part in parts]) for n in ("example", "legal", "costs", "weights")
+        )
+        return KeptLessons(example, inputs, *others)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """As named arrays, for checkpoints; unknown costs are -1 there."""

@@ -8,8 +8,6 @@ from typing import Any
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 
-__all__ = ["adam", "warm_up_and_decay"]
-
 LEAST = 0.02  # the share of the rate that is left in the end
 
 

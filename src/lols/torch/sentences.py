@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +14,10 @@ from torch.nn import functional
 
 from lols.contract.whole_numbers import check_whole
 from lols.engine.states import States
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, shown
 from lols.torch.batches import ExampleBatch, StateBatch, on_device, spans
 from lols.torch.networks import mlp
 from lols.torch.pretrained import RATE, PretrainedEncoder
-
-__all__ = ["ArcNetwork", "NetworkSizes", "TagNetwork", "WordEncoder"]
 
 MOST_WIDTH, MOST_LAYERS = 1 << 12, 16
 UNKNOWN = 1  # the number of what is not in a vocabulary; 0 is nothing
@@ -43,8 +42,8 @@ class NetworkSizes:
     def __post_init__(self) -> None:
         check_whole("width", self.width, most=MOST_WIDTH)
         check_whole("layers", self.layers, most=MOST_LAYERS)
-        if not 0.0 <= self.dropout < 1.0:
-            raise ConfigurationError(f"dropout is {self.dropout}: give a share from 0 to below 1")
+        if not isinstance(self.dropout, Real) or not 0.0 <= self.dropout < 1.0:
+            raise ConfigurationError(f"dropout is {shown(self.dropout)}: give a share from 0 to below 1")
 
     @property
     def columns(self) -> int:
@@ -61,7 +60,7 @@ class EncodedSentences(NamedTuple):
     """Words of a batch, sentence after sentence."""
 
     words: torch.Tensor  # [word, feature]
-    first: torch.Tensor  # [sentence]: its first word
+    begins: np.ndarray  # [sentence]: its first word
     lengths: np.ndarray
 
 
@@ -116,7 +115,7 @@ class WordEncoder(nn.Module):
         if self.pretrained is not None:
             parts.append(self.of_pretrained(self.pretrained(batch, len(rows), begins)))
         words = self._in_context(self.dropout(torch.cat(parts, 1)), lengths)
-        return EncodedSentences(self.dropout(words), on_device(begins, batch.device), lengths)
+        return EncodedSentences(self.dropout(words), begins, lengths)
 
     def take_vectors(self, values: np.ndarray) -> None:
         """Use these vectors, [word, number]."""
@@ -203,8 +202,6 @@ class ArcNetwork(nn.Module):
             self.nothing = nn.Parameter(torch.zeros(places, hidden))
             self.layers = mlp([hidden, hidden, actions])
             self.labels = LabelScorer(2 * sizes.width, labels) if labels > 1 else None
-        # all places of a word in one table, so that the sum over a state's places is one call
-        self.register_buffer("offsets", torch.arange(places), persistent=False)
 
     def parameter_groups(self) -> list[Any]:
         """The parameters, for an optimiser."""
@@ -218,12 +215,11 @@ class ArcNetwork(nn.Module):
 
     def forward(self, memory: ArcMemory, states: StateBatch) -> torch.Tensor:
         """The score of each action."""
-        word = torch.where(
-            states.inputs >= 0,
-            states.inputs + memory.sentences.first[states.row][:, None],
-            memory.sentences.words.shape[0],
-        )
-        seen = functional.embedding_bag(word * self.places + self.offsets, memory.places, mode="sum")
+        # all places of a word are in one table, so that the sum over a state's places is one call
+        begins, there = memory.sentences.begins, states.given >= 0
+        word = np.where(there, states.given + begins[states.rows][:, np.newaxis], memory.sentences.words.shape[0])
+        index = on_device(word * self.places + np.arange(self.places), states.device)
+        seen = functional.embedding_bag(index, memory.places, mode="sum")
         scores: torch.Tensor = self.layers(seen.relu())
         return scores
 
@@ -342,16 +338,19 @@ class TagNetwork(nn.Module):
         """The parameters, for an optimiser."""
         return self.encoder.groups_of(self)
 
-    def encode(self, examples: ExampleBatch) -> tuple[torch.Tensor, torch.Tensor]:
+    def encode(self, examples: ExampleBatch) -> tuple[torch.Tensor, np.ndarray]:
         """Encode sentences: the words' part of the hidden layer, and where each sentence begins."""
         found = self.encoder(examples)
-        return self.word(found.words), found.first
+        return self.word(found.words), found.begins
 
     def forward(self, memory: Any, states: StateBatch) -> torch.Tensor:
         """The score of each tag."""
-        words, first = memory
-        seen = words[first[states.row] + states.inputs[:, 0]]
+        words, begins = memory
+        index = states.given.astype(np.int64)
+        index[:, 0] += begins[states.rows]
+        chosen = on_device(index, states.device)
+        seen = words[chosen[:, 0]]
         for k, embedding in enumerate(self.tags):
-            seen = seen + embedding(states.inputs[:, 1 + k])
+            seen = seen + embedding(chosen[:, 1 + k])
         scores: torch.Tensor = self.out(seen.relu())
         return scores

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
-__all__ = ["AdaptiveBeta"]
-
 RECENT = 3.0  # what the newest example weighs, compared with the mean of all: first attempts are forgotten
 MEMORY = 300  # examples; the newest one never weighs less than one of so many
 

@@ -11,8 +11,6 @@ from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError
 from lols.training.schedules import Constant, Linear, Schedule, schedule
 
-__all__ = ["PRESETS", "Algorithm", "algorithm", "explain"]
-
 ROLL_INS = ("reference", "learned", "mixture")
 ROLL_OUTS = ("reference", "mixture", "learned", "none")
 MIXES = ("state", "rollout", "example", "expected", "step")

@@ -7,15 +7,15 @@ regression, by scikit-learn, which is imported only to fit it. A model file keep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import operator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from lols.errors import ConfigurationError
-
-__all__ = ["Calibration", "Judged", "Reliability", "fit_calibration", "most_judged", "not_calibrated", "together"]
 
 BINS = 15  # of a reliability diagram, equally wide
 MOST_KNOTS = 30
@@ -252,21 +252,29 @@ class Reliability:
     counts: np.ndarray  # [bin]
     sure: np.ndarray  # sums of confidence
     right: np.ndarray
+    spread: np.ndarray  # sums of the variances that right or wrong would have
 
     @classmethod
     def of(cls, confidence: np.ndarray, right: np.ndarray) -> Self:
         """What is seen on some decisions."""
         bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-        columns = (np.ones(bins.size), confidence, right)
+        columns = (np.ones(bins.size), confidence, right, confidence * (1.0 - confidence))
         return cls(*(np.bincount(bins, weights=column, minlength=BINS) for column in columns))
 
     def __add__(self, other: Reliability) -> Reliability:
-        return Reliability(self.counts + other.counts, self.sure + other.sure, self.right + other.right)
+        pairs = ((getattr(each, name) for each in (self, other)) for name in ("counts", "sure", "right", "spread"))
+        return Reliability(*(first + second for first, second in pairs))
 
     @property
     def error(self) -> float:
         """The expected calibration error: how far confidence is from accuracy in a bin, on average over decisions."""
         return float(np.abs(self.sure - self.right).sum() / max(self.counts.sum(), 1.0))
+
+    @property
+    def by_chance(self) -> float:
+        """About the error that is to be expected even if every confidence were exact, because decisions are few."""
+        each = np.minimum(2.0 * self.spread, np.sqrt(2.0 / np.pi * self.spread))  # the mean of the absolute deviation
+        return float(each.sum() / max(self.counts.sum(), 1.0))
 
     def rows(self) -> list[dict[str, float]]:
         """Mean confidence, accuracy and number of decisions of each bin that has any."""
@@ -278,4 +286,12 @@ class Reliability:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        return {"calibration_error": self.error, "reliability": self.rows()}
+        found = {"calibration_error": self.error, "calibration_error_by_chance": self.by_chance}
+        return found | {"reliability": self.rows()}
+
+
+def added(parts: Iterable[Reliability | None]) -> Reliability | None:
+    """What is seen on all parts; None if it is unknown of one."""
+    every = list(parts)
+    known = [part for part in every if part is not None]
+    return functools.reduce(operator.add, known) if known and len(known) == len(every) else None

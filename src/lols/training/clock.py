@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-__all__ = ["Clock"]
-
 
 class Clock:
     """Counts the seconds since it was made, and those of them that went into compilation."""

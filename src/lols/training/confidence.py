@@ -17,8 +17,6 @@ from lols.training.calibration import Judged, most_judged
 if TYPE_CHECKING:
     from lols.training.model import Model
 
-__all__ = ["StepScores", "confident_outputs", "judged_steps", "step_scores"]
-
 TOGETHER = 256  # examples whose steps are judged at a time
 
 

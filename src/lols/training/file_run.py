@@ -14,8 +14,6 @@ from lols.training.run import TrainingRun
 if TYPE_CHECKING:
     from lols.training.trainer import Trainer
 
-__all__ = ["FileRun"]
-
 BATCH = 64  # examples, by default: what a large data set has, and files are for these
 
 

@@ -7,8 +7,6 @@ import threading
 from types import FrameType
 from typing import Any
 
-__all__ = ["Interruption"]
-
 
 class Interruption:
     """Notes the first Ctrl-C, and lets the second one through; does nothing unless it is wanted.

@@ -26,8 +26,6 @@ from lols.training.adaptive import AdaptiveBeta
 if TYPE_CHECKING:
     from lols.training.trainer import Trainer
 
-__all__ = ["LearningState", "StoredState", "start_of"]
-
 PREFIX = "learning."
 PARTS = ("weights", "squares", "sums")
 SAME = ("reduction", "update", "bits", "thresholds")  # settings without which a state makes no sense
@@ -210,7 +208,9 @@ def start_of(model: Any, trainer: Trainer, places: np.ndarray | None = None) -> 
         found: LearningState = model.learning.restored(trainer, places)
         return found
     if not isinstance(model.policy, FrozenPolicy):
-        raise ConfigurationError("only the linear policy goes on learning: train a neural one anew")
+        raise ConfigurationError(
+            "a linear policy cannot go on from another one: train anew, or go on with policy='neural'"
+        )
     settled = model.about.get("learner")
     if trainer.unsettled and isinstance(settled, dict) and settled.get("scale"):
         trainer.adopt(replace(trainer.settings, margin=str(settled["margin"]), scale=float(settled["scale"])))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import signal
+import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -22,26 +25,30 @@ from lols.engines import Files, InProcess, SharedValue, Workers
 from lols.engines.stage_one import one_compiles, writable
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
-from lols.learners.mixing import LearnerChanges, changes_since, mixed
+from lols.learners.mixing import Detour, LearnerChanges, apply_changes, mixed
+from lols.training.students import LinearStudent
 
 if TYPE_CHECKING:
     from lols.training.run import TrainingRun
     from lols.training.trainer import Trainer
 
-__all__ = ["LEGS", "Mixing", "ShardResult", "ShardTask", "check_mixable", "train_shard"]
-
-LEGS = 4  # by default: with 1, weights are averaged after each pass, and eight shards lose half a point of tagging
+FIRST = 8  # times as many legs in the first pass: with as many as later, eight shards lose a point of parsing
+LEGS = 4  # by default
+MOST_CHANGES = 1 << 26  # bytes of changes that are sent one after the other, if that is more than all weights
 MOST_BYTES = 2 << 30  # of the data of shards that a worker keeps for the next pass
 
 
 class ShardTask(NamedTuple):
-    """A leg of a pass over one shard."""
+    """A leg of a pass over one shard, and the learner to go on from: a whole one, and what has changed since."""
 
     run: str
     shard: int
     trainer: SharedValue
     data: SharedValue
-    state: SharedValue | None  # of the learner to go on from
+    version: int
+    whole: SharedValue | None  # version `since`; None if nothing has been learned
+    since: int
+    changes: tuple[SharedValue, ...]  # to `since` + 1, + 2, ...
     adaptive: dict[str, Any]
     pass_: int
     leg: int  # of the pass
@@ -67,7 +74,7 @@ class Shard:
     def __init__(self, task: ShardTask):
         self.trainer: Trainer = of_shard(task.trainer.get(), task.shard)
         data = task.data.get()
-        data = list(data) if isinstance(data, Files) else data
+        data = data.held() if isinstance(data, Files) else data
         self.bytes = data.nbytes() if isinstance(data, Examples) else 0
         if not len(data):
             raise NoExamplesError
@@ -77,12 +84,11 @@ class Shard:
             if hasattr(self.driver, "calls") and self.trainer.compiled and not DISABLED:
                 prepare_all(self.run.student.calls(self.driver))  # type: ignore[attr-defined]
 
-    def train(self, task: ShardTask) -> ShardResult:
-        """Train for a leg of a pass, from the given state."""
-        run, trainer = self.run, self.trainer
-        base: Any = task.state.get() if task.state is not None else self._learner().state()
-        if task.state is not None:
-            self._learner().load(base)
+    def train(self, task: ShardTask, learner: Learner) -> ShardResult:
+        """Train for a leg of a pass; then the learner is what it was."""
+        run, trainer, student = self.run, self.trainer, self.run.student
+        assert isinstance(student, LinearStudent)
+        student.learner, detour = learner, Detour(learner)
         run.adaptive = replace(run.adaptive, **task.adaptive)
         first, last = (self._place(leg, task.legs) for leg in (task.leg, task.leg + 1))
         run.pass_, run.offset, run.steps_done = task.pass_, first, 0
@@ -90,14 +96,16 @@ class Shard:
         losses = [np.zeros((0, LOSSES))]
         for indices, rounds in run.batches() if first < last else ():
             beta, beta_in = run.betas(rounds)
-            policy = run.student.rolling_policy()
+            policy = student.rolling_policy()
             batch = self.driver.make_lessons(indices, rounds, policy, trainer.plan, beta, beta_in)
             losses.append(batch.losses.copy())
+            detour.before(batch.lessons)
             run.learn(batch)
+            detour.after(batch.lessons)
             if run.offset in (0, last):
                 break
-        changes = changes_since(base, self._learner().state(copy=False))
-        run.begin_again()  # the weights are not kept
+        changes = detour.changes()
+        detour.take_back()
         return ShardResult(changes, run.sums, np.concatenate(losses), run.steps_done)
 
     def _place(self, leg: int, legs: int) -> int:
@@ -105,30 +113,60 @@ class Shard:
         count, size = len(self.run.examples), self.run.batch_size
         return min(count, leg * -(-count // size) // legs * size)
 
-    def _learner(self) -> Learner:
-        learner = self.run.student.learner
-        assert learner is not None
-        return learner
+
+class ShardLearner:
+    """The learner of a worker, which is the driver's as of the last mixing; its shards take turns with it."""
+
+    def __init__(self, run: str, learner: Learner):
+        self.run, self.version, self.learner = run, 0, learner
+
+    def follow(self, task: ShardTask) -> Learner:
+        """The learner in the version that a shard goes on from."""
+        if not task.since <= self.version <= task.version:
+            assert task.whole is not None
+            self.learner.load(task.whole.get())
+            self.version = task.since
+        for changes in task.changes[self.version - task.since :]:
+            apply_changes(self.learner, changes.get())
+        self.version = task.version
+        return self.learner
 
 
 _SHARDS: OrderedDict[tuple[str, int], Shard] = OrderedDict()
+_LEARNER: ShardLearner | None = None
 
 
 def train_shard(task: ShardTask) -> ShardResult:
     """Train on a shard; its data are kept for the next pass, as far as there are not too many."""
+    global _LEARNER
     key = task.run, task.shard
     for other in [each for each in _SHARDS if each[0] != task.run]:
         del _SHARDS[other]
+    kept, _LEARNER = _LEARNER, None  # an error leaves none behind, whose weights would be between two states
+    if kept is None or kept.run != task.run:
+        kept = ShardLearner(task.run, task.trainer.get().new_learner())
+    learner = kept.follow(task)
     try:
         found = _SHARDS.pop(key, None) or Shard(task)
     except NoExamplesError:  # its files are empty
-        base = task.trainer.get().new_learner().state() if task.state is None else task.state.get()
         nothing = np.zeros((task.trainer.get().passes, 2))
-        return ShardResult(changes_since(base, base), nothing, np.zeros((0, LOSSES)), 0)
+        _LEARNER = kept
+        return ShardResult(Detour(learner).changes(), nothing, np.zeros((0, LOSSES)), 0)
     _SHARDS[key] = found
     while len(_SHARDS) > 1 and sum(each.bytes for each in _SHARDS.values()) > MOST_BYTES:
         _SHARDS.popitem(last=False)
-    return found.train(task)
+    result = found.train(task, learner)
+    _LEARNER = kept
+    return result
+
+
+def forget_shards(run: str) -> None:
+    """Free what this process keeps of a run."""
+    global _LEARNER
+    for key in [each for each in _SHARDS if each[0] == run]:
+        del _SHARDS[key]
+    if _LEARNER is not None and _LEARNER.run == run:
+        _LEARNER = None
 
 
 def of_shard(trainer: Trainer, shard: int) -> Trainer:
@@ -171,46 +209,95 @@ class Mixing:
     def __init__(self, run: TrainingRun, workers: Workers, shards: int, legs: int):
         self.run, self.workers, self.legs, self.id = run, workers, legs, uuid.uuid4().hex
         trainer = copy.copy(run.trainer)
-        trainer.engine, trainer.batch_size = InProcess(), run.batch_size
+        # so that all shards together search as many examples with the same policy as one machine
+        trainer.engine, trainer.batch_size = InProcess(), max(1, run.batch_size // shards)
         if trainer.threads in (None, AUTO) and not run.trainer.engine.LOCAL:
             trainer.threads = 1  # there are many workers
         self._trainer = workers.share(trainer)
         self._data = [workers.share(part) for part in shards_of(run.data, shards)]
+        self.version = self.since = 0
+        self._whole: SharedValue | None = None
+        self._changes: tuple[SharedValue, ...] = ()
+        self._changed_bytes = 0
+        self.sent = self.received = 0  # bytes of weights
 
     def passes(self, bar: Any) -> Iterator[None]:
-        """Go on by one pass each time."""
+        """Go on by one leg of a pass each time; between two of them there can be a checkpoint."""
+        try:
+            yield from self._legs(bar)
+        finally:
+            if self.run.trainer.engine.LOCAL:
+                forget_shards(self.id)
+
+    def _legs(self, bar: Any) -> Iterator[None]:
         run = self.run
+        learner: Any = run.student.learner
+        if run.pass_ or run.offset:
+            self._share_whole()
         while run.pass_ < run.trainer.passes:
-            run.student.begin_pass()
-            learner: Any = run.student.learner
-            before, sums, steps, adaptive = learner.state(), np.zeros(2), run.steps_done, replace(run.adaptive)
-            try:
-                for leg in range(self.legs):
-                    results = []
-                    state = learner.state()
-                    fresh = run.pass_ == 0 and leg == 0
-                    shared = None if fresh else self.workers.share(state)
-                    for result in self.workers.map(train_shard, self._tasks(shared, leg)):
-                        results.append(result)
-                        run.steps_done, sums = run.steps_done + result.steps, sums + result.sums[run.pass_]
-                        bar.say(f"{self.workers.alive} workers" if self.workers.alive > 1 else "")
-                        bar.advance(run.progress, loss=float(sums[0] / max(sums[1], 1.0)))
-                    learner.load(mixed(state, [result.changes for result in results]))
-                    if run.trainer.plan.compare:
-                        for result in results:
-                            run.adaptive.observe(result.losses)
-            except BaseException:  # as it was after the last pass, for a checkpoint
-                learner.load(before)
-                run.steps_done, run.adaptive = steps, adaptive
-                raise
-            run.sums[run.pass_] = sums
-            run.pass_, run.offset = run.pass_ + 1, 0
+            results, steps, sums = [], run.steps_done, run.sums[run.pass_].copy()
+            for result in self.workers.map(train_shard, self._tasks()):
+                results.append(result)
+                steps, sums = steps + result.steps, sums + result.sums[run.pass_]
+                bar.say(f"{self.workers.alive} workers" if self.workers.alive > 1 else "")
+                bar.advance(steps, loss=float(sums[0] / max(sums[1], 1.0)))
+            changes = mixed(learner, [result.changes for result in results])
+            with uninterrupted():
+                apply_changes(learner, changes)
+                run.steps_done, run.sums[run.pass_] = steps, sums
+                if run.trainer.plan.compare:
+                    for result in results:
+                        run.adaptive.observe(result.losses)
+                leg = run.offset + 1  # where a run has the number of examples, this one has that of legs
+                run.pass_, run.offset = (run.pass_, leg) if leg < self.legs_now else (run.pass_ + 1, 0)
+            self.received += sum(result.changes.nbytes for result in results)
+            self._share(changes)
             yield
 
-    def _tasks(self, state: SharedValue | None, leg: int) -> Iterator[ShardTask]:
-        how = self.run.adaptive.state(), self.run.pass_, leg, self.legs
+    @property
+    def legs_now(self) -> int:
+        """The legs of this pass: more in the first one, where weights move fast."""
+        return self.legs * (1 if self.run.pass_ else FIRST)
+
+    def _tasks(self) -> Iterator[ShardTask]:
+        run = self.run
+        weights = self.version, self._whole, self.since, self._changes
         for shard, data in enumerate(self._data):
-            yield ShardTask(self.id, shard, self._trainer, data, state, *how)
+            how = run.adaptive.state(), run.pass_, run.offset, self.legs_now
+            yield ShardTask(self.id, shard, self._trainer, data, *weights, *how)
+
+    def _share(self, changes: LearnerChanges) -> None:
+        """Give the workers what has changed, or all of the learner where that is less."""
+        self.version += 1
+        self._changed_bytes += changes.nbytes
+        if self._changed_bytes > max(MOST_CHANGES, self.run.student.learner.report()["bytes"]):  # type: ignore[union-attr]
+            self._share_whole()
+        else:
+            self._changes += (self.workers.share(changes),)
+            self.sent += changes.nbytes
+
+    def _share_whole(self) -> None:
+        state = self.run.student.learner.state()  # type: ignore[union-attr]
+        self.version += 1
+        self._whole, self.since, self._changes, self._changed_bytes = self.workers.share(state), self.version, (), 0
+        self.sent += sum(array.nbytes for array in state.values())
+
+
+@contextlib.contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until this is done."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():  # which alone is interrupted
+        yield
+        return
+    asked: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if asked:
+        signal.raise_signal(signal.SIGINT)
 
 
 def shards_of(data: Any, shards: int) -> list[Any]:

@@ -12,8 +12,6 @@ from lols.errors import LolsError
 from lols.learners.learner import Learner
 from lols.training.algorithms import Algorithm, searn_alpha
 
-__all__ = ["PolicyMixture"]
-
 
 class PolicyMixture:
     """The components so far and their weights; the reference has the rest of the weight.

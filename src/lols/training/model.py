@@ -9,8 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from lols import __version__
-from lols.contract.digest import source_digest
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
 from lols.contract.space import Reference, SearchSpace
@@ -21,22 +19,15 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.sampling import best_samples
-from lols.engine.structures import FrozenPolicy, Plan, following
-from lols.engine.table import distinct, fill, fixed_table, growing_table, is_fixed
-from lols.errors import ConfigurationError, ModelFileError, shown
+from lols.engine.structures import FrozenPolicy, Plan
+from lols.errors import ConfigurationError
 from lols.io.model_file import PICKLED, from_bytes, to_bytes, write_tensors
 from lols.io.room import Room
-from lols.io.sparse import pack, unpack
-from lols.learners.learner import hadamard_code, hadamard_size
-from lols.policies.files import filled, kind_of, state_of
 from lols.training.calibration import Calibration, fit_calibration, not_calibrated
 from lols.training.confidence import StepScores, confident_outputs, judged_steps, step_scores
 from lols.training.learning_state import LearningState, StoredState
+from lols.training.model_file import contents_of, parts_of
 from lols.training.model_html import model_html
-
-__all__ = ["Follower", "Model", "make_model"]
-
-MOST_NOTED = 1 << 12  # settings with more numbers are not recorded in model files
 
 
 @dataclass
@@ -277,44 +268,7 @@ class Model:
         keep_state: bool = False,
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
-        settings = {k: np.asarray(v).tolist() for k, v in self.space.settings.items() if np.size(v) <= MOST_NOTED}
-        header: dict[str, Any] = {
-            "task": dict(task or {}),
-            "about": self.about,
-            "version": __version__,
-            "space": {
-                "name": self.space.name,
-                "digest": source_digest(self.space.functions() | {"output": self.space.output}),
-                "settings": settings,
-                "actions": self.space.fixed_actions,
-            },
-            "following": {"seed": self.plan.seed, "random_ties": self.plan.random_ties},
-        }
-        if self.calibration is not None:
-            header["calibration"] = self.calibration.describe()
-        arrays = {f"task.{name}": array for name, array in (tensors or {}).items()}
-        if not isinstance(self.policy, FrozenPolicy):
-            own = {f"policy.{name}": array for name, array in state_of(self.policy).items()}
-            return header | {"policy": kind_of(self.policy)}, arrays | own
-        header["thresholds"], arrays["chances"] = self.policy.thresholds, self.policy.chances
-        for name, table, stack in (
-            ("shared", self.policy.shared, self.policy.stack),
-            ("single", self.policy.single, self.policy.single_stack[:, :, np.newaxis]),
-        ):
-            fixed = is_fixed(table)
-            taken = np.zeros(0, np.int64) if fixed else np.flatnonzero(table.rows >= 0)
-            taken = taken[
-                np.argsort(table.keys[taken])
-            ]  # equal policies give equal files, in whatever order features were inserted
-            rows = np.arange(stack.shape[1]) if fixed else table.rows[taken].astype(np.int64)
-            kept, packed = pack(stack, rows)
-            arrays[f"{name}.features"] = kept if fixed else table.keys[taken][kept]
-            arrays |= {f"{name}.{part}": array for part, array in packed.items()}
-            header[f"{name}_bits"] = 64 - table.shift if fixed else None
-        if keep_state and self.learning is not None:
-            stored = self.learning.stored()
-            header["learning"], arrays = stored.header, arrays | stored.tensors
-        return header, arrays
+        return contents_of(self, task, tensors, keep_state=keep_state)
 
 
 class Follower:
@@ -356,77 +310,5 @@ def make_model(
 
     `room` is what is left for its weights, if the file holds more than this model. `kind_of_model` may be a subclass.
     """
-    room = room or Room(tensors)
-    try:
-        about, how = dict(header["about"]), header["following"]
-        plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
-        actions, kind = header["space"]["actions"], header.get("policy")
-        digest, settings = header["space"]["digest"], dict(header["space"]["settings"])
-        if actions != space.fixed_actions:
-            numbers = ["any number of" if n is None else n for n in (actions, space.fixed_actions)]
-            raise ModelFileError("trained for {} actions; this space has {}".format(*numbers))
-        linear = _policy(header, tensors, space, compiled, room) if kind is None else None
-        fitted = header.get("calibration")
-        classes = header["task"].get("classes")
-        biased = len(classes) if isinstance(classes, list) else actions
-        calibration = None if fitted is None else Calibration.from_description(fitted, biased)
-    except ModelFileError as error:
-        raise ModelFileError(f"{path}: {error}") from None
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
-        raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
-    _check_settings(path, settings, space)
-    if policy is not None or linear is None:
-        policy = filled(path, kind, tensors, policy)
-    if source_digest(space.functions() | {"output": space.output}) != digest:
-        about["space_changed"] = True
-    made = kind_of_model(space, linear or policy, plan, about, threads=threads, compiled=compiled)
-    made.calibration, made.learning = calibration, StoredState.of(header, tensors)
-    return made
-
-
-def _check_settings(path: str | os.PathLike[str], settings: Mapping[str, Any], space: SearchSpace) -> None:
-    """Raise an error if the space has other settings than in training: its features may depend on them."""
-    for name, value in settings.items():
-        if name not in space.settings:
-            continue
-        noted = np.size(space.settings[name]) <= MOST_NOTED
-        if not noted or np.asarray(space.settings[name]).tolist() != value:
-            single = not isinstance(value, list) and np.ndim(space.settings[name]) == 0
-            own = shown(space.settings[name])
-            what = f"{name} = {shown(value)}, and this space has {own}" if single else f"another {name}"
-            raise ModelFileError(f"{path}: trained with {what}: load it with the same settings")
-
-
-def _policy(
-    header: Mapping[str, Any], tensors: Mapping[str, np.ndarray], space: SearchSpace, compiled: bool, room: Room
-) -> FrozenPolicy:
-    thresholds, chances, actions = int(header["thresholds"]), tensors["chances"], space.fixed_actions or 1
-    if chances.ndim != 1 or chances.dtype != np.float64:
-        raise ModelFileError("the chances of the policies are not a list of numbers")
-    if chances.size < 1 or abs(chances[-1] - 1.0) > 1e-9 or not chances[0] >= 0.0 or (np.diff(chances) < 0).any():
-        raise ModelFileError("the chances of the policies do not add up to 1")
-    subsets = hadamard_size(actions) if thresholds else 0
-    columns = subsets * thresholds if thresholds else actions
-    if columns < 1:
-        raise ModelFileError(f"'thresholds' is {thresholds}")
-    room.take(4 * columns * chances.size * space.sizes.roles + 8 * subsets * actions)  # scores of an item, and the code
-    code = hadamard_code(actions) if thresholds else np.zeros((0, actions), np.float32)
-    parts: list[Any] = []
-    for name, width in (("shared", columns), ("single", 1)):
-        features, bits = tensors[f"{name}.features"], header[f"{name}_bits"]
-        if not distinct(features):
-            raise ModelFileError(f"'{name}.features' is not a list of distinct 64-bit integers")
-        if bits is not None and not 1 <= int(bits) <= 30:
-            raise ModelFileError(f"'{name}_bits' is {bits}")
-        packed = {part: tensors[f"{name}.{part}"] for part in ("counts", "columns", "values")}
-        if packed["counts"].shape != (chances.size, features.size):
-            shape = (chances.size, features.size)
-            raise ModelFileError(f"'{name}' has weights of {packed['counts'].shape} rows, not {shape}")
-        if bits is None:
-            weights = unpack(packed, width, room)
-            table = growing_table(1 << max(int(2 * features.size).bit_length(), 4))
-            fill(table, features, compiled=compiled)
-        else:
-            weights, table = unpack(packed, width, room, (features, 1 << int(bits))), fixed_table(int(bits))
-        parts += [table, weights]
-    return FrozenPolicy(parts[0], parts[1], parts[2], parts[3][:, :, 0], chances, code, thresholds)
+    parts = parts_of(path, header, tensors, space, policy=policy, compiled=compiled, room=room)
+    return kind_of_model(space, **parts, threads=threads, compiled=compiled)

@@ -6,8 +6,6 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["model_html"]
-
 FACTS = ("reference", "examples", "tokens", "passes", "batch_size", "seed", "best_pass")
 NUMBERS = ("features", "rounds", "states", "seconds_total", "seconds_compiling")
 

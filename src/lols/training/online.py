@@ -16,8 +16,6 @@ from lols.training.model import Model
 from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 
-__all__ = ["OnlineModel"]
-
 
 class OnlineModel(Model):
     """A model that learns on, with the algorithm, the learner and the batch size of its training.

@@ -6,8 +6,6 @@ import sys
 import time
 from typing import Any
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Shows progress, speed, the progressive loss and a note; costs nothing if it is off."""

@@ -20,8 +20,6 @@ from lols.policies.protocol import checked
 from lols.training.model import Model
 from lols.training.trainer import Trainer
 
-__all__ = ["RolloutCosts", "rollout_costs"]
-
 STATES = ("learned", "reference")
 
 

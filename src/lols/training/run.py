@@ -19,14 +19,12 @@ from lols.io.model_file import read_tensors, write_tensors
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import Algorithm, schedules
 from lols.training.learning_state import LearningState
-from lols.training.mixing import LEGS
+from lols.training.mixing import FIRST, LEGS
 from lols.training.model import Model
 from lols.training.students import LinearStudent, PolicyStudent, Student
 
 if TYPE_CHECKING:
     from lols.training.trainer import Trainer
-
-__all__ = ["TrainingRun", "plain", "shuffled"]
 
 
 class TrainingRun:
@@ -191,7 +189,12 @@ class TrainingRun:
         engine = self.trainer.engine
         if engine.sync == "exact":
             return {}
-        return {"number of shards": engine.shards or engine.count, "number of legs": engine.legs or LEGS}
+        legs = engine.legs or LEGS
+        return {
+            "number of shards": engine.shards or engine.count,
+            "number of legs": legs,
+            "number of legs in the first pass": legs * FIRST,
+        }
 
     def _task_and_data(self) -> dict[str, Any]:
         """Digests of the space, the reference and the data."""
@@ -206,7 +209,7 @@ class TrainingRun:
         digest = hashlib.sha256()
         for column in (*self.examples.x, *self.examples.y, self.examples.items):
             for part in column:
-                digest.update(np.ascontiguousarray(part).tobytes())
+                digest.update(np.ascontiguousarray(part).ravel().data)
         return digest.hexdigest()
 
     def save(self, path: str | os.PathLike[str], history: Sequence[Any] = ()) -> None:
@@ -244,7 +247,9 @@ class TrainingRun:
             raise ValueError(f"'sums' has shape {tensors['sums'].shape}")
         self.sums = tensors["sums"].copy()
         self.pass_, self.offset = int(header["pass"]), int(header["offset"])
-        if not (0 <= self.pass_ <= self.trainer.passes and 0 <= self.offset < len(self.examples)):
+        legs = "number of legs" if self.pass_ else "number of legs in the first pass"
+        most = self._shards().get(legs, len(self.examples))
+        if not (0 <= self.pass_ <= self.trainer.passes and 0 <= self.offset < most):
             raise ValueError(f"it is at example {self.offset} of pass {self.pass_}")
         self.adaptive = AdaptiveBeta(**header["rivalry"])
         if not all(0.0 <= number < np.inf for number in self.adaptive.state().values()):

@@ -8,8 +8,6 @@ import numpy as np
 
 from lols.errors import ConfigurationError
 
-__all__ = ["Constant", "Geometric", "Linear", "Schedule", "schedule"]
-
 
 @dataclass(frozen=True)
 class Constant:

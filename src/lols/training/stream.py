@@ -15,11 +15,10 @@ from lols.learners.learner import frozen
 from lols.training.algorithms import schedules
 from lols.training.learning_state import LearningState
 from lols.training.model import Model
+from lols.training.plans import check_scale
 from lols.training.run import plain
 from lols.training.schedules import Linear
 from lols.training.trainer import Trainer
-
-__all__ = ["Stream"]
 
 
 class Stream:
@@ -80,7 +79,7 @@ class Stream:
                 policy = self.learner.policy() if self.held is None else self.held
                 batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
                 if self.round == 0:
-                    trainer.check_scale(batch.lessons)
+                    check_scale(trainer.settings, batch.lessons)
                 self.waiting.append(batch.lessons)
                 if ends or self.held is not None:
                     self._learn()

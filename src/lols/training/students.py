@@ -25,8 +25,6 @@ from lols.training.mixture import PolicyMixture
 if TYPE_CHECKING:
     from lols.training.trainer import Trainer
 
-__all__ = ["LinearStudent", "PolicyStudent", "Student", "adapted"]
-
 
 class Student(ABC):
     """What a training run trains: has a policy that rolls in and out, learns from batches, and returns a policy."""
@@ -178,8 +176,8 @@ class PolicyStudent(Student):
 
     def driver(self, examples: Examples) -> FusedDriver:
         trainer = self.trainer
-        room = getattr(self.own, "room", ROOM)
-        self._driver = LockStepDriver(trainer.space, examples, trainer.reference, compiled=trainer.compiled, room=room)
+        how: Any = {"threads": trainer.threads, "compiled": trainer.compiled, "room": getattr(self.own, "room", ROOM)}
+        self._driver = LockStepDriver(trainer.space, examples, trainer.reference, **how)
         return self._driver
 
     def rolling_policy(self) -> Any:

@@ -15,8 +15,6 @@ from lols.training.model import Model
 from lols.training.progress import Progress
 from lols.training.trainer import Trainer
 
-__all__ = ["TeacherComparison", "compare_with_teacher", "say_comparison"]
-
 MOST, MOST_PLAIN = 256, 32  # examples that are compared, by compiled code and by plain Python
 FEWEST = 8  # for an interval
 WIDTH = 1.96  # standard errors on each side: 95 % of a normal distribution

@@ -6,7 +6,6 @@ import copy
 import inspect
 import os
 import time
-import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -16,14 +15,13 @@ from typing import Any, Self
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.threads import Threads, check_threads
 from lols.contract.whole_numbers import MOST, check_seed, check_whole
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED, compile_seconds
-from lols.engine.structures import MIXES, ROLLS, FrozenPolicy, Lessons, Plan
+from lols.engine.structures import FrozenPolicy
 from lols.engine.table import copied
 from lols.engines import Engine, Files, as_engine
 from lols.errors import ConfigurationError
@@ -36,17 +34,16 @@ from lols.training.interruption import Interruption
 from lols.training.learning_state import LearningState
 from lols.training.mixing import LEGS, Mixing, check_mixable
 from lols.training.model import Model
+from lols.training.plans import TRICKS, by_margin, check_scale, costs_above, plan_of, settings_of
 from lols.training.progress import Progress
 from lols.training.run import TrainingRun
 from lols.training.students import LinearStudent, adapted
 
-__all__ = ["Trainer"]
+__all__ = ["TRICKS", "Trainer"]
 
-FAR = 8.0  # times 1, from which on costs that are not scaled are learned from badly
 LARGEST_BATCH = 64  # by default
 LOOKED_AT = 8  # examples, to settle the margin
 MOST_PASSES = 1_000_000
-TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
 
 
 class Trainer:
@@ -85,7 +82,8 @@ class Trainer:
         Optimisations to switch off, for example `{"merge": False}`; they do not change the result.
     engine
         Who does the work: this process (None), `"processes"`, `"ray"`, or an engine of `lols.engines` with settings of
-        its own, such as `lols.engines.Ray(workers=8)`. With `sync="exact"` it does not change the result.
+        its own, such as `lols.engines.Ray(workers=8)`. With `sync="exact"` it does not change the result of the linear
+        learner; that of a policy of your own is the same for any number of workers, but need not be that of none.
 
     """
 
@@ -133,19 +131,7 @@ class Trainer:
                 raise ConfigurationError(f"{name} has no effect: the given policy has its own way to learn")
             self.algorithm = adapted(policy, self.algorithm, options)
             learner = "csoaa"  # for the plan: exact costs matter
-        learner = learner or "hinge"
-        if isinstance(learner, str):
-            default = "nag" if learner == "csoaa" else "adagrad"
-            graded = learner == "hinge" and update != "perceptron"
-            learner = LearnerSettings(learner, update or default, margin="auto" if graded else "unit", scale=None)
-        elif update is not None:
-            raise ConfigurationError("update has no effect: it is part of the given LearnerSettings")
-        if learner.slack is not None and self.algorithm.restart:
-            raise ConfigurationError(
-                f"slack must be None for {self.algorithm.name}: its learner starts anew in every pass, and a different "
-                "policy rolls in"
-            )
-        self.settings = self._asked = learner
+        self.settings = self._asked = settings_of(learner, update, self.algorithm)
         self.passes, self.batch_size, self.seed, self.threads = passes, batch_size, seed, threads
         self.shuffle, self.neighbours, self.compiled = shuffle, neighbours, compiled
         self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
@@ -156,48 +142,7 @@ class Trainer:
         self.engine = as_engine(engine)
         if self.engine.sync == "pass":
             check_mixable(self)
-        self.plan = self._plan()
-
-    def _plan(self) -> Plan:
-        chosen, on = self.algorithm, self.tricks
-        live = self.space.sizes.live if on["live"] and self.space.cost is not None else None
-        auto = (chosen.beta == "auto" and "mixture" in (chosen.roll_out, chosen.roll_in)) or chosen.beta_in == "auto"
-        return Plan(
-            seed=mix(self.seed, 0x1015),
-            roll_in=ROLLS[chosen.roll_in],
-            roll_out=ROLLS[chosen.roll_out],
-            mix=MIXES[chosen.mix],
-            random_ties=chosen.ties == "random",
-            random_teacher=self.reference.random,
-            set_valued=self.reference.free is not None or self.reference.action is None,
-            horizon=chosen.horizon or 0,
-            sample_steps=chosen.sample_steps or 0,
-            sample_actions=chosen.sample_actions or 0,
-            prune=chosen.prune or 0,
-            imitate=chosen.imitate,
-            compare=bool(auto),
-            merge=on["merge"],
-            reuse=on["reuse"],
-            closed_form=on["closed_form"] and self.reference.costs is not None,
-            cache_items=on["cache_items"],
-            live=live or 0,
-            **self._by_margin(),
-        )
-
-    def _by_margin(self) -> dict[str, Any]:
-        """The part of the plan that follows from the learner's margin."""
-        settings, nonnegative = self.settings, self.space.nonnegative
-        return {
-            "bound": self.tricks.get("bound", False) and nonnegative and (settings.only_order or self._passes_over),
-            "exact": not settings.only_order,
-            "margin": settings.width,
-            "slack": np.inf if settings.slack is None else float(settings.slack),
-        }
-
-    @property
-    def _passes_over(self) -> bool:
-        """Whether states are passed over, by the order of their costs alone."""
-        return self.settings.slack is not None and self.settings.width >= 0.0
+        self.plan = plan_of(self)
 
     def together(self, examples: int) -> int:
         """How many of so many examples are searched with the same policy."""
@@ -230,7 +175,7 @@ class Trainer:
     def adopt(self, settings: LearnerSettings) -> None:
         """Take the margin and the scale that earlier training has settled."""
         self.settings = replace(self.settings, margin=settings.margin, scale=settings.scale)
-        self.plan = self.plan._replace(**self._by_margin())
+        self.plan = self.plan._replace(**by_margin(self))
 
     def fit(
         self,
@@ -300,7 +245,7 @@ class Trainer:
                             saved = time.monotonic()
                         interruption.obey()
                 except KeyboardInterrupt:
-                    if checkpoint is not None and self.engine.sync == "pass":  # nothing has changed since the last pass
+                    if checkpoint is not None and self.engine.sync == "pass":  # nothing has changed since the last leg
                         run.save(checkpoint, getattr(after_pass, "history", ()))
                     raise
         self.state = run.state()
@@ -336,7 +281,7 @@ class Trainer:
             beta, beta_in = run.betas(rounds)
             batch = searcher.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
             if run.done == 0 and self.policy is None:
-                self.check_scale(batch.lessons)
+                check_scale(self.settings, batch.lessons)
             run.learn(batch)
             yield
 
@@ -358,20 +303,8 @@ class Trainer:
         """Settle margin and scale by the costs of a few examples, before anything is learned."""
         teacher = np.ones(few.size)
         lessons = driver.make_lessons(few, few, self.new_learner().policy(), self.plan, teacher, teacher).lessons
-        self.settings = self._asked.settled(_costs_above(lessons), int(lessons.filled.max()))
-        self.plan = self.plan._replace(**self._by_margin())
-
-    def check_scale(self, lessons: Lessons) -> None:
-        """Warn if costs are learned from as they are, although they are far from 1; looks at the first batch."""
-        if self.settings.by_size and self._asked.scale == 1.0:
-            above = _costs_above(lessons)
-            scale = self._asked.unscaled().settled(above, int(lessons.filled.max())).scale if above.size else 1.0
-            if scale is not None and not 1.0 / FAR < scale < FAR:
-                warnings.warn(
-                    f"{self.settings.reduction} learns from costs as they are, which are about {scale:.3g}; it learns "
-                    "well from costs of about 1: divide them by that, or give LearnerSettings(..., scale=None)",
-                    stacklevel=2,
-                )
+        self.settings = self._asked.settled(costs_above(lessons), int(lessons.filled.max()))
+        self.plan = self.plan._replace(**by_margin(self))
 
     def warm_up(self, data: Iterable[Any] | Examples) -> Self:
         """Compile ahead, or load from the cache, what training and prediction need, given a few labelled examples.
@@ -406,14 +339,6 @@ class Trainer:
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
-
-
-def _costs_above(lessons: Lessons) -> np.ndarray:
-    """All costs in lessons that are above 0."""
-    slots = np.concatenate([first + np.arange(n) for first, n in zip(lessons.first, lessons.filled, strict=True)])
-    costs = lessons.slots.costs[slots]
-    above: np.ndarray = costs[np.isfinite(costs) & (costs > 0.0)].astype(np.float64)
-    return above
 
 
 OPTIONS = [name for name, found in inspect.signature(Trainer).parameters.items() if found.kind is found.KEYWORD_ONLY]

@@ -20,16 +20,9 @@ from lols.datasets.small_worlds import IN_REFERENCE
 from lols.engine.table import lookup
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
-from lols.reproduction.theory import runs
-from lols.reproduction.theory.bandit_regret import log_log_slope, run_sides
-from lols.reproduction.theory.runs import (
-    Lives,
-    engine_reference,
-    engine_space,
-    run_algorithm2,
-    start_examples,
-    tables_of,
-)
+from lols.reproduction.theory import bandit_regret
+from lols.reproduction.theory.bandit_regret import Lives, log_log_slope, run_algorithm2, run_sides, tables_of
+from lols.reproduction.theory.runs import Layers, start_examples
 from lols.reproduction.theory.small_spaces import LADDER, best_actions, figure3_space, ladder_space, tree_space
 from lols.reproduction.theory.theorem3 import sides
 from tests.reproduction.theory.theorem3_twin import SpaceTwin
@@ -198,7 +191,7 @@ def test_a_run_is_algorithm_2_with_running_means(steps: int, beta: float, rounds
     epsilon = theory_epsilon(rounds, 2, steps, 2**states)
     log = MemoryLog()
     bandit = StructuredBandit.algorithm2(
-        engine_space(2), engine_reference(), epsilon=epsilon, beta=beta, learner=learner, log=log, seed=seed,
+        Layers, Layers.teacher, epsilon=epsilon, beta=beta, learner=learner, log=log, seed=seed,
         compiled=False,
     )  # fmt: skip
     chance = np.random.default_rng((seed, rounds))
@@ -244,7 +237,7 @@ def test_a_policy_is_noted_as_its_weights_say(name: str, monkeypatch: pytest.Mon
         bandits.append(made(*arguments, **options))
         return bandits[-1]
 
-    monkeypatch.setattr(runs.StructuredBandit, "algorithm2", spy)
+    monkeypatch.setattr(bandit_regret.StructuredBandit, "algorithm2", spy)
     lives = run_algorithm2(space, 200, seed=2, learner=LEARNERS[name], compiled=False)
     last = tables_of(space, lives.codes[-1:])[0]
     policy = bandits[0].policy()

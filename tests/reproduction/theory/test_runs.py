@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lols.contract.checks import check_space
-from lols.reproduction.theory.runs import engine_reference, engine_space, start_examples, train_lols
+from lols.reproduction.theory.runs import Layers, start_examples, train_lols
 from lols.reproduction.theory.small_spaces import random_space
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 
 def test_the_space_keeps_its_contract() -> None:
     space = random_space(np.random.default_rng(2), steps=3, actions=3)
-    check_space(engine_space(3), start_examples(space), engine_reference())
+    check_space(Layers(actions=3), start_examples(space), Layers.teacher)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -18,16 +18,15 @@ from lols.datasets.small_worlds import (
     ROLL_INS,
     ROLL_OUTS,
     SmallWorld,
+    TwoSteps,
     out_reference,
-    world_reference,
-    world_space,
 )
 from lols.reproduction.theory.table1 import learned_policy, table_1
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
 
 OUT_REFERENCE = out_reference()
-SPACE, REFERENCE = world_space(), world_reference()
+SPACE, REFERENCE = TwoSteps.space, TwoSteps.teacher
 SEEDS = range(40)
 
 

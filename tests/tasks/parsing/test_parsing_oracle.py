@@ -21,6 +21,7 @@ from lols.tasks.tokens.corpus import corpus_of
 
 TEACHERS = ["optimal", "suboptimal", "bad"]
 RELATIONS = ["a", "b", "root"]
+SETTINGS = pytest.mark.parametrize(("labelling", "roots"), [(each, r) for each in LABELLINGS for r in ROOTS])
 COUNTS = {"one": [0, 1, 2, 7, 30, 143, 728], "many": [1, 1, 3, 12, 55, 273, 1428]}  # of projective trees
 
 Heads = tuple[int, ...]
@@ -207,8 +208,8 @@ def all_truths(length: int, roots: str) -> tuple[list[Heads], np.ndarray, np.nda
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("roots", ROOTS)
-@pytest.mark.parametrize("labelling", LABELLINGS)
+@pytest.mark.thinned(5)
+@SETTINGS
 def test_costs_of_up_to_three_words_whatever_the_weights_relations_and_labels_so_far(
     labelling: str, roots: str
 ) -> None:
@@ -218,8 +219,8 @@ def test_costs_of_up_to_three_words_whatever_the_weights_relations_and_labels_so
         compare(task_of(labelling, roots), trees[some], relations[some], weights[some], by_labels=True, compiled=False)
 
 
-@pytest.mark.parametrize("roots", ROOTS)
-@pytest.mark.parametrize("labelling", LABELLINGS)
+@pytest.mark.thinned(5)
+@SETTINGS
 def test_costs_of_up_to_five_words_whatever_the_weights(labelling: str, roots: str) -> None:
     compared = sum(compare(task_of(labelling, roots), *all_truths(length, roots)) for length in range(1, 6))
     assert compared > 1_000_000
@@ -234,8 +235,7 @@ def test_costs_of_six_words(labelling: str, roots: str) -> None:
     assert compare(task_of(labelling, roots), *truths(6, roots, 3)) > 3_000_000
 
 
-@pytest.mark.parametrize("roots", ROOTS)
-@pytest.mark.parametrize("labelling", LABELLINGS)
+@SETTINGS
 def test_costs_are_losses_for_any_weights(labelling: str, roots: str) -> None:
     trees, relations, _ = truths(5, roots, 2)
     weights = np.random.default_rng(1).integers(0, 9, relations.shape) / 2
@@ -255,8 +255,8 @@ def test_actions_build_all_projective_trees_and_no_others(length: int, roots: st
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("roots", ROOTS)
-@pytest.mark.parametrize("labelling", LABELLINGS)
+@pytest.mark.thinned(5)
+@SETTINGS
 def test_following_the_oracle_builds_every_tree(labelling: str, roots: str) -> None:
     """Whichever of its free actions is taken; on all trees of up to five words, and on long ones."""
     task, generator = task_of(labelling, roots), np.random.default_rng(2)
@@ -289,9 +289,9 @@ def task_walk(task: ParsingTask, length: int, generator: np.random.Generator) ->
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("teacher", TEACHERS)
-@pytest.mark.parametrize("roots", ROOTS)
-@pytest.mark.parametrize("labelling", LABELLINGS)
+@SETTINGS
 def test_teachers_keep_the_contract(labelling: str, roots: str, teacher: str) -> None:
     task, generator = task_of(labelling, roots), np.random.default_rng(4)
     trees = [(-1,), *all_trees(4, roots)[::9], tuple(task_walk(task, 9, generator))]
@@ -300,9 +300,9 @@ def test_teachers_keep_the_contract(labelling: str, roots: str, teacher: str) ->
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("teacher", TEACHERS)
-@pytest.mark.parametrize("roots", ROOTS)
-@pytest.mark.parametrize("labelling", LABELLINGS)
+@SETTINGS
 def test_teachers_are_legal_everywhere(labelling: str, roots: str, teacher: str) -> None:
     """Even if a tree has relations that no action gives, or the root's within."""
     task = ParsingTask([*RELATIONS, "c"], [0, 1], [0], 2, templates=["S0.word"], labelling=labelling, roots=roots)

@@ -71,6 +71,7 @@ def stepped(task: ParsingTask, x: Any, s: np.ndarray, a: int) -> np.ndarray:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("teacher", ["optimal", "bad"])  # more of teachers is in test_parsing_oracle
 @pytest.mark.parametrize("roots", ROOTS)
 @pytest.mark.parametrize("labelling", LABELLINGS)
@@ -115,6 +116,7 @@ def is_projective_tree(heads: list[int]) -> bool:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("roots", ROOTS)
 @pytest.mark.parametrize("labelling", LABELLINGS)
 @settings(max_examples=25)
@@ -179,6 +181,7 @@ def test_the_head_of_every_action(roots: str) -> None:
     assert task.space.output(x, s) == ([1, -1, 1, 1 if roots == "one" else -1], [1, 2, 1, 0 if roots == "one" else 2])
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("labelling", LABELLINGS)
 @pytest.mark.parametrize("roots", ROOTS)
 def test_long_sentences(labelling: str, roots: str) -> None:
@@ -252,6 +255,7 @@ def keys_tell_futures(task: ParsingTask, length: int) -> tuple[int, int]:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("roots", ROOTS)
 @pytest.mark.parametrize("labelling", LABELLINGS)
 def test_equal_keys_have_equal_futures(labelling: str, roots: str) -> None:
@@ -260,6 +264,7 @@ def test_equal_keys_have_equal_futures(labelling: str, roots: str) -> None:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", DYNAMIC)
 def test_keys_know_of_every_template_that_is_taken(name: str) -> None:
     """What a key does not know of cannot be asked for."""
@@ -302,6 +307,7 @@ def what_is_known(task: ParsingTask, path: list[int], length: int) -> tuple[Any,
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("roots", ROOTS)
 @pytest.mark.parametrize("labelling", LABELLINGS)
 def test_keys_are_equal_where_the_same_is_known_and_nowhere_else(labelling: str, roots: str) -> None:
@@ -358,6 +364,7 @@ def test_compiled_and_plain_python_learn_the_same(labelling: str, roots: str) ->
     assert made[0] == made[1] and np.frombuffer(made[0][0], np.float32).any()
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("roots", ROOTS)
 @pytest.mark.parametrize("labelling", LABELLINGS)
 @pytest.mark.parametrize(

@@ -69,7 +69,11 @@ def assert_equal(scores: TreeScores, expected: dict[str, Any]) -> None:
     assert scores.words == expected["Words"].correct == expected["Words"].gold_total
     assert scores.uas == expected["UAS"].f1 and scores.las == expected["LAS"].f1
     clas = expected["CLAS"]
-    assert scores.content[:3] == (clas.correct, clas.system_total, clas.gold_total)
+    assert (scores.content.correct, scores.content.predicted, scores.content.gold) == (
+        clas.correct,
+        clas.system_total,
+        clas.gold_total,
+    )
     assert (scores.clas, scores.content.precision, scores.content.recall) == (clas.f1, clas.precision, clas.recall)
 
 
@@ -187,9 +191,10 @@ def test_scores_by_hand() -> None:
     scores = scores_of(gold, made)
     assert (scores.words, scores.sentences) == (7, 2)
     assert (scores.uas, scores.las, scores.las_full) == (5 / 7, 5 / 7, 3 / 7)
-    assert scores.content == (4, 4, 4, 4) and scores.clas == 1.0
+    assert scores.content == RelationCounts(4, 4, 4, 4) and scores.clas == 1.0
     assert (scores.exact_heads, scores.exact) == (0.5, 0.5)
-    assert scores.by_relation["nsubj"] == (1, 2, 1, 1) and scores.by_relation["nsubj:pass"] == (0, 0, 1, 1)
+    assert scores.by_relation["nsubj"] == RelationCounts(1, 2, 1, 1)
+    assert scores.by_relation["nsubj:pass"] == RelationCounts(0, 0, 1, 1)
     assert scores.by_relation["nsubj"].precision == 0.5 and scores.by_relation["nsubj"].recall == 1.0
     assert scores.by_relation["nsubj:pass"].precision == 0.0 and scores.by_relation["nsubj:pass"].f1 == 0.0
     assert "obl" not in scores.by_relation
@@ -208,7 +213,7 @@ def test_content_words_count_on_both_sides() -> None:
 def test_nothing_to_score() -> None:
     empty = np.zeros(0, np.int64)
     scores = tree_scores(empty, empty, empty, empty, [], np.array([0, 0]))
-    assert scores == (0, 0, 0.0, 0.0, 0.0, (0, 0, 0, 0), 0.0, 0.0, {}, None) and scores.clas == 0.0
+    assert scores == (0, 0, 0.0, 0.0, 0.0, RelationCounts(0, 0, 0, 0), 0.0, 0.0, {}, None) and scores.clas == 0.0
     assert scores_of([[(-1, 0)]], [[(-1, 0)]], np.array([False]))[:3] == (0, 0, 0.0)
 
 

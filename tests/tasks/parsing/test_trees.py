@@ -66,18 +66,18 @@ def test_multiword_tokens_and_empty_nodes_have_no_heads() -> None:
 @pytest.mark.parametrize(
     ("head", "message"),
     [
-        ("_", "f.txt, line 5: the head '_' is no number; give the number of a word of the sentence, or 0 for the root"),
-        ("2a", "f.txt, line 5: the head '2a' is no number; give"),
-        ("-", "f.txt, line 5: the head '-' is no number; give"),
-        ("+1", "f.txt, line 5: the head '+1' is no number; give"),
-        ("é", "f.txt, line 5: the head 'é' is no number; give"),
-        ("", "f.txt, line 5: there is no head; give the number"),
         (
-            "-1",
-            "f.txt, line 5: the head '-1' is no word of sentence 2 (of length 3); give a number from 0 (the root) to 3",
+            "_",
+            "f.txt, line 5: the head '_' is not a number; give the number of a word of the sentence, or 0 for the root",
         ),
-        ("4", "f.txt, line 5: the head '4' is no word of sentence 2 (of length 3); give a number"),
-        ("18446744073709551617", "f.txt, line 5: the head '18446744073709551617' is no word of sentence 2"),
+        ("2a", "f.txt, line 5: the head '2a' is not a number; give"),
+        ("-", "f.txt, line 5: the head '-' is not a number; give"),
+        ("+1", "f.txt, line 5: the head '+1' is not a number; give"),
+        ("é", "f.txt, line 5: the head 'é' is not a number; give"),
+        ("", "f.txt, line 5: there is no head; give the number"),
+        ("-1", "f.txt, line 5: the head '-1' is not a word of sentence 2 (of length 3); give a number from 0"),
+        ("4", "f.txt, line 5: the head '4' is not a word of sentence 2 (of length 3); give a number"),
+        ("18446744073709551617", "f.txt, line 5: the head '18446744073709551617' is not a word of sentence 2"),
         ("2", "f.txt, line 5: word 2 of sentence 2 is its own head; give another word, or 0 for the root"),
     ],
 )

@@ -10,7 +10,6 @@ import pytest
 
 import lols
 from lols import Parser, Pipeline, Tagger
-from lols.io.model_file import read_tensors
 from lols.training import trainer
 from tests.cli.calling import fine, mistake, run
 from tests.tasks.parsing.parser_files import conllu
@@ -51,8 +50,7 @@ def test_a_killed_training_resumes_to_the_same_file(
     mistake(*other, says="m.lols.checkpoint: made with another data; resume with the same data and options")
     fine(*command, "--resume")
     assert sorted(os.listdir(tmp_path)) == ["m.lols", "whole.lols"]
-    made, whole = (read_tensors(tmp_path / name, "model")[1] for name in ("m.lols", "whole.lols"))
-    assert {k: v.tobytes() for k, v in made.items()} == {k: v.tobytes() for k, v in whole.items()}
+    assert (tmp_path / "m.lols").read_bytes() == (tmp_path / "whole.lols").read_bytes()
 
 
 def test_a_pipeline_goes_on_with_new_sentences_and_tags(folder: Path, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def read(path: Path) -> list[list[str]]:
 
 
 def train(*arguments: Any) -> dict[str, Any]:
-    return fine("train", "classifier", *arguments, "--json").json
+    return fine("train", "classifier", *GIVEN, *arguments, "--json").json
 
 
 def weights(path: Path) -> dict[str, Any]:

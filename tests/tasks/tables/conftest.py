@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import lols
-from lols.tasks.tables.files import TableFiles, open_files, predict_batches
+from lols.tasks.tables.options import TableFiles
+from lols.tasks.tables.predicting import predict_batches
+from lols.tasks.tables.reading import open_files
 from tests.tasks.tables.classifier_tables import COSTS, GIVEN, rows, train, write
 
 

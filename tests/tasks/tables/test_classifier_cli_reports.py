@@ -148,15 +148,15 @@ FINE = "a,b,y\n1,u,p\n2,v,q\n3,u,q\n"
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        (FINE, ["--label", "z"], "bad.csv: there is no column 'z'; the columns are a, b, y"),
-        (FINE, ["--categorical", "z"], "categorical names 'z', which is no column; there are a, b"),
-        (FINE, ["--numerical", "z"], "numerical names 'z', which is no column"),
-        (FINE, ["--ignore", "z"], "ignore names 'z', which is no column"),
+        (FINE, ["--label", "z"], "bad.csv: there is no column 'z' for the labels; the columns are a, b, y"),
+        (FINE, ["--categorical", "z"], "categorical names 'z', which is not a column; there are a, b"),
+        (FINE, ["--numerical", "z"], "numerical names 'z', which is not a column"),
+        (FINE, ["--ignore", "z"], "ignore names 'z', which is not a column"),
         (FINE, ["--ignore", "a", "--ignore", "b"], "all columns are ignored: leave one"),
         (FINE, ["--ignore", "a", "--categorical", "a"], "column 'a' is said to be two things: name it once"),
-        (FINE, ["--interaction", "a*z"], "the interaction a * z names 'z', which is no column in use"),
+        (FINE, ["--interaction", "a*z"], "the interaction a * z names 'z', which is not a column in use"),
         (FINE, ["--interaction", "ab"], "--interaction is 'ab': name two columns, as A*B"),
-        (FINE, ["--numerical", "b"], "bad.csv, line 2, column 'b': 'u' is no number"),
+        (FINE, ["--numerical", "b"], "bad.csv, line 2, column 'b': 'u' is not a number"),
         (FINE, ["--numeric", "x"], "numeric is 'x': choose bins, scaled, both"),
         (FINE, ["--bins", "1"], "bins is 1; it must be at least 2"),
         (FINE, ["--batch-size", "0"], "batch_size is 0; it must be at least 1"),
@@ -174,8 +174,8 @@ FINE = "a,b,y\n1,u,p\n2,v,q\n3,u,q\n"
         (FINE, ["--cost-matrix", "nowhere"], "nowhere: there is no such file"),
         (FINE, ["--cost-matrix", "{wide}"], "wide.csv, line 2: 3 costs for 2 classes"),
         (FINE, ["--cost-matrix", "{short}"], "short.csv: 1 rows of costs for 2 classes: give a row for each class"),
-        (FINE, ["--cost-matrix", "{nan}"], "nan.csv, line 3, column 'p': 'nan' is no cost: give a number from 0 on"),
-        (FINE, ["--cost-matrix", "{minus}"], "minus.csv, line 2, column 'q': '-1' is no cost: give a number from 0"),
+        (FINE, ["--cost-matrix", "{nan}"], "nan.csv, line 3, column 'p': 'nan' is not a cost: give a number from 0 on"),
+        (FINE, ["--cost-matrix", "{minus}"], "minus.csv, line 2, column 'q': '-1' is not a cost: give a number from 0"),
         (FINE + "4,v\n", [], "bad.csv, line 5: 2 columns instead of 3"),
         (FINE + "4,v,\n", [], "bad.csv, line 5, column 'y': the label is missing; fill it in, or leave the row out"),
         ("y\np\nq\n", ["--header"], "bad.csv: there is no column beside the labels"),
@@ -205,7 +205,7 @@ def test_mistakes_in_prediction(model: Path, folder: Path, tmp_path: Path) -> No
 
     says = "bad.csv: there is no column 'size', which the model looks at; the columns are age, colour"
     mistake("predict", model, bad("age,colour\n1,red\n"), "-o", out, says=says)
-    number = "bad.csv, line 3, column 'size': 'x' is no number"
+    number = "bad.csv, line 3, column 'size': 'x' is not a number"
     for command in (("predict", model), ("evaluate", model)):
         more = ("-o", out) if command[0] == "predict" else ()
         path = bad("age,colour,size,label\n1,red,1,no\n2,red,x,no\n")

@@ -15,8 +15,10 @@ import pytest
 import lols
 from lols.errors import LolsError
 from lols.io import tables
-from lols.tasks.tables import files as classifier_files
-from lols.tasks.tables.files import TableFiles, evaluate_files, open_files, predict_batches
+from lols.tasks.tables import predicting, reading
+from lols.tasks.tables.options import TableFiles
+from lols.tasks.tables.predicting import evaluate_files, predict_batches
+from lols.tasks.tables.reading import open_files
 from tests.tasks.tables.classifier_data import classifier, table, weights
 from tests.tasks.tables.table_kinds import KINDS
 
@@ -114,7 +116,7 @@ def test_a_model_of_files_is_loaded_with_its_layout(tmp_path: Path) -> None:
     made.save(tmp_path / "m.lols")
     loaded = lols.load(tmp_path / "m.lols")
     assert loaded.files_ == made.files_ and predictions(loaded, path) == predictions(made, path)
-    scores = [evaluate_files(m, open_files([path], TableFiles()), "label") for m in (made, loaded)]
+    scores = [evaluate_files(m, open_files([path], TableFiles("label")), TableFiles("label")) for m in (made, loaded)]
     assert scores[0].as_dict() == scores[1].as_dict()
     assert scores[0].as_dict() == made.evaluate(KINDS["pandas"](TABLE), LABELS).as_dict()
 
@@ -127,7 +129,7 @@ def test_labels_and_costs_by_class(tmp_path: Path) -> None:
     made = classifier(classes=order, cost_matrix=costs).fit_files(path)
     same = classifier(classes=order, cost_matrix=costs).fit(KINDS["pandas"](TABLE), LABELS)
     assert weights(made) == weights(same) and made.classes_.tolist() == order
-    scores = evaluate_files(made, open_files([path], TableFiles()), "label", threads=2)
+    scores = evaluate_files(made, open_files([path], TableFiles("label")), TableFiles("label"), threads=2)
     assert scores.cost == pytest.approx(same.evaluate(KINDS["pandas"](TABLE), LABELS).cost)
     numbered = classifier(classes=[0, 1, 2, 3, 4]).fit_files(write(tmp_path / "n.csv", TABLE | {"y": NUMBERS.tolist()}))
     assert numbered.classes_.tolist() == ["0", "1", "2", "3", "4"]
@@ -157,7 +159,9 @@ def test_dev_files_choose_the_pass(tmp_path: Path) -> None:
         made = classifier(passes=4).fit_files(path, dev=dev, memory=memory)
         history = [scores["cost"] for scores in made.model_.report["dev"]]
         assert len(history) == 4 and made.table_["in_memory"] == (memory > 1)
-        assert evaluate_files(made, open_files([dev], TableFiles()), "label").cost == pytest.approx(min(history))
+        assert evaluate_files(made, open_files([dev], TableFiles("label")), TableFiles("label")).cost == pytest.approx(
+            min(history)
+        )
 
 
 # --- out of core ------------------------------------------------------------------------------------------------------
@@ -170,7 +174,9 @@ def test_a_file_larger_than_memory_is_learned_all_the_same(tree: Any, tmp_path: 
     assert weights(made) == weights(again) and not made.table_["in_memory"]
     whole = classifier(tree=tree, passes=4).fit_files(path)
     assert made.task_.encoder.describe()[0] == whole.task_.encoder.describe()[0]
-    costs = [evaluate_files(m, open_files([path], TableFiles()), "label").cost for m in (made, whole)]
+    costs = [
+        evaluate_files(m, open_files([path], TableFiles("label")), TableFiles("label")).cost for m in (made, whole)
+    ]
     assert costs[0] <= costs[1] + 0.05
     assert weights(classifier(tree=tree, passes=4, seed=1).fit_files(path, memory=1)) != weights(made)
     assert made.partial_fit(KINDS["pandas"](TABLE), LABELS).score(KINDS["pandas"](TABLE), LABELS) > 0.9
@@ -195,7 +201,7 @@ def test_texts_count_as_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert not held(texts) and held(2 * texts)
     assert held(8 * rows, numerical=["x"]) and not held(8 * rows - 1, numerical=["x"])  # numbers are held as such
     lighter = classifier(numerical=["x"]).fit_files(path)
-    monkeypatch.setattr(classifier_files, "_lighter", lambda cells, scan: cells)
+    monkeypatch.setattr(reading, "_lighter", lambda cells, scan: cells)
     assert weights(classifier(numerical=["x"]).fit_files(path)) == weights(lighter)
 
 
@@ -216,17 +222,18 @@ def test_memory_does_not_grow_with_the_file(
         def __del__(self) -> None:
             alive.discard(id(self))
 
-    plain = classifier_files.cells_of_batch
-    monkeypatch.setattr(classifier_files, "cells_of_batch", lambda *given: Counted(plain(*given)))
+    plain = reading.cells_of_batch
+    for module in (reading, predicting):
+        monkeypatch.setattr(module, "cells_of_batch", lambda *given: Counted(plain(*given)))
     for times in (1, 8):
         most.append([0, 0])
         path = write(tmp_path / f"{times}.csv", {name: list(column) * times for name, column in WHOLE.items()})
         made = classifier(passes=1).fit_files(path, memory=1)
         assert made.table_["rows"] == times * ROWS
-        evaluate_files(made, open_files([path], TableFiles()), "label")
+        evaluate_files(made, open_files([path], TableFiles("label")), TableFiles("label"))
         assert not alive
     (few, pieces), (many, more) = most
-    assert more > 5 * pieces and many <= few + 1 <= 5
+    assert more > 5 * pieces and max(few, many) <= 5  # those that threads work on or have waiting
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
@@ -242,7 +249,7 @@ def changed(row: int, column: str, value: Any) -> dict[str, list[Any]]:
 @pytest.mark.parametrize(
     ("options", "fitting", "content", "what"),
     [
-        ({"numerical": ["size"]}, {}, changed(290, "size", "tall"), "line 292, column 'size': 'tall' is no number"),
+        ({"numerical": ["size"]}, {}, changed(290, "size", "tall"), "line 292, column 'size': 'tall' is not a number"),
         ({}, {}, changed(200, "label", None), "line 202, column 'label': the label is missing; fill it in"),
         ({}, {}, changed(200, "label", " . "), "line 202, column 'label': the label is missing"),
         (
@@ -266,8 +273,8 @@ def changed(row: int, column: str, value: Any) -> dict[str, list[Any]]:
         ({"classes": [1, 2]}, {}, WHOLE, "is none of the classes 1, 2"),
         ({"cost_matrix": np.eye(3)}, {}, WHOLE, "the cost matrix has the shape"),
         ({"ignore": list(TABLE)}, {}, WHOLE, "all columns are ignored: leave one"),
-        ({"categorical": ["age"]}, {}, WHOLE, "categorical names 'age', which is no column"),
-        ({}, {"label": "kind"}, WHOLE, "there is no column 'kind'; the columns are size, count"),
+        ({"categorical": ["age"]}, {}, WHOLE, "categorical names 'age', which is not a column"),
+        ({}, {"label": "kind"}, WHOLE, "there is no column 'kind' for the labels; the columns are size, count"),
         ({}, {}, {"label": LABELS}, "there is no column beside the labels"),
     ],
 )
@@ -285,7 +292,7 @@ def test_mistakes_in_training_files_have_their_place(
 def test_a_text_late_in_a_long_column_of_numbers(tmp_path: Path, small_pieces: None) -> None:
     size = [*range(9000), "tall"]
     path = write(tmp_path / "t.csv", {"size": size, "y": ["a", "b"] * 4500 + ["a"]})
-    with pytest.raises(LolsError, match=r"t\.csv, line 9002, column 'size': 'tall' is no number; name the column as"):
+    with pytest.raises(LolsError, match=r"t\.csv, line 9002, column 'size': 'tall' is not a number; name the column"):
         classifier().fit_files(path)
     made = classifier(categorical=["size"]).fit_files(path)
     assert made.table_["categories"] == 1
@@ -307,14 +314,14 @@ def test_mistakes_in_other_files_have_their_place(tmp_path: Path, small_pieces: 
     with pytest.raises(LolsError, match=r"less\.csv: there is no column 'colour', which the model looks at"):
         predictions(made, less)
     with pytest.raises(LolsError, match=r"t\.csv: there is no column 'kind' for the labels"):
-        evaluate_files(made, open_files([str(tmp_path / "t.csv")], TableFiles()), "kind")
+        evaluate_files(made, open_files([str(tmp_path / "t.csv")], TableFiles("kind")), TableFiles("kind"))
     wrong = write(tmp_path / "wrong.csv", changed(250, "size", "tall"))
     for threads in (1, 2):
-        with pytest.raises(LolsError, match=r"wrong\.csv, line 252, column 'size': 'tall' is no number"):
+        with pytest.raises(LolsError, match=r"wrong\.csv, line 252, column 'size': 'tall' is not a number"):
             predictions(made, wrong, threads=threads)
     fox = write(tmp_path / "fox.csv", changed(260, "label", "fox"))
     with pytest.raises(LolsError, match=r"fox\.csv, line 262, column 'label': label 'fox' is none of the classes"):
-        evaluate_files(made, open_files([fox], TableFiles()), "label")
+        evaluate_files(made, open_files([fox], TableFiles("label")), TableFiles("label"))
     with pytest.raises(LolsError, match=r"fox\.csv, line 262, column 'label'"):
         classifier().fit_files(str(tmp_path / "t.csv"), dev=fox)
     from scipy.sparse import csr_matrix

@@ -45,6 +45,7 @@ MODELS: dict[str, tuple[dict[str, Any], Any, Any]] = {
 }
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("what", MODELS)
 def test_a_loaded_classifier_is_the_saved_one(what: str, tmp_path: Path) -> None:
     options, given, labels = MODELS[what]

@@ -170,6 +170,7 @@ def test_the_suboptimal_teacher_is_right_as_often_as_it_is_skilled(kind: str, sk
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("name", TEACHERS)
 @pytest.mark.parametrize("kind", COSTS)
 @pytest.mark.parametrize("shape", TREES)

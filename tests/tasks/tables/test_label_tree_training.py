@@ -51,6 +51,7 @@ def weights(world: World, name: str, **options: Any) -> tuple[bytes, Any]:
     return model.policy.stack.tobytes(), model.report["progressive_loss"]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("name", TEACHERS)
 def test_compiled_and_plain_python_learn_and_predict_the_same(name: str, learner: str) -> None:
@@ -68,6 +69,7 @@ def test_compiled_and_plain_python_learn_and_predict_the_same(name: str, learner
         assert one.losses(world.examples).tolist() == [world.costs[k, leaf] for k, leaf in enumerate(outputs)]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     "options",
     [{"roll_out": "learned"}, {"roll_out": "reference"}, {"prune": 1}]
@@ -88,6 +90,7 @@ def test_label_trees_need_no_trick(learner: str, options: dict[str, Any], data: 
         assert weights(world, name, learner=learner, seed=seed, tricks=tricks, **options) == plain, trick
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("options", [{"roll_out": "reference"}, {"mix": "state"}, {"mix": "expected"}], ids=str)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_costs_in_closed_form_are_those_of_real_roll_outs_to_the_last_bit(learner: str, options: Any) -> None:
@@ -109,6 +112,7 @@ def test_teachers_have_the_losses_they_have_by_hand(kind: str) -> None:
     assert model.reference_losses(world.examples, teacher("bad")).tolist() == world.costs[:, 0].tolist()
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("shape", ["flat", "halves", "wide"])
 def test_lols_learns_from_a_bad_teacher_what_imitation_does_not(shape: str, learner: str) -> None:
@@ -154,6 +158,7 @@ def in_types(world: World, parts: int | None, seed: int) -> tuple[Examples, Exam
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("parts", [1, 2, 3, None])
 @pytest.mark.parametrize("shape", ["halves", "wide", "chain"])
 def test_a_row_of_shared_types_is_the_row_in_one_piece(shape: str, parts: int | None) -> None:

@@ -169,7 +169,7 @@ def test_texts_without_types_may_have_gaps() -> None:
 def test_no_number_says_where() -> None:
     error = NoNumber("age", "x")
     found = error.at(Cells(codes=np.array([0, 1, 1], np.int32), texts=["1", "x"]), lambda row: f"row {row}")
-    assert str(found).startswith("row 1, column 'age': 'x' is no number; name the column as categorical, or the text")
+    assert str(found).startswith("row 1, column 'age': 'x' is not a number; name the column as categorical, or the")
     assert (found.column, found.text) == ("age", "x")
 
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from lols import CostSensitiveClassifier
 from lols.tasks.tables import scan
 from lols.tasks.tables.cells import Cells, NoNumber, cells_of_array, numbers_of
+from lols.tasks.tables.input import table_of
 from tests.cli.calling import fine, run
 
 FORMS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%SZ")
@@ -80,6 +83,44 @@ def test_a_csv_file_and_a_data_frame_make_the_same_model(tmp_path: Path) -> None
         assert model.predict(data).tolist() == model.predict_files(str(path)).tolist()
 
 
+MOMENTS = [pd.Timestamp("2024-03-31T01:30:00", tz="UTC") + pd.Timedelta(hours=7 * k) for k in range(9)] + [None]
+NAIVE = [None if when is None else when.tz_localize(None).to_pydatetime() for when in MOMENTS]
+ISO = [None if when is None else when.isoformat() for when in NAIVE]
+WAYS: dict[str, Any] = {
+    "datetime64": lambda: pd.DataFrame({"t": pd.Series(NAIVE, dtype="datetime64[s]")}),
+    "zone": lambda: pd.DataFrame({"t": pd.Series(MOMENTS).dt.tz_convert("Europe/Berlin")}),
+    "objects": lambda: pd.DataFrame({"t": pd.Series(NAIVE, dtype=object)}),
+    "aware objects": lambda: [[None if when is None else when.to_pydatetime()] for when in MOMENTS],
+    "objects and a text": lambda: pd.DataFrame({"t": pd.Series([*NAIVE[:-1], "NA"], dtype=object)}),
+    "texts": lambda: pd.DataFrame({"t": ISO}),
+    "strings": lambda: pd.DataFrame({"t": pd.Series([*ISO[:-1], "<NA>"], dtype="string")}),
+    "lists": lambda: [[text] for text in ISO],
+    "arrow": lambda: pa.table({"t": pa.array(NAIVE, pa.timestamp("ns", "America/New_York"))}),
+    "arrow texts": lambda: pa.table({"t": pa.array(ISO, pa.large_string())}),
+    "polars": lambda: pytest.importorskip("polars").DataFrame({"t": NAIVE}),
+    "numpy": lambda: np.array(NAIVE, "datetime64[ms]").reshape(-1, 1),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_dates_are_numbers_however_they_are_written(way: str) -> None:
+    model = CostSensitiveClassifier()
+    (found,) = model._scans(table_of(model, WAYS[way](), reset=True))
+    assert found.kind == "number" and found.empty == 1
+    assert found.values.tolist() == [when.timestamp() for when in MOMENTS if when is not None]
+
+
+@pytest.mark.parametrize("none", [None, float("nan"), pd.NA, pd.NaT, "", "NA", "n/a", "<NA>", "NaT", "?"])
+def test_missing_numbers_and_categories_however_they_are_written(none: Any) -> None:
+    model = CostSensitiveClassifier()
+    frame = pd.DataFrame(
+        {"n": pd.Series([1.5, none, 2, 3], dtype=object), "c": pd.Series(["x", "y", none, "x"], dtype=object)}
+    )
+    number, category = model._scans(table_of(model, frame, reset=True))
+    assert (number.kind, number.empty, number.values.tolist()) == ("number", 1, [1.5, 2.0, 3.0])
+    assert (category.kind, category.empty, category.categories()) == ("category", 1, ["x", "y"])
+
+
 def test_decimal_commas_are_reported(tmp_path: Path) -> None:
     data = {"a": ["1,5", "2", "-3,25e2", ""] * 5, "b": ["1.234,5", "0,1", "7,0", "8,0"] * 5}
     data["c"] = ["x,y", "1", "2", "3"] * 5
@@ -102,5 +143,5 @@ def test_dates_after_many_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(scan, "FEW", 2)
     column = scan.ColumnScan("x")
     column.look(Cells(codes=np.arange(3, dtype=np.int32), texts=["1", "2", "3"], typed=False))
-    with pytest.raises(NoNumber, match="column 'x': '2020-01-01' is no number"):
+    with pytest.raises(NoNumber, match="column 'x': '2020-01-01' is not a number"):
         column.look(Cells(codes=np.arange(3, dtype=np.int32), texts=["2020-01-01", "2020-01-02", "?"], typed=False))

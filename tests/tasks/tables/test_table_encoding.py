@@ -218,7 +218,7 @@ def number_column() -> TableEncoder:
 
 def test_a_text_in_a_column_of_numbers_is_refused_if_a_cell_has_it() -> None:
     cells = untyped(["1", "x", "2"])
-    with pytest.raises(NoNumber, match="column 'c': 'x' is no number"):
+    with pytest.raises(NoNumber, match="column 'c': 'x' is not a number"):
         number_column().encode({"c": cells}, 3)
     assert cells.codes is not None
     some = cells._replace(codes=cells.codes[[0, 2]])  # a part of a batch has the dictionary of the whole
@@ -246,7 +246,7 @@ def test_options_that_do_not_fit_are_refused() -> None:
     columns = [ColumnCode(name, "category", np.zeros(0), [str(k) for k in range(2000)], -1) for name in "ab"]
     with pytest.raises(ConfigurationError, match="numeric is 'all': choose bins, scaled, both"):
         TableEncoder(columns, "all")
-    with pytest.raises(ConfigurationError, match=r"the interaction a \* z names 'z', which is no column in use"):
+    with pytest.raises(ConfigurationError, match=r"the interaction a \* z names 'z', which is not a column in use"):
         TableEncoder(columns, interactions=[("a", "z")])
     with pytest.raises(ConfigurationError, match="more than a million pairs"):
         TableEncoder(columns, interactions=[("a", "b")])

@@ -94,7 +94,7 @@ def test_texts_of_a_type_of_texts_are_categories(texts: list[str | None], cuts: 
 
 def test_a_kind_that_is_given_is_kept() -> None:
     assert scanned([untyped(["1", "2"])], "category").categories() == ["1", "2"]
-    with pytest.raises(NoNumber, match="column 'c': 'x' is no number"):
+    with pytest.raises(NoNumber, match="column 'c': 'x' is not a number"):
         scanned([untyped(["1", "x"])], "number")
 
 
@@ -113,7 +113,7 @@ def test_the_same_texts_are_numbers_however_they_are_cut(piece: int) -> None:
     few = [str(k) for k in range(FEW - 1)] + ["x", "y"]  # a text among the first so many: categories
     assert scanned([untyped(part) for part in cut(few, range(piece, len(few), piece))]).kind == "category"
     many = [str(k) for k in range(FEW + 1)] + ["x"]  # too many to be categories after all
-    with pytest.raises(NoNumber, match="'x' is no number"):
+    with pytest.raises(NoNumber, match="'x' is not a number"):
         scanned([untyped(part) for part in cut(many, range(piece, len(many), piece))])
 
 

@@ -98,7 +98,7 @@ def test_a_column_of_weights_in_a_file(tmp_path: Path) -> None:
     with pytest.raises(LolsError, match="there is no column 'v' for the weights"):
         classifier().fit_files(str(tmp_path / "t.csv"), weight="v")
     frame.assign(w=["1"] * 5 + ["x"] * 155).to_csv(tmp_path / "bad.csv", index=False)
-    with pytest.raises(LolsError, match=r"bad.csv, line 7, column 'w': 'x' is no weight"):
+    with pytest.raises(LolsError, match=r"bad.csv, line 7, column 'w': 'x' is not a weight"):
         classifier().fit_files(str(tmp_path / "bad.csv"), weight="w")
 
 
@@ -173,7 +173,7 @@ def test_large_tables_are_encoded_in_pieces(monkeypatch: pytest.MonkeyPatch) -> 
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(g=[f"w{k % 7}" for k in range(160)])
     wanted = classifier(numeric="curve").fit(frame, Y)
     strange = frame.assign(g="new")
-    monkeypatch.setattr("lols.tasks.tables.estimator.MOST_CELLS", 100)
+    monkeypatch.setattr("lols.tasks.tables.classifier_rows.MOST_CELLS", 100)
     made = classifier(numeric="curve").fit(frame, Y)
     assert weights(made) == weights(wanted)
     assert made.predict(strange).tolist() == wanted.predict(strange).tolist() and made.unknown_ == {"g": 160}

@@ -46,6 +46,7 @@ def session_predicts(tagger: Tagger, several: list[list[list[str]]]) -> list[lis
     ]
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("most", [1 << 17, 5, 0], ids=["all", "some", "none"])
 @pytest.mark.parametrize("places", [1 << 17, 7], ids=["large", "small"])
 @pytest.mark.parametrize("name", OPTIONS)
@@ -59,6 +60,7 @@ def test_a_session_predicts_what_the_tagger_does(
     assert session_predicts(tagger, pieces()) == alone
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_a_file_in_pieces_is_the_file(keep: bool, threads: int, tmp_path: Path) -> None:

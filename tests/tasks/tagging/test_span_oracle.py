@@ -57,6 +57,7 @@ def check_completions(machine: Automaton, labels: list[str], gold: tuple[int, ..
     return seen
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("loss", ["hamming", "spans"])
 @pytest.mark.parametrize("scheme", WITH_AUTOMATON)
 def test_completions_equal_brute_force(scheme: str, loss: str) -> None:

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
-from lols.tasks.tagging.span_scores import SpanCounts, SpanScores, f1_loss, span_scores
+from lols.tasks.tagging.span_scores import SpanScores, f1_loss, span_scores
 from lols.tasks.tagging.spans import convert, make_labels
+from lols.tasks.tokens.counts import F1Counts
 
 SCHEMES = ("bio", "iob1", "bilou", "bioes")
 TYPES = ["B-LOC", "B-PER", "B-X-Y"]
@@ -25,7 +26,7 @@ ENDS = ("BB", "BS", "BO", "IB", "IS", "IO", "EB", "EI", "EE", "ES", "EO", "SB", 
 BEGINS = ("BB", "IB", "OB", "EB", "SB", "BS", "IS", "OS", "ES", "SS", "OI", "EI", "SI", "OE", "EE", "SE")
 
 
-def twin_counts(gold: Sentences, predicted: Sentences) -> dict[str, SpanCounts]:
+def twin_counts(gold: Sentences, predicted: Sentences) -> dict[str, F1Counts]:
     """Conlleval's own procedure: word by word, with one flag for a chunk that is correct so far."""
     correct: Counter[str] = Counter()
     found: Counter[str] = Counter()
@@ -50,7 +51,7 @@ def twin_counts(gold: Sentences, predicted: Sentences) -> dict[str, SpanCounts]:
             if begins:
                 found[now[3]] += 1
             before = now
-    return {kind: SpanCounts(correct[kind], found[kind], there[kind]) for kind in found | there}
+    return {kind: F1Counts(correct[kind], found[kind], there[kind]) for kind in found | there}
 
 
 def _prefix_and_type(label: str) -> tuple[str, str]:
@@ -91,7 +92,8 @@ def test_scores_equal_their_twin(data: st.DataObject, scheme: str, legal: bool) 
     scores = scores_of(gold, predicted, scheme)
     expected = twin_counts(gold, predicted)
     assert {kind: counts for kind, counts in scores.by_type.items() if counts.predicted + counts.gold} == expected
-    assert scores[:3] == tuple(sum(counts[j] for counts in expected.values()) for j in range(3))
+    for name in ("correct", "predicted", "gold"):
+        assert getattr(scores, name) == sum(getattr(counts, name) for counts in expected.values())
 
 
 @pytest.mark.uncompiled
@@ -125,17 +127,18 @@ def test_scores_by_hand() -> None:
     gold = [["B-LOC", "I-LOC", "O", "B-PER"], ["B-PER"]]
     predicted = [["B-LOC", "I-LOC", "O", "B-LOC"], ["O"]]
     scores = scores_of(gold, predicted, "bio")
-    assert scores[:3] == (1, 2, 3)
+    assert (scores.correct, scores.predicted, scores.gold) == (1, 2, 3)
     assert (scores.precision, scores.recall, scores.f1) == (1 / 2, 1 / 3, 2 / 5)
-    assert scores.by_type == {"LOC": (1, 2, 1), "PER": (0, 0, 2), "X-Y": (0, 0, 0)}
+    assert scores.by_type == {"LOC": F1Counts(1, 2, 1), "PER": F1Counts(0, 0, 2), "X-Y": F1Counts(0, 0, 0)}
     assert scores.by_type["LOC"].precision == 0.5 and scores.by_type["LOC"].recall == 1.0
 
 
 @pytest.mark.uncompiled
 def test_a_span_of_two_sentences_is_two_spans() -> None:
     labels, numbers = ["O", "B-A", "I-A"], np.array([1, 2, 2])
-    assert span_scores(numbers, numbers, np.array([0, 2, 3]), labels, "bio")[:3] == (2, 2, 2)
-    assert span_scores(numbers, numbers, np.array([0, 3]), labels, "bio")[:3] == (1, 1, 1)
+    for offsets, count in ([0, 2, 3], 2), ([0, 3], 1):
+        found = span_scores(numbers, numbers, np.array(offsets), labels, "bio")
+        assert found.correct == found.predicted == found.gold == count
 
 
 @pytest.mark.uncompiled
@@ -167,6 +170,6 @@ def test_f1_loss() -> None:
     for predicted in range(4):
         for gold in range(4):
             for correct in range(min(predicted, gold) + 1):
-                expected = 1.0 - SpanCounts(correct, predicted, gold).f1 if predicted + gold else 0.0
+                expected = 1.0 - F1Counts(correct, predicted, gold).f1 if predicted + gold else 0.0
                 assert f1_loss(correct, predicted, gold) == pytest.approx(expected)
                 assert _compiled_loss(correct, predicted, gold) == f1_loss(correct, predicted, gold)

@@ -93,7 +93,7 @@ def test_options_that_make_no_sense(
 def test_models_that_cannot_be_written_are_refused_at_once(folder: Path, tmp_path: Path) -> None:
     data = folder / "train.conllu"
     for output, says in (
-        (tmp_path, f"{tmp_path}: is a folder; name a file in it with -o"),
+        (tmp_path, f"{tmp_path}: is a folder; name a file in it"),
         (tmp_path / "a" / "m.lols", f"{tmp_path / 'a' / 'm.lols'}: there is no folder {tmp_path / 'a'}; make it first"),
     ):
         mistake("train", "tagger", data, "-o", output, says=says)

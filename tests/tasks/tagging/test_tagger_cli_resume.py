@@ -33,6 +33,7 @@ def test_an_interrupted_training_goes_on(folder: Path, tmp_path: Path, batches: 
     assert sorted(os.listdir(tmp_path)) == ["resumed.lols", "whole.lols"]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("batches", [3, 4, 5, 12, 23])
 def test_an_interrupted_training_with_dev_data_goes_on(tmp_path: Path, batches: int, monkeypatch: Any) -> None:
     data, dev = noisy(tmp_path)

@@ -101,6 +101,7 @@ def taggers():
     return tagger
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("roll_out", ["learned", "reference", "mixture"])
 @pytest.mark.parametrize(("kind", "options"), CASES)
 def test_losses_are_those_of_deviations_by_hand(taggers, kind, options, roll_out):

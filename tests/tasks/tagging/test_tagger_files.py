@@ -69,6 +69,7 @@ def rewrite(path: Path, change: Change) -> None:
 # --- round trips ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("scheme", ["bio", "iob1", "bilou", "bioes"])
 @pytest.mark.parametrize("direction", ["forward", "backward"])
 def test_a_loaded_tagger_is_the_saved_one(scheme: str, direction: str, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def test_plain_tags_keep_the_contract(teacher: str, direction: str) -> None:
 
 
 @pytest.mark.uncompiled
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("teacher", TEACHERS)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("loss", LOSSES)
@@ -188,6 +189,7 @@ def weights(task: TaggingTask, examples: Examples, tricks: dict[str, bool], **op
     return model.policy.stack.tobytes(), model.report["progressive_loss"]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize(
     ("scheme", "loss"), [(None, "hamming"), ("bio", "hamming"), ("bio", "spans"), ("bilou", "spans")]

@@ -276,7 +276,7 @@ def test_among_strings_what_is_no_string_is_named(sentences: Any, place: str) ->
         ([[{"n": float("inf")}]], "sentence 0, word 0: feature 'n' is inf; give a string, a bool or a finite number"),
         ([[{"n": None}]], "sentence 0, word 0: feature 'n' is None; give a string, a bool or a finite number"),
         ([[{"n": [1]}]], "sentence 0, word 0: feature 'n' is [1]; give a string, a bool or a finite number"),
-        ([["a", "\ud800"]], "sentence 0, word 1: the string holds half of a surrogate pair, which is no text"),
+        ([["a", "\ud800"]], "sentence 0, word 1: the string holds half of a surrogate pair, which is not text"),
         ([[{"word": "a"}, {"word": "\udfff"}]], "sentence 0, word 1: the string holds half of a surrogate pair"),
     ],
 )

@@ -8,8 +8,6 @@ from typing import Any
 from lols.contract.hashing import mix, unit
 from lols.errors import ConfigurationError
 
-__all__ = ["best_layout", "click_chances", "layout_loss", "random_layout"]
-
 Request = Mapping[str, Any]
 
 TOPICS, LARGE = 6, 2

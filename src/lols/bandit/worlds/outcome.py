@@ -11,8 +11,6 @@ import numpy as np
 
 from lols.bandit.students_t import t_quantile
 
-__all__ = ["Outcome", "interval", "summarise", "windows"]
-
 POINTS = 50  # the most points of a curve
 FEW, LEAST = 10, 100  # the fewest points, and the rounds that each further one needs
 LAST = 10  # the final loss is over the last rounds: one in this many

@@ -36,8 +36,7 @@ from lols.tasks.parsing.space import (
     cell,
     on_stack,
 )
-
-__all__ = ["parsing_rule", "parsing_space", "parsing_world"]
+from lols.tasks.parsing.teachers import references
 
 FARTHEST = 6  # larger distances are not distinguished
 
@@ -73,7 +72,7 @@ def parsing_world(train: Objects, held_out: Objects) -> World:
         arriving=train,
         held_out=held_out,
         at_random=_random_tree,
-        informed=(parsing_space(tags, value=1.0, whole=0.0), parsing.references()["optimal"], _projective),
+        informed=(parsing_space(tags, value=1.0, whole=0.0), references()["optimal"], _projective),
     )
 
 
@@ -229,40 +228,19 @@ def _features(x, s, out):
     lefts = s[cell(top, LEFTS)] if top >= 0 else -1
     rights = s[cell(top, RIGHTS)] if top >= 0 else -1
     front_lefts = s[cell(front, LEFTS)] if front < x.length else -1
-    value = x.value
-    emit(out, feature(0), value)
-    emit(out, feature(1, t0), value)
-    emit(out, feature(2, n0), value)
-    emit(out, feature(3, t1), value)
-    emit(out, feature(4, n1), value)
-    emit(out, feature(5, w0), value)
-    emit(out, feature(6, v0), value)
-    emit(out, feature(7, w1), value)
-    emit(out, feature(8, t0, n0), value)
-    emit(out, feature(9, t1, t0), value)
-    emit(out, feature(10, w0, n0), value)
-    emit(out, feature(11, t0, v0), value)
-    emit(out, feature(12, t1, t0, n0), value)
-    emit(out, feature(13, t0, n0, n1), value)
-    emit(out, feature(14, n0, n1, n2), value)
-    emit(out, feature(15, t2, t1, t0), value)
-    emit(out, feature(16, t1, t0, n0, n1), value)
-    emit(out, feature(17, near, t0, n0), value)
-    emit(out, feature(18, far, t1, t0), value)
-    emit(out, feature(19, t0, n0, _child(x, s, top, LAST)), value)
-    emit(out, feature(20, t0, n0, _child(x, s, top, FIRST)), value)
-    emit(out, feature(21, t0, n0, _child(x, s, front, FIRST)), value)
-    emit(out, feature(22, t1, t0, _child(x, s, below, LAST)), value)
-    emit(out, feature(23, t1, t0, _child(x, s, top, LAST)), value)
-    emit(out, feature(24, t0, lefts, rights), value)
-    emit(out, feature(25, n0, front_lefts), value)
-    emit(out, feature(26, t0, rights, n0), value)
-    emit(out, feature(27, w0, v0), value)
-    emit(out, feature(28, w1, w0), value)
-    emit(out, feature(29, w1, t0), value)
-    emit(out, feature(30, t1, w0), value)
-    emit(out, feature(31, w1, t0, n0), value)
-    emit(out, feature(32, t1, t0, _child(x, s, top, FIRST), n0), value)
+    known = (
+        feature(0), feature(1, t0), feature(2, n0), feature(3, t1), feature(4, n1), feature(5, w0), feature(6, v0),
+        feature(7, w1), feature(8, t0, n0), feature(9, t1, t0), feature(10, w0, n0), feature(11, t0, v0),
+        feature(12, t1, t0, n0), feature(13, t0, n0, n1), feature(14, n0, n1, n2), feature(15, t2, t1, t0),
+        feature(16, t1, t0, n0, n1), feature(17, near, t0, n0), feature(18, far, t1, t0),
+        feature(19, t0, n0, _child(x, s, top, LAST)), feature(20, t0, n0, _child(x, s, top, FIRST)),
+        feature(21, t0, n0, _child(x, s, front, FIRST)), feature(22, t1, t0, _child(x, s, below, LAST)),
+        feature(23, t1, t0, _child(x, s, top, LAST)), feature(24, t0, lefts, rights), feature(25, n0, front_lefts),
+        feature(26, t0, rights, n0), feature(27, w0, v0), feature(28, w1, w0), feature(29, w1, t0),
+        feature(30, t1, w0), feature(31, w1, t0, n0), feature(32, t1, t0, _child(x, s, top, FIRST), n0),
+    )  # fmt: skip
+    for identity in known:
+        emit(out, identity, x.value)
 
 
 def _level(x, s, a, out):

@@ -18,8 +18,6 @@ from lols.io import conll
 from lols.io.strings import Texts
 from lols.tasks.parsing.trees import read_heads, require_trees, single_root
 
-__all__ = ["WORLDS", "generated_sentences", "load_world", "read_sentences"]
-
 WORLDS = ("layout", "tagging", "parsing")
 FILES = ("ewt-train.conllu.gz", "ewt-test.conllu.gz")
 GENERATED = (4000, 1000)  # sentences: those that arrive, and those held out

@@ -14,22 +14,6 @@ from lols.contract.space import Reference, SearchSpace
 from lols.front import train
 from lols.learners.settings import LearnerSettings
 
-__all__ = [
-    "FACTS",
-    "LOWER",
-    "SHAPE",
-    "SUFFIX",
-    "VALUE",
-    "WHOLE",
-    "WORD",
-    "WordTable",
-    "distinct",
-    "form_facts",
-    "in_passes",
-    "sentence_world",
-    "text_number",
-]
-
 VALUE, WHOLE = 0.02, 1.0  # values of features for learning from losses of whole sentences
 # A wrong tag or head costs a sentence of usual length about 0.05. With a width no larger than that, only the
 # reference's actions are plausible at first, until the policy has begun to doubt them.

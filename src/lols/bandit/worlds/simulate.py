@@ -25,8 +25,6 @@ from lols.contract.hashing import mix, unit
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 
-__all__ = ["held_out_baselines", "simulate", "simulate_seeds"]
-
 LATE, LOST, ORDER, RANDOM = 31, 32, 33, 34  # purposes of draws
 OFTEN = 0.1  # seconds between reports of a process
 

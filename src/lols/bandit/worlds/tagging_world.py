@@ -30,8 +30,6 @@ from lols.contract.hashing import mix, unit
 from lols.contract.space import Example, Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
 
-__all__ = ["TagLexicon", "tagging_rule", "tagging_space", "tagging_world"]
-
 SEEN = (1, 2, 4, 10)  # counts that divide words into classes: never seen, once, two or three times, ...
 
 
@@ -249,31 +247,17 @@ def _features(x, s, out):
     rule, left, right = x.rule[i] + 1, _rule_at(x, i - 1), _rule_at(x, i + 1)
     word, shape, seen = _fact(x, i, LOWER), _fact(x, i, SHAPE) * 2 + (i == 0), x.seen[i]
     two, three = _fact(x, i, SUFFIX + 1), _fact(x, i, SUFFIX + 2)
-    value = x.value
-    emit(out, feature(0), value)
-    emit(out, feature(1, rule), value)
-    emit(out, feature(2, word), value)
-    emit(out, feature(3, _fact(x, i, WORD)), value)
-    emit(out, feature(4, _fact(x, i, SUFFIX)), value)
-    emit(out, feature(5, two), value)
-    emit(out, feature(6, three), value)
-    emit(out, feature(7, shape), value)
-    emit(out, feature(8, _fact(x, i - 1, LOWER)), value)
-    emit(out, feature(9, _fact(x, i + 1, LOWER)), value)
-    emit(out, feature(10, left), value)
-    emit(out, feature(11, right), value)
-    emit(out, feature(12, last), value)
-    emit(out, feature(13, last, before), value)
-    emit(out, feature(14, rule, last), value)
-    emit(out, feature(15, rule, right), value)
-    emit(out, feature(16, rule, last, right), value)
-    emit(out, feature(17, rule, three), value)
-    emit(out, feature(18, rule, seen, shape), value)
-    emit(out, feature(19, seen == 0, three), value)
-    emit(out, feature(20, seen == 0, two, shape), value)
-    emit(out, feature(21, word, last), value)
-    emit(out, feature(22, word, right), value)
-    emit(out, feature(23, last, right), value)
+    known = (
+        feature(0), feature(1, rule), feature(2, word), feature(3, _fact(x, i, WORD)),
+        feature(4, _fact(x, i, SUFFIX)), feature(5, two), feature(6, three), feature(7, shape),
+        feature(8, _fact(x, i - 1, LOWER)), feature(9, _fact(x, i + 1, LOWER)), feature(10, left),
+        feature(11, right), feature(12, last), feature(13, last, before), feature(14, rule, last),
+        feature(15, rule, right), feature(16, rule, last, right), feature(17, rule, three),
+        feature(18, rule, seen, shape), feature(19, seen == 0, three), feature(20, seen == 0, two, shape),
+        feature(21, word, last), feature(22, word, right), feature(23, last, right),
+    )  # fmt: skip
+    for identity in known:
+        emit(out, identity, x.value)
 
 
 def _level(x, s, a, out):

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 
 from lols.contract.space import Reference, SearchSpace
 
-__all__ = ["Objects", "World", "WorldSpec"]
-
 Objects = Sequence[Any]
 
 

@@ -15,6 +15,7 @@ from lols.contract.checks.budget import Budget, SpentError
 from lols.contract.checks.findings import Coverage, Finding, Findings, Report
 from lols.contract.checks.leaks import find_copied_truth
 from lols.contract.checks.plan import MOST_EXAMPLES, make_plan
+from lols.contract.checks.probe import Probe
 from lols.contract.checks.walk import SampleWalk
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
@@ -104,7 +105,8 @@ def check_space(
     coverage.complete = not (plan.sampled or coverage.not_encoded)
     try:
         for place, index in enumerate(plan.examples):
-            walk = SampleWalk(space, reference, encoded, index, findings, seed, plan.pace(index, budget), coverage)
+            probe = Probe(space, reference, encoded, index, findings, plan.pace(index, budget))
+            walk = SampleWalk(probe, encoded, seed, coverage)
             for turn in range(plan.walks):
                 if findings.full:
                     return Report(findings.found, coverage)
@@ -122,13 +124,9 @@ def assert_space(
     space: SearchSpace | Task | type[Task],
     examples: Examples | Iterable[Any],
     reference: Reference | None = None,
-    *,
-    seed: int = 0,
-    rollouts: int = 20,
-    seconds: float = 5.0,
-    thorough: bool = False,
+    **options: Any,
 ) -> None:
-    """Raise a `SpaceError` that lists all findings of `check_space`, with the same options; for tests.
+    """Raise a `SpaceError` that lists all findings of `check_space`, which is given the same options; for tests.
 
     Examples
     --------
@@ -136,7 +134,7 @@ def assert_space(
     >>> assert_space(tagging_space(labels=3), tagging_data(2, labels=3), tagging_references()["bad"])
 
     """
-    found = check_space(space, examples, reference, seed=seed, rollouts=rollouts, seconds=seconds, thorough=thorough)
+    found = check_space(space, examples, reference, **options)
     if found:
         lines = ["the search space breaks the contract:", *(f"- {finding}" for finding in found), f"({found.summary})"]
         raise SpaceError("\n".join(lines))

@@ -7,8 +7,6 @@ from time import monotonic
 
 from lols.contract.checks.guards import WORK
 
-__all__ = ["Budget", "Pace", "SpentError"]
-
 # A unit of work is a read or write of a guarded array, where the functions spend most of their time; a call counts as
 # several units. Seconds would be simpler, but then a busy machine would find other mistakes than an idle one. Common
 # machines do more than this in a second, so that the clock rarely matters.

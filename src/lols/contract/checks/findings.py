@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
-__all__ = ["Coverage", "Finding", "Findings", "Report"]
-
 MOST_FINDINGS = 20
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from lols.contract.checks.probe import Answers, Probe
 from lols.contract.checks.reference import ReferenceChecks, differ
 
-__all__ = ["Futures"]
-
 # What a policy looks at: if one of these differs, it may act differently at two states with one key.
 VISIBLE = ("actions", "features", "items", "action_features")
 FIX = "put what makes them differ into the key"

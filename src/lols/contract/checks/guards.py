@@ -7,17 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "WORK",
-    "Guarded",
-    "GuardedState",
-    "HiddenTruth",
-    "MistakeError",
-    "guard",
-    "guard_record",
-    "read_only_record",
-]
-
 # Adding these converts a narrow number to the width of compiled code, so that nothing overflows here that does not
 # overflow there. Adding is several times faster than converting, and adding -0.0 changes no number.
 WIDER: dict[type, Any] = dict.fromkeys((np.int8, np.int16, np.int32, np.uint8, np.uint16, np.uint32), np.int64(0))

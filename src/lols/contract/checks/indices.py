@@ -18,8 +18,6 @@ from lols.contract.hashing import MASK, mix
 from lols.contract.space import Reference, SearchSpace
 from lols.errors import SpaceError
 
-__all__ = ["check_indices"]
-
 KINDS = ("outside", "negative index")
 WALKS = 2  # through each example: by the reference's actions, and at random
 EXAMINED = 16  # states of a walk at which all functions are called

@@ -9,8 +9,6 @@ import numpy as np
 from lols.contract.checks.findings import Findings
 from lols.contract.examples import Examples, Ragged, Scalar, view
 
-__all__ = ["altered_truth", "find_copied_truth"]
-
 TRIES = 10
 
 

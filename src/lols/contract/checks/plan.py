@@ -10,12 +10,10 @@ import numpy as np
 
 from lols.contract.checks.budget import Budget, Pace, SpentError
 from lols.contract.checks.findings import Coverage, Findings
-from lols.contract.checks.probe import MOST_ACTIONS
+from lols.contract.checks.probe import MOST_ACTIONS, Probe
 from lols.contract.checks.walk import SampleWalk
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
-
-__all__ = ["CheckPlan", "WalkCosts", "choose", "make_plan"]
 
 MOST_EXAMPLES = 25
 
@@ -120,7 +118,7 @@ def _scout(
     limit = max(1, int(examples.steps[index]))
     own, coverage = Budget(budget.seconds * SCOUTING_TIME, budget.work * SCOUTING_WORK), Coverage()
     pace = Pace(own, max(1.0, limit / SCOUTED), sampled=True)
-    walk = SampleWalk(space, reference, examples, index, Findings(), seed, pace, coverage)
+    walk = SampleWalk(Probe(space, reference, examples, index, Findings(), pace), examples, seed, coverage)
     with suppress(SpentError):
         walk.go()
     functions = walk.probe.functions

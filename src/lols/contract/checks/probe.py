@@ -27,8 +27,6 @@ from lols.contract.features import FeatureBuffer, ItemBuffer
 from lols.contract.hashing import MASK
 from lols.contract.space import Reference, SearchSpace
 
-__all__ = ["WITHOUT_TRUTH", "Answers", "FailedError", "Probe", "some_of"]
-
 # Functions that are not given the truth, and those that may write the state.
 WITHOUT_TRUTH = ("start", "actions", "step", "survey", "features", "items", "action_features", "key")
 WRITERS = ("start", "step", "survey")

@@ -6,8 +6,6 @@ import numpy as np
 
 from lols.contract.checks.probe import Answers, Probe, some_of
 
-__all__ = ["ReferenceChecks", "chosen_action", "differ"]
-
 TOLERANCE = 1e-9
 
 

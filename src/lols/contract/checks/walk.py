@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.checks.budget import Pace
-from lols.contract.checks.findings import Coverage, Findings
+from lols.contract.checks.findings import Coverage
 from lols.contract.checks.futures import Futures
 from lols.contract.checks.guards import WORK, guard_record
 from lols.contract.checks.leaks import altered_truth
@@ -17,9 +16,6 @@ from lols.contract.checks.probe import WITHOUT_TRUTH, Answers, FailedError, Prob
 from lols.contract.checks.reference import ReferenceChecks, differ
 from lols.contract.examples import Examples
 from lols.contract.hashing import MASK, mix
-from lols.contract.space import Reference, SearchSpace
-
-__all__ = ["SampleWalk"]
 
 Place = tuple[int, bytes]  # a step and the state there
 
@@ -27,24 +23,14 @@ Place = tuple[int, bytes]  # a step and the state there
 class SampleWalk:
     """Walks through one example."""
 
-    def __init__(
-        self,
-        space: SearchSpace,
-        reference: Reference | None,
-        examples: Examples,
-        index: int,
-        findings: Findings,
-        seed: int,
-        pace: Pace,
-        coverage: Coverage,
-    ):
-        self.rng = np.random.default_rng(mix(seed, index) & MASK)
-        self.probe = Probe(space, reference, examples, index, findings, pace)
+    def __init__(self, probe: Probe, examples: Examples, seed: int, coverage: Coverage):
+        self.rng = np.random.default_rng(mix(seed, probe.index) & MASK)
+        self.probe = probe
         self.reference_checks = ReferenceChecks(self.probe)
         self.futures = Futures(self.probe, self.reference_checks, self.rng)
-        other = altered_truth(examples, index, self.rng)
+        other = altered_truth(examples, probe.index, self.rng)
         self.other_truth = None if other is None else guard_record("y", other)
-        self.pace, self.coverage = pace, coverage
+        self.pace, self.coverage = probe.pace, coverage
         self.number = -1  # of the walk
         self.length = 1  # of the last walk, for choosing steps within the next one
         self.ended = False  # whether the last walk reached an end state
@@ -52,10 +38,10 @@ class SampleWalk:
         self.most_choices = 1  # legal actions at a state
         self.examined: dict[Place, Answers] = {}
         self.costs: dict[tuple[Place, int], float] = {}
-        live = space.sizes.live
+        live = probe.sizes.live
         if live is not None and live > self.probe.state_size:
             message = f"is {live}, but the state has {self.probe.state_size} cells: live cells are the first of these"
-            findings.add("Sizes.live", "live", message, index)
+            probe.findings.add("Sizes.live", "live", message, probe.index)
 
     def go(self) -> None:
         """Walk from the start state to an end state: the first time by the reference's actions, then by others, too."""

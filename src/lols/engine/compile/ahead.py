@@ -21,8 +21,6 @@ from typing import Any
 from lols.engine.compile import store
 from lols.engine.compile.layout import Layout
 
-__all__ = ["COMPILING", "compile_ahead", "prepare_all", "wait_for"]
-
 PATIENCE = 120.0  # seconds for one kernel, many times what it takes
 COMPILING = threading.RLock()  # held while something is compiled
 _UNDER_WAY: dict[str, int] = {}  # kernels that another process compiles, and its process id

@@ -22,8 +22,6 @@ from lols.engine.compile import bits, dual
 from lols.engine.compile.value_types import POINTER, BlockType, make_row, parts_maker
 from lols.errors import SpaceError
 
-__all__ = ["compile_kernel", "compile_plainly"]
-
 OPTIONS: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 

@@ -16,8 +16,6 @@ from numba.extending import intrinsic, overload
 
 from lols.engine.compile.words import BLOCK, copy, equal_bits, lowest_bit, rare_bits, word_at
 
-__all__ = ["register"]
-
 
 def _load(context, builder, signature, arguments, kind):
     """Bytes of an array, at any alignment, as a value of another type."""

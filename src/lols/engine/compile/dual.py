@@ -17,24 +17,6 @@ from lols.contract.digest import all_of_library, digest_functions, plain, reache
 from lols.contract.examples import view
 from lols.engine.compile.layout import FunctionsLayout, functions_layout
 
-__all__ = [
-    "CHECKED",
-    "CONTRACT",
-    "KINDS",
-    "NEEDS",
-    "NOT_INLINED",
-    "TWINS",
-    "Bound",
-    "bind",
-    "by_kind",
-    "dual",
-    "has",
-    "needs",
-    "not_inlined",
-    "row",
-    "take",
-]
-
 # Functions that kernels call, and the function that is compiled in place of each: usually the same one.
 TWINS: dict[Any, Any] = {
     function: function

@@ -23,8 +23,6 @@ from lols.engine.compile.dual import BOUND, TWINS
 from lols.engine.compile.layout import Block, Layout, block_of, digests_in
 from lols.errors import LolsError
 
-__all__ = ["DISABLED", "CompilerError", "Kernel", "KernelError", "compile_seconds", "kernel"]
-
 # int entry(void *result, void **exception, int64 arguments); ctypes releases the interpreter lock meanwhile
 ENTRY = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")

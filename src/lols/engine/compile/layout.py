@@ -16,11 +16,6 @@ from typing import Any, Self, dataclass_transform
 
 import numpy as np
 
-__all__ = [
-    *("ArrayLayout", "Block", "Fields", "FunctionsLayout", "Layout", "NumberLayout", "Struct"),
-    *("block_of", "digests_in", "readonly"),
-]
-
 WORD = 8
 
 

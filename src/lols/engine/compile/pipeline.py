@@ -17,8 +17,6 @@ from numba.core.typed_passes import AnnotateTypes
 
 from lols.engine.compile.dual import CHECKED, NOT_INLINED
 
-__all__ = ["HelperCompiler", "object_code"]
-
 
 class _CodegenWithoutEnvironment:
     """Numba's code generator, except that it sets no environments: a helper has no machine code to set one in."""

@@ -25,8 +25,6 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-__all__ = ["find", "folder", "holds", "keep", "load", "name_of"]
-
 MAGIC = b"lols kernel 2\n"
 MOST_BYTES = 256 << 20  # of all kernels together
 LEFT_OVER = 86_400  # seconds after which a temporary file belongs to a process that was killed

@@ -17,8 +17,6 @@ from numba.np import arrayobj, numpy_support
 from lols.contract.state import CELLS, Reals
 from lols.engine.compile.layout import ArrayLayout, Fields, FunctionsLayout, NumberLayout
 
-__all__ = ["BlockType", "FunctionsType", "PartsType", "RowType", "make_row", "numba_type", "parts_maker"]
-
 POINTER = ir.IntType(8).as_pointer()
 I64 = ir.IntType(64)
 

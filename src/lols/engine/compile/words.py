@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["BLOCK", "WORD", "copy", "equal_bits", "lowest_bit", "rare_bits", "word_at"]
-
 BLOCK, WORD = 64, 8
 
 

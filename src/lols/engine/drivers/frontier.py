@@ -9,20 +9,7 @@ from lols.engine.compile.layout import Struct
 from lols.engine.memory import state_type
 from lols.engine.structures import Batch, PendingRollouts, Trail
 
-__all__ = [
-    "Group",
-    "Level",
-    "RollIns",
-    "RollOuts",
-    "RolloutCache",
-    "RolloutPaths",
-    "Walks",
-    "make_cache",
-    "make_paths",
-    "make_pending",
-    "make_trails",
-    "make_walks",
-]
+ROWS = ("state", "legal", "example", "number", "stream", "draw")
 
 
 class Walks(Struct):
@@ -37,12 +24,23 @@ class Walks(Struct):
     time: np.ndarray  # [walk]: steps taken
     waiting: np.ndarray  # [1]: how many rows wait
 
+    def part(self, low: int, high: int) -> Walks:
+        """Some of the rows, for a thread."""
+        rows = {name: getattr(self, name)[low:high] for name in ROWS}
+        return self._replace(**rows, waiting=np.zeros(1, np.int64))
+
+    def take(self, at: int, other: Walks, rows: int) -> None:
+        """Move the first rows of a part to other rows."""
+        for name in ROWS:
+            getattr(self, name)[at : at + rows] = getattr(other, name)[:rows]
+
 
 class RolloutPaths(Struct):
     """The roll-outs of some walks."""
 
-    cost: np.ndarray  # [walk, step]
-    slot: np.ndarray  # [walk, step]: the slot of the cache for the state before the step, or -1
+    first: np.ndarray  # [walk]: where its steps begin in the next two
+    cost: np.ndarray  # [step]
+    slot: np.ndarray  # [step]: the slot of the cache for the state before the step, or -1
     joined: np.ndarray  # [walk]: the slot of the state at which it met another roll-out, or -1
     value: np.ndarray  # [walk]: the loss at its end
     settled: np.ndarray  # [walk]
@@ -51,15 +49,17 @@ class RolloutPaths(Struct):
 class RolloutCache(Struct):
     """States that roll-outs of a batch have met, by key, under teacher or learner; and costs to go once they are known.
 
-    Unlike a `Memo`, it has states whose cost to go is still unknown, of many examples at the same time.
+    Unlike a `Memo`, it has states whose cost to go is still unknown. Each example has slots of its own, so that threads
+    can share it.
     """
 
-    owner: np.ndarray  # example and policy; -1 for an empty slot
+    owner: np.ndarray  # BY_TEACHER or BY_LEARNER; -1 for an empty slot
     key: np.ndarray
     settled: np.ndarray
     value: np.ndarray
-    filled: np.ndarray
-    mask: np.ndarray  # the number of slots in use, minus one
+    first: np.ndarray  # [example of the batch]: its first slot
+    mask: np.ndarray  # [example of the batch]: the number of its slots, a power of two, minus one
+    filled: np.ndarray  # [example of the batch]: how many of them are in use
 
 
 class Level(Struct):
@@ -112,21 +112,35 @@ def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
     )
 
 
-def make_paths(rows: int, steps: int) -> RolloutPaths:
-    """Memory for this many roll-outs."""
-    return RolloutPaths(
-        np.zeros((rows, steps + 1)),
-        np.zeros((rows, steps + 1), np.int64),
-        np.zeros(rows, np.int64),
-        np.zeros(rows),
-        np.zeros(rows, np.bool_),
-    )
+def make_paths(old: RolloutPaths | None, steps: np.ndarray) -> RolloutPaths:
+    """Memory for roll-outs of up to these numbers of steps; that of earlier ones is used again."""
+    ends = np.cumsum(steps + 1)
+    whole, rows = int(ends[-1]), steps.size
+    if old is None or old.cost.size < whole or old.joined.size < rows:
+        whole, rows = whole + whole // 4, rows + rows // 4
+        old = RolloutPaths(
+            np.zeros(rows, np.int64),
+            np.zeros(whole),
+            np.zeros(whole, np.int64),
+            np.zeros(rows, np.int64),
+            np.zeros(rows),
+            np.zeros(rows, np.bool_),
+        )
+    old.first[: steps.size] = ends - steps - 1
+    return old
 
 
-def make_cache(most: int) -> RolloutCache:
-    """Memory for up to half of `most` states, a power of two."""
-    keys, settled, values = np.zeros(most, np.int64), np.zeros(most, np.bool_), np.zeros(most)
-    return RolloutCache(np.full(most, -1), keys, settled, values, np.zeros(1, np.int64), np.zeros(1, np.int64))
+def make_cache(old: RolloutCache | None, states: np.ndarray, most: int) -> RolloutCache:
+    """An empty cache for about so many states of each example; fewer if that were more than `most` slots."""
+    sizes = np.int64(1) << np.ceil(np.log2(np.maximum(2 * states, 2))).astype(np.int64)
+    while sizes.sum() > max(most, 2 * sizes.size):
+        sizes = np.maximum(sizes // 2, 2)
+    whole = int(sizes.sum())
+    if old is None or old.owner.size < whole:
+        keys, settled, values = np.zeros(whole, np.int64), np.zeros(whole, np.bool_), np.zeros(whole)
+        old = RolloutCache(np.zeros(whole, np.int8), keys, settled, values, *(np.zeros(0, np.int64),) * 3)
+    old.owner[:whole] = -1
+    return old._replace(first=np.cumsum(sizes) - sizes, mask=sizes - 1, filled=np.zeros(sizes.size, np.int64))
 
 
 def make_pending(most: int, chances: int) -> PendingRollouts:

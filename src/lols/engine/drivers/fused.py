@@ -25,8 +25,6 @@ from lols.engine.predict import follow_teacher, follow_teacher_kernel, losses_ke
 from lols.engine.structures import AT_EXAMPLE, CODE, Batch, Data, FrozenPolicy, Lessons, Plan, Scratch, Slots
 from lols.errors import SpaceError
 
-__all__ = ["FusedDriver", "KernelCall", "KernelCalls"]
-
 KernelCall = tuple[Kernel, tuple[Any, ...]]
 Again = Callable[[int], Any]  # runs one example of a batch as plain Python, to find the function that failed
 
@@ -150,13 +148,7 @@ class FusedDriver:
         return batch
 
     def predict(
-        self,
-        policy: FrozenPolicy,
-        plan: Plan,
-        *,
-        scores: bool = False,
-        temperature: float = 0.0,
-        same: bool = False,
+        self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, temperature: float = 0.0, same: bool = False
     ) -> Predictions:
         """Follow the learned policy on all examples; `same` says that it has not changed since the last call."""
         actions = self.examples.most_actions if scores else 0

@@ -20,6 +20,8 @@ from lols.engine.search import Search, begin, find_legal, turn_to
 from lols.engine.structures import (
     AT_EXAMPLE,
     AT_STEP,
+    BY_LEARNER,
+    BY_TEACHER,
     CODE,
     COMPONENT,
     NO_ACTIONS,
@@ -32,8 +34,6 @@ from lols.engine.structures import (
     TOO_MANY_STEPS,
 )
 from lols.engine.teacher import teacher_action
-
-__all__ = ["follow_kernel", "roll_in_kernel", "roll_out_kernel", "search_kernel", "settle_kernel"]
 
 
 @dual
@@ -105,31 +105,31 @@ def roll_in(space, reference, data, plan, scratch, rollins, level):
 
 
 @dual
-def find_slot(cache, owner, identity):
+def find_slot(cache, b, owner, identity):
     """The slot of a state, or the empty slot for it."""
-    mask = cache.mask[0]
+    first, mask = cache.first[b], cache.mask[b]
     h = mix(identity, owner) & mask
-    while cache.owner[h] >= 0 and (cache.owner[h] != owner or cache.key[h] != identity):
+    while cache.owner[first + h] >= 0 and (cache.owner[first + h] != owner or cache.key[first + h] != identity):
         h = (h + 1) & mask
-    return h
+    return first + h
 
 
 @dual
-def claim(cache, slot, owner, identity):
+def claim(cache, slot, b, owner, identity):
     """Enter a state into an empty slot, if there is room; the slot, or -1."""
-    if cache.filled[0] * 2 > cache.mask[0]:
+    if cache.filled[b] * 2 > cache.mask[b]:
         return np.int64(-1)
     cache.owner[slot], cache.key[slot], cache.settled[slot] = owner, identity, False
-    cache.filled[0] += 1
+    cache.filled[b] += 1
     return np.int64(slot)
 
 
 @dual
-def store_value(cache, owner, identity, value):
+def store_value(cache, b, owner, identity, value):
     """Store the cost to go from a state."""
-    slot = find_slot(cache, owner, identity)
+    slot = find_slot(cache, b, owner, identity)
     if cache.owner[slot] < 0:
-        slot = claim(cache, slot, owner, identity)
+        slot = claim(cache, slot, b, owner, identity)
         if slot >= 0:
             cache.settled[slot], cache.value[slot] = True, value
 
@@ -147,9 +147,9 @@ def recall_roll_in(search, here, trail, rollins, steps, cache):
     if has(search.space, "key") and plan.merge and search.policy.asking[0]:
         for t in range(steps - 1, -1, -1):
             if repeats(plan, components, TEACHER_POLICY):
-                store_value(cache, 2 * b, np.int64(trail.key[t]), trail.value[t])
+                store_value(cache, b, BY_TEACHER, np.int64(trail.key[t]), trail.value[t])
             if repeats(plan, components, 0):
-                store_value(cache, 2 * b + 1, np.int64(trail.key[t]), trail.value[t])
+                store_value(cache, b, BY_LEARNER, np.int64(trail.key[t]), trail.value[t])
 
 
 def search_group(space, reference, data, plan, scratch, rollins, pending, group):
@@ -209,7 +209,7 @@ def take_deviation(search, here, s, d, w, rollouts):
     """Take the action of a deviation at state `s`, into state `d`."""
     paths, a = rollouts.paths, rollouts.pending.action[rollouts.first + w]
     copy_state(search.plan, s, d)
-    paths.cost[w, 0] = cost(search.space, here.x, here.y, s, a)
+    paths.cost[paths.first[w]] = cost(search.space, here.x, here.y, s, a)
     paths.joined[w], paths.value[w], paths.settled[w] = -1, 0.0, False
     step(search.space, here.x, d, a)
 
@@ -219,10 +219,10 @@ def continue_roll_out(search, here, d, i, w, rollouts, level):
     """Continue walk w, in row i, from state `d` until it ends or waits."""
     space, plan, report = search.space, search.plan, search.scratch.report
     pending, paths, cache, walks = rollouts.pending, rollouts.paths, rollouts.cache, level.walks
-    legal, order = walks.legal[i], rollouts.first + w
+    legal, order, at = walks.legal[i], rollouts.first + w, paths.first[w]
     n, scored, who = walks.time[w], level.costs.shape[0] > 0, pending.who[order]
     merged = has(space, "key") and merges(plan, who)
-    owner = 2 * here.number if who == TEACHER_POLICY else 2 * here.number + 1
+    owner = BY_TEACHER if who == TEACHER_POLICY else BY_LEARNER
     while report[CODE] == 0:
         if not scored:
             if not find_legal(search, here, d, legal):
@@ -231,14 +231,14 @@ def continue_roll_out(search, here, d, i, w, rollouts, level):
                 break
             if plan.horizon > 0 and n >= plan.horizon:
                 break
-            paths.slot[w, n] = -1
+            paths.slot[at + n] = -1
             if merged:
                 identity = np.int64(key(space, here.x, d))
-                slot = find_slot(cache, owner, identity)
+                slot = find_slot(cache, here.number, owner, identity)
                 if cache.owner[slot] >= 0:
                     paths.joined[w] = slot
                     break
-                paths.slot[w, n] = claim(cache, slot, owner, identity)
+                paths.slot[at + n] = claim(cache, slot, here.number, owner, identity)
             if pending.time[order] + n + 1 >= here.limit:
                 report[CODE], report[AT_STEP] = TOO_MANY_STEPS, here.limit
                 break
@@ -253,7 +253,7 @@ def continue_roll_out(search, here, d, i, w, rollouts, level):
         if report[CODE] != 0:
             break
         n += 1
-        paths.cost[w, n] = cost(space, here.x, here.y, d, a)
+        paths.cost[at + n] = cost(space, here.x, here.y, d, a)
         step(space, here.x, d, a)
         scored = False
     walks.time[w] = n
@@ -270,14 +270,15 @@ def settle(rollouts, count, walks, scratch):
             if paths.settled[w] or (joined >= 0 and not cache.settled[joined]):
                 continue
             value = cache.value[joined] if joined >= 0 else paths.value[w]
-            for k in range(walks.time[w], 0, -1):
-                value = paths.cost[w, k] + value
-                slot = paths.slot[w, k - 1]
+            first = paths.first[w]
+            for k in range(first + walks.time[w], first, -1):
+                value = paths.cost[k] + value
+                slot = paths.slot[k - 1]
                 if slot >= 0:
                     cache.settled[slot], cache.value[slot] = True, value
             if not np.isfinite(value):
                 report_roll_out(report, NOT_FINITE, pending, rollouts.first + w)
-            pending.value[rollouts.first + w] = paths.cost[w, 0] + value
+            pending.value[rollouts.first + w] = paths.cost[first] + value
             paths.settled[w] = True
             left -= 1
         if left == before:  # each of them has joined another one: an endless loop

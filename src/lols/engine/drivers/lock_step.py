@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -32,14 +33,15 @@ from lols.engine.drivers.predictions import Predictions
 from lols.engine.lessons import make_slots
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.states import GatheredFeatures, Replayed, States, look_at_kernel, replay_kernel
-from lols.engine.structures import EXPECTED, NONE, Batch, PendingRollouts, Plan, Scratch, Slots, Trail
+from lols.engine.structures import EXPECTED, NONE, Batch, Lessons, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
 
-__all__ = ["ROOM", "LockStepDriver"]
-
 ROOM = 1 << 26  # bytes of memory for walks
-MOST_WALKS = 1 << 15
+MOST_WALKS = 1 << 17
 MOST_PENDING = 1 << 20
+MOST_SLOTS = 1 << 22  # of the cache of states that roll-outs meet
+LONG = 1 << 5  # steps of a roll-out before it meets another one
+FEW = 1 << 11  # walks that one thread continues by itself
 NO_COSTS = np.zeros((0, 1), np.float32)
 
 
@@ -60,7 +62,7 @@ class LockStepDriver(FusedDriver):
         room: int = ROOM,
         bare: bool = False,
     ):
-        super().__init__(space, examples, reference, threads=1, compiled=compiled)
+        super().__init__(space, examples, reference, threads=threads, compiled=compiled)
         self._bytes = room
         self._bare = bare  # whether errors are raised unchanged
         self._measure()
@@ -69,8 +71,8 @@ class LockStepDriver(FusedDriver):
         """Compute how much memory a walk takes, and release the memory of earlier examples."""
         sizes, examples = self.space.sizes, self.examples
         self._widest = sizes.features + sizes.items * examples.widest_item
-        self._steps = int(examples.steps.max(initial=1))
-        walk = 4 * int(examples.states.max(initial=1)) + 16 * (self._steps + 1) + 12 * self._widest + 64
+        steps = int(examples.steps.max(initial=1))
+        walk = 4 * int(examples.states.max(initial=1)) + 8 * steps + 12 * self._widest + 64
         walk += examples.most_actions * (5 + 12 * sizes.action_features)
         self._most = max(1, min(MOST_WALKS, self._bytes // walk))
         self._walks: Walks | None = None
@@ -123,13 +125,13 @@ class LockStepDriver(FusedDriver):
         scratch, lessons = self._scratches(policy)[0], batch.lessons
         head = (self.bound, self.bound_reference, self.data)
         walks = self._room(indices.size)
-        walks.number[: indices.size] = np.arange(indices.size)
+        walks.number[: indices.size], walks.example[: indices.size] = np.arange(indices.size), indices
         before = (*head, plan._replace(merge=False), scratch, rollins)
         self._advance(roll_in_kernel, before, (), walks, indices.size, policy, again, indices)
         lessons.first[:] = np.cumsum(lessons.filled) - lessons.filled
         ends, drawn = np.zeros(2, np.int64), bool(getattr(policy, "random", False))
         for low, high, pending in self._groups(lessons.filled, plan, 2 if drawn else 1):
-            cache = self._empty_cache(pending.value.size)
+            cache = self._empty_cache(lessons, low, high, pending.value.size)
             arguments = (*head, plan, scratch, rollins, pending, Group(low, high, ends, cache))
             if plan.roll_out != NONE:
                 pending.asking[0] = True
@@ -222,45 +224,81 @@ class LockStepDriver(FusedDriver):
         again: Again,
         indices: np.ndarray | None = None,
     ) -> None:
-        """Continue the walks of the first rows to their ends, level by level."""
-        costs = NO_COSTS
-        while True:
-            level = Level(walks, rows, costs, costs.view(np.int32))
-            self._run(kernel, [(*before, level, *after)], again, indices)
-            rows = int(walks.waiting[0])
-            if rows == 0:
-                return
-            costs = self._costs(policy, walks, rows)
+        """Continue the walks of the first rows to their ends, level by level; threads share those of a large level.
 
-    def _costs(self, policy: Any, walks: Walks, rows: int) -> np.ndarray:
+        They do so only if the policy scores all parts in one call: rounding may depend on what is scored together.
+        """
+        shared = hasattr(policy, "costs_of_parts") and getattr(policy, "batch", None) is None
+        parts, scratches = self._divided(walks, rows) if shared else [(0, rows)], self._scratches(policy)
+        rest = [k for k, value in enumerate(before) if isinstance(value, Scratch)]
+        waiting, costs = [high - low for low, high in parts], [NO_COSTS] * len(parts)
+        lanes = [walks] if len(parts) == 1 else [walks.part(*part) for part in parts]
+        while True:
+            work = []
+            for lane, count, known, scratch in zip(lanes, waiting, costs, scratches):
+                own = [scratch if k in rest else value for k, value in enumerate(before)]
+                work.append((*own, Level(lane, count, known, known.view(np.int32)), *after))
+            self._run(kernel, work, again, indices)
+            waiting = [int(lane.waiting[0]) for lane in lanes]
+            if sum(waiting) == 0:
+                return
+            if len(lanes) > 1 and sum(waiting) < FEW:
+                at = 0
+                for lane, count in zip(lanes, waiting):
+                    walks.take(at, lane, count)
+                    at += count
+                lanes, waiting = [walks], [at]
+            costs = self._costs(policy, lanes, waiting)
+
+    def _divided(self, walks: Walks, rows: int) -> list[tuple[int, int]]:
+        """The rows in parts, one for each thread; those of an example stay together."""
+        if self.threads == 1 or rows < FEW:
+            return [(0, rows)]
+        begins = np.flatnonzero(np.diff(walks.example[:rows], prepend=-1))
+        cuts = begins[np.searchsorted(begins, rows * np.arange(1, self.threads) // self.threads, side="right") - 1]
+        bounds = np.unique([0, *cuts, rows]).tolist()
+        return list(pairwise(bounds))
+
+    def _costs(self, policy: Any, lanes: Sequence[Walks], waiting: Sequence[int]) -> list[np.ndarray]:
         """The policy's costs of the states that wait, in batches of at most the size that it accepts."""
-        costs = np.empty((rows, self.actions), np.float32)
-        most = getattr(policy, "batch", None) or rows
-        for low in range(0, rows, most):
-            part = slice(low, min(low + most, rows))
-            states = States(
-                self.examples,
-                walks.example[part],
-                walks.draw[part],
-                find_states=lambda part=part: (walks.state[part], walks.legal[part]),  # type: ignore[misc]
-                find_features=self._gather,
-            )
-            predicted = policy.costs(states)
-            predicted = np.asarray(predicted.toarray() if hasattr(predicted, "toarray") else predicted)
-            if predicted.shape != (len(states), self.actions):
-                raise LolsError(
-                    f"`costs` of {type(policy).__name__} gave an array of shape {predicted.shape} for {len(states)} "
-                    f"states with {self.actions} actions: it must be {(len(states), self.actions)}"
+        most = getattr(policy, "batch", None) or max(waiting)
+        found, batches = [], []
+        for walks, rows in zip(lanes, waiting):
+            found.append(np.empty((rows, self.actions), np.float32))
+            for low in range(0, rows, most):
+                part = slice(low, min(low + most, rows))
+                states = States(
+                    self.examples,
+                    walks.example[part],
+                    walks.draw[part],
+                    find_states=lambda walks=walks, part=part: (walks.state[part], walks.legal[part]),  # type: ignore[misc]
+                    find_features=self._gather,
                 )
-            if predicted.dtype.kind not in "fiub":
-                raise LolsError(f"`costs` of {type(policy).__name__} gave {predicted.dtype} values: give real numbers")
-            np.add(predicted, 0.0, out=costs[part], casting="unsafe")  # turns -0.0 into 0.0
-        if not np.isfinite(costs).all() and not np.isfinite(costs[walks.legal[:rows]]).all():
+                batches.append((states, found[-1][part]))
+        if len(lanes) > 1:
+            predicted = policy.costs_of_parts([states for states, _ in batches])
+        else:
+            predicted = (policy.costs(states) for states, _ in batches)
+        for (states, out), each in zip(batches, predicted):
+            self._take_costs(policy, states, each, out)
+        return found
+
+    def _take_costs(self, policy: Any, states: States, predicted: Any, out: np.ndarray) -> None:
+        """Copy the costs that a policy predicts for states; an error if shape, type or values cannot be right."""
+        predicted = np.asarray(predicted.toarray() if hasattr(predicted, "toarray") else predicted)
+        if predicted.shape != (len(states), self.actions):
             raise LolsError(
-                f"`costs` of {type(policy).__name__} gave NaN or infinity for a legal action: has it diverged? Lower "
-                "its learning rate, or scale the features"
+                f"`costs` of {type(policy).__name__} gave an array of shape {predicted.shape} for {len(states)} "
+                f"states with {self.actions} actions: it must be {(len(states), self.actions)}"
             )
-        return costs
+        if predicted.dtype.kind not in "fiub":
+            raise LolsError(f"`costs` of {type(policy).__name__} gave {predicted.dtype} values: give real numbers")
+        np.add(predicted, 0.0, out=out, casting="unsafe")  # turns -0.0 into 0.0
+        if not np.isfinite(out).all() and not np.isfinite(out[states.legal]).all():
+            raise LolsError(
+                f"`costs` of {type(policy).__name__} gave NaN or infinity for a legal action: has it diverged? "
+                "Lower its learning rate, or scale the features"
+            )
 
     def _gather(self, states: States) -> GatheredFeatures:
         """Gather the features of states."""
@@ -273,21 +311,15 @@ class LockStepDriver(FusedDriver):
         return GatheredFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
 
     def _complete(
-        self,
-        head: Any,
-        pending: PendingRollouts,
-        cache: RolloutCache,
-        policy: Any,
-        again: Again,
-        indices: np.ndarray,
+        self, head: Any, pending: PendingRollouts, cache: RolloutCache, policy: Any, again: Again, indices: np.ndarray
     ) -> None:
         """Roll out the pending deviations, as many at a time as the memory allows."""
         for first in range(0, int(pending.filled[0]), self._most):
             count = min(self._most, int(pending.filled[0]) - first)
             walks = self._room(count)
-            if self._paths is None or self._paths.joined.size < count:
-                self._paths = make_paths(count, self._steps)
-            walks.number[:count] = np.arange(count)
+            part = slice(first, first + count)
+            walks.number[:count], walks.example[:count] = np.arange(count), indices[pending.example[part]]
+            self._paths = make_paths(self._paths, self.examples.steps[walks.example[:count]] - pending.time[part])
             rollouts = RollOuts(pending, first, self._paths, cache)
             self._advance(roll_out_kernel, (*head, rollouts), (), walks, count, policy, again, indices)
             self._run(settle_kernel, [(rollouts, count, walks, self._scratches(policy)[0])], again, indices)
@@ -310,15 +342,13 @@ class LockStepDriver(FusedDriver):
             yield low, high, make_pending(size, chances)
             low = high
 
-    def _empty_cache(self, deviations: int) -> RolloutCache:
-        """An empty cache for the states that roll-outs meet."""
-        size = 2
-        if self.space.key is not None:
-            size = 1 << min(4 * deviations, MOST_PENDING).bit_length()
-        if self._cache is None or self._cache.owner.size < size:
-            self._cache = make_cache(size)
-        self._cache.owner[:size] = -1
-        self._cache.filled[0], self._cache.mask[0] = 0, size - 1
+    def _empty_cache(self, lessons: Lessons, low: int, high: int, deviations: int) -> RolloutCache:
+        """An empty cache for the states that roll-outs of some examples meet."""
+        states = np.zeros(lessons.filled.size, np.int64)
+        if self.space.key is not None and deviations:
+            steps = lessons.filled[low:high]
+            states[low:high] = steps * self.actions * np.minimum(steps, LONG)
+        self._cache = make_cache(self._cache, states, MOST_SLOTS)
         return self._cache
 
     def _room(self, rows: int) -> Walks:
@@ -333,7 +363,7 @@ class LockStepDriver(FusedDriver):
 
     def _scratches(self, policy: Any) -> list[Scratch]:
         if not self._scratch:
-            self._scratch = [self._fresh(policy)]
+            self._scratch = [self._fresh(policy) for _ in range(self.threads)]
         return self._scratch
 
     def _fresh(self, policy: Any) -> Scratch:

@@ -33,8 +33,6 @@ from lols.engine.structures import (
 )
 from lols.errors import SpaceError
 
-__all__ = ["explain", "is_compiler_error"]
-
 
 def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int, again: Any) -> Exception:
     """An error that names the function, the example and the step; `again` runs that example as plain Python."""

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from lols.contract.digest import digest_functions
 from lols.errors import ConfigurationError, LolsError
 
-__all__ = ["Portable", "check_sendable"]
-
 
 class Portable(NamedTuple):
     """A driver to be made elsewhere, with the same data."""

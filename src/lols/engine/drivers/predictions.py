@@ -10,8 +10,6 @@ from lols.contract.examples import Examples
 from lols.engine.memory import state_type
 from lols.engine.predict import Ends
 
-__all__ = ["Predictions"]
-
 
 class Predictions:
     """End states, actions and, on request, predicted costs of all examples.

@@ -1,4 +1,4 @@
-"""The regret of Algorithm 2, exactly: Theorem 3's two sides at the averaged policy of a run, and how regret falls.
+"""The regret of Algorithm 2, exactly: its runs, Theorem 3's two sides at a run's averaged policy, and how regret falls.
 
 The averaged policy is one of the run's policies, drawn once and then followed to the end, as in the paper's proof. So
 J of it is the mean of their J; and what one other action at step t would cost it, E[Q(s, π)], is the mean over policies
@@ -8,15 +8,93 @@ of what that action costs each of them at the states that it comes to.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.reproduction.theory.runs import Lives, tables_of
+from lols.bandit.bandit import StructuredBandit
+from lols.bandit.entries import Decision
+from lols.bandit.exploring import theory_epsilon
+from lols.bandit.log import MemoryLog
+from lols.engine.table import lookup
+from lols.errors import ConfigurationError
+from lols.learners.settings import LearnerSettings
+from lols.reproduction.theory.runs import Layers, start_examples
 from lols.reproduction.theory.small_spaces import SmallSpace
 from lols.reproduction.theory.theorem3 import Sides, sides
 
-__all__ = ["Slope", "log_log_slope", "run_sides"]
+RIDGE = LearnerSettings("csoaa", "ridge", max_features=64)  # one for each state of the largest space
+LARGEST = 62  # bits of a policy's code
+
+
+class Lives(NamedTuple):
+    """The policies of a run in their order, and for how many rounds each was the current one."""
+
+    codes: np.ndarray  # int64: bit k is the action where k is seen
+    rounds: np.ndarray
+    epsilon: float
+
+
+def tables_of(space: SmallSpace, codes: np.ndarray) -> np.ndarray:
+    """Policies as tables of actions: policies x states.
+
+    >>> from lols.reproduction.theory.small_spaces import ladder_space
+    >>> tables_of(ladder_space((0.8, 0.4), steps=2), np.array([0b100_011])).tolist()
+    [[1, 0, 1, 0, 0, 1]]
+    """
+    return codes[:, np.newaxis] >> np.asarray(space.seen) & 1
+
+
+def run_algorithm2(
+    space: SmallSpace,
+    rounds: int,
+    *,
+    seed: int,
+    beta: float = 0.5,
+    learner: LearnerSettings = RIDGE,
+    compiled: bool = True,
+) -> Lives:
+    """Run the paper's Algorithm 2 in a space of `tree_space`, exploring as Corollary 2 says, and record its policies.
+
+    What it sees is a loss of 0 or 1, whose expectation is the loss of the end state.
+    """
+    states, losses = space.reference.size, space.losses
+    if states > LARGEST:
+        raise ConfigurationError(f"a space of {states} states: take at most {LARGEST}")
+    if not ((losses >= 0.0) & (losses <= 1.0)).all():
+        raise ConfigurationError("a loss is not from 0 to 1: scale the losses of the end states")
+    epsilon = theory_epsilon(rounds, space.actions, space.steps, float(space.actions) ** states)
+    log = MemoryLog(keep=2)  # a decision and its loss
+    bandit = StructuredBandit.algorithm2(
+        Layers, Layers.teacher, epsilon=epsilon, beta=beta, learner=learner, log=log,
+        seed=seed, compiled=compiled,
+    )  # fmt: skip
+    chance = np.random.default_rng((seed, rounds))
+    starts, luck = chance.integers(space.start.size, size=rounds), chance.random(rounds)
+    objects = [{"shown": example["shown"]} for example in start_examples(space)]
+    rows: dict[int, int] = {}
+    codes, lived = [0], [0]  # without weights, ties go to the first action
+    for i in range(rounds):
+        lived[-1] += 1
+        shown = bandit.decide(objects[starts[i]])
+        bandit.learn(shown.id, float(luck[i] < losses[shown.output]))
+        if shown.explored:
+            decision = next(log.replay())
+            assert isinstance(decision, Decision)
+            codes.append(_changed(codes[-1], int(decision.ids[0]), bandit.policy(), rows, states))
+            lived.append(0)
+    return Lives(np.array(codes, np.int64), np.array(lived, np.int64), epsilon)
+
+
+def _changed(code: int, seen: int, policy: Any, rows: dict[int, int], states: int) -> int:
+    """A policy's code after a round, which changes the weights of one state only; `rows` has those known so far."""
+    if seen not in rows:
+        row = int(lookup(policy.shared, seen))
+        if row < 0 or row in rows.values():
+            raise ConfigurationError(f"{states} states do not fit the learner's table: give it more room")
+        rows[seen] = row
+    first, second = policy.stack[0, rows[seen]]
+    return code & ~(1 << seen) | int(second < first) << seen
 
 
 def run_sides(space: SmallSpace, lives: Lives, beta: float = 0.5) -> Sides:

@@ -19,11 +19,6 @@ from lols.contract.hashing import mix
 from lols.datasets.small_worlds import SmallWorld
 from lols.errors import ConfigurationError
 
-__all__ = [
-    "LADDER", "Exact", "SmallSpace", "best_actions", "depth_space", "figure3_space", "ladder_space", "random_space",
-    "tree_space",
-]  # fmt: skip
-
 MOST = 256  # policies of a class that is a list
 LADDER = (0.8, 0.4, 0.2, 0.1, 0.05)
 """What can be lost from each start state: from what a thousand rounds show clearly to what a million hardly show."""
@@ -122,10 +117,6 @@ def random_space(
 
     The reference is wrong at random with probability `slips`: 0 is optimal, 1 is random. Policies of a `limited` class
     confuse states; otherwise they see the state, and the space is small enough for all of them.
-
-    >>> space = random_space(np.random.default_rng(1), steps=3, actions=2)
-    >>> space.steps, space.actions, space.losses.size <= 8
-    (3, 2, True)
     """
     room = int(np.log(MOST) / np.log(actions) + 1e-9)  # what can be told apart
     if not limited and room < steps:

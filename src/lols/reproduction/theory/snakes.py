@@ -17,8 +17,6 @@ import numpy as np
 
 from lols.errors import ConfigurationError
 
-__all__ = ["STORED", "descend", "hamming_losses", "is_snake", "remember", "snake", "snake_losses"]
-
 STORED = {
     1: "0",
     2: "01",
@@ -80,11 +78,7 @@ def snake_losses(path: Sequence[int], steps: int) -> np.ndarray:
 
 
 def hamming_losses(target: int, steps: int) -> np.ndarray:
-    """The share of decisions that differ from those of a target.
-
-    >>> hamming_losses(0b01, 2).tolist()
-    [0.5, 0.0, 1.0, 0.5]
-    """
+    """The share of decisions that differ from those of a target."""
     return np.array([(policy ^ target).bit_count() / steps for policy in range(1 << steps)])
 
 

@@ -14,8 +14,6 @@ from lols.engine.table import lookup
 if TYPE_CHECKING:
     from lols.training.model import Model
 
-__all__ = ["learned_policy", "table_1"]
-
 
 def table_1(beta: Fraction = HALF) -> dict[tuple[str, str], str]:
     """Table 1: for each roll-in and roll-out, what holds of all policies without cost-sensitive regret in all worlds.
@@ -53,8 +51,8 @@ def _blind(world: SmallWorld, roll_in: str, roll_out: str, beta: Fraction) -> bo
 def learned_policy(model: Model, world: SmallWorld) -> Policy:
     """The exact policy of a trained model, read from its weights: the action of lower weight, or a tie drawn at random.
 
-    >>> import lols; from lols.datasets.small_worlds import IN_REFERENCE, world_reference, world_space
-    >>> model = lols.train(world_space(), [IN_REFERENCE], world_reference(), roll_in="reference", compiled=False)
+    >>> import lols; from lols.datasets.small_worlds import IN_REFERENCE, TwoSteps
+    >>> model = lols.train(TwoSteps.space, [IN_REFERENCE], TwoSteps.teacher, roll_in="reference", compiled=False)
     >>> [str(p) for p in learned_policy(model, IN_REFERENCE)]
     ['1', '1', '1/2']
     """

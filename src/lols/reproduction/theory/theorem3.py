@@ -26,8 +26,6 @@ import numpy as np
 
 from lols.reproduction.theory.small_spaces import Exact, SmallSpace
 
-__all__ = ["Sides", "Stay", "gaps", "run_lols", "sides", "stay", "staying"]
-
 TINY = 1e-12  # what rounding may add to equal costs
 
 
@@ -115,12 +113,6 @@ def run_lols(
     The learner is hedge: it draws a policy by weights that fall exponentially in its costs so far, so that it has no
     regret whatever the costs. If `sampled`, a round is one start state and one coin at each state on the way, as in the
     algorithm; else the learner gets expected costs.
-
-    >>> from lols.reproduction.theory.small_spaces import random_space
-    >>> space = random_space(np.random.default_rng(0), steps=2, actions=2, limited=False)
-    >>> counts = run_lols(space, 100, 0.5, rng=np.random.default_rng(0))
-    >>> int(counts.sum()), counts.size == len(space.policies)
-    (100, True)
     """
     exact, teacher = space.exact(space.listed), space.exact(space.reference[np.newaxis])
     taken, size = _Class(space), len(space.listed)

@@ -15,8 +15,6 @@ from lols.tasks.parsing.inspect import action_name
 from lols.tasks.parsing.treebank import taught
 from lols.tasks.tokens.corpus import Corpus
 
-__all__ = ["parser_case", "parser_examples", "treebank_case"]
-
 
 def parser_examples(
     parser: Any, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str]

@@ -14,8 +14,6 @@ from lols.tasks.tokens.corpus import Corpus
 from lols.training.calibration import Judged, most_judged
 from lols.training.model import Model
 
-__all__ = ["deciding", "judged_heads", "parse_confidently"]
-
 
 def parse_confidently(task: ParsingTask, corpus: Corpus, model: Model) -> tuple[Trees, np.ndarray]:
     """Trees, and how likely each head is to be right."""

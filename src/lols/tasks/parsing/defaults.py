@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["default_parsing_templates"]
-
 WORDS = """
 S0..1.lower
 S2.lower

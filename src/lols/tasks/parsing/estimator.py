@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,31 +13,29 @@ from lols.contract.choosing import runs
 from lols.contract.examples import Examples
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
-from lols.tasks.base import Variants, as_paths, unfitted
+from lols.tasks.base import Variants, unfitted
 from lols.tasks.options import LEARNING, SEARCH, estimator, option, shared
 from lols.tasks.parsing.confidence import judged_heads, parse_confidently
-from lols.tasks.parsing.files import ParserColumns, read_treebanks
+from lols.tasks.parsing.files import read_treebanks
 from lols.tasks.parsing.growing import places_of, taught_on, with_treebank
 from lols.tasks.parsing.input import checked_trees, punctuation
-from lols.tasks.parsing.options import MOST_BEAM
+from lols.tasks.parsing.options import MOST_BEAM, ParserColumns
+from lols.tasks.parsing.own_files import fit_own_files
 from lols.tasks.parsing.scores import TreeScores, tree_scores
 from lols.tasks.parsing.task import LABELLINGS, NETWORK, ROOTS, ParsingTask
 from lols.tasks.parsing.treebank import ARROW, UNLABELLED, Prepared, Trees, prepare
 from lols.tasks.parsing.verbs import ParserVerbs
 from lols.tasks.search import Judges
-from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
+from lols.tasks.tokens.corpus import Corpus, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
-from lols.tasks.tokens.input import check_lengths, checked_sentences
+from lols.tasks.tokens.input import check_lengths
 from lols.tasks.tokens.neural import only_linear
-from lols.tasks.verbs import Say, silent
+from lols.tasks.tokens.own_files import by_workers
+from lols.tasks.verbs import Say
 from lols.training.algorithms import Algorithm
-from lols.training.calibration import Judged, Reliability, fit_calibration
-from lols.training.confidence import StepScores
+from lols.training.calibration import Judged, Reliability
 from lols.training.model import Model
 
-__all__ = ["Parser"]
-
-TEMPERATURE = 0.5  # of the beam search
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 Tree = Sequence[tuple[int, str]] | Sequence[int]
 
@@ -94,11 +92,7 @@ class Parser(ParserVerbs):
     # --- training ---
 
     def fit(
-        self,
-        X: Sequence[Sentence],
-        y: Sequence[Tree],
-        *,
-        dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None,
+        self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
     ) -> Parser:
         """Train from scratch. With `dev` sentences and trees, the pass that parses them best is kept."""
         corpus, trees = self._corpus(X), checked_trees(X, y)
@@ -106,22 +100,15 @@ class Parser(ParserVerbs):
         held = None if dev is None else (self._corpus(dev[0]), *checked_trees(*dev))
         return self.fit_columns(corpus, *trees, dev=held)
 
-    def fit_files(
-        self,
-        paths: Sequence[str] | str,
-        *,
-        dev: str | None = None,
-        checkpoint: Any = None,
-        resume: bool = False,
-        say: Say = silent,
-        **columns: Any,
-    ) -> Parser:
-        """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
-        data, held, reading = read_treebanks(as_paths(paths), dev, ParserColumns(**columns))
+    def fit_read(self, paths: list[str], dev: str | None, layout: ParserColumns, say: Say, **fitting: Any) -> Self:
+        """Train on treebanks."""
+        if by_workers(self, paths, dev):
+            return fit_own_files(self, paths, layout, dev, say, **fitting)
+        data, held, reading = read_treebanks(paths, dev, layout)
         say(data.summary())
         self.columns_ = data.columns
         dev_data = None if held is None else (held.corpus, *held.trees)
-        self.fit_columns(data.corpus, *data.trees, dev=dev_data, checkpoint=checkpoint, resume=resume)
+        self.fit_columns(data.corpus, *data.trees, dev=dev_data, **fitting)
         for line in self.treebank_notes(data.place):
             say(line)
         self.training_facts_ = self.treebank_facts(data.corpus) | {"seconds_reading": reading}
@@ -176,6 +163,7 @@ class Parser(ParserVerbs):
         prepared = prepare(heads, numbers, names, corpus.offsets, roots)
         if goes_on:
             task, trees = with_treebank(self.task_, prepared, corpus.offsets)
+            task = task.grown_by(corpus)
             fitting |= {"goes_on": True, "places": places_of(self.task_, task)}
         else:
             task = self._task(corpus, prepared)
@@ -185,11 +173,7 @@ class Parser(ParserVerbs):
         if dev is not None:
             if dev[0].tokens == 0:
                 raise LolsError("there are no dev sentences to choose on: give some, or no dev data")
-            parsed = task.parsing(dev[0])
-
-            def score(model: Model) -> dict[str, float]:
-                found = self._scores(task, parsed(model), *dev)
-                return {"uas": found.uas} | ({"las": found.las} if task.labelling != "none" else {})
+            score = self.scorer(task, dev)
 
         def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
             at, offsets = runs(corpus.offsets, chosen)
@@ -205,6 +189,16 @@ class Parser(ParserVerbs):
         self.fingerprint_ = corpus.fingerprint(heads, numbers)
         self.model_.about |= {"tokens": corpus.tokens, "treebank": self.prepared_}
         return self
+
+    def scorer(self, task: ParsingTask, dev: Any) -> Callable[[Model], dict[str, float]]:
+        """The scores of models on dev data, which are a corpus, heads, numbers and names."""
+        parsed = task.parsing(dev[0])
+
+        def score(model: Model) -> dict[str, float]:
+            found = self._scores(task, parsed(model), *dev)
+            return {"uas": found.uas} | ({"las": found.las} if task.labelling != "none" else {})
+
+        return score
 
     def partial_fit(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Parser:
         """Learn from the next sentences of a stream, in the given order.
@@ -231,18 +225,8 @@ class Parser(ParserVerbs):
         self.note_strings(corpus, anew=False)
         return self
 
-    def learn_one(self, x: Sentence, y: Tree) -> Parser:
-        """Learn from one sentence."""
-        return self.partial_fit([x], [y])
-
-    @property
-    def _fitted(self) -> Model:
-        if self._stream is not None and self._model is None:
-            about = self.model_.about
-            self._model = self.model_ = self._stream.model()
-            self.model_.learning = self._stream.state()
-            self.model_.about |= {name: about[name] for name in ("tokens", "treebank") if name in about}
-        return self.model_
+    def _about_data(self) -> dict[str, Any]:
+        return {name: value for name, value in self.model_.about.items() if name in ("tokens", "treebank")}
 
     def _choices(self) -> tuple[Any, ...]:
         return *super()._choices(), None if self.prune == "auto" else self.prune or 0
@@ -265,31 +249,29 @@ class Parser(ParserVerbs):
 
     def _neural(self, corpus: Corpus, prepared: Prepared, labelling: str) -> ParsingTask:
         """The task of a network, which gives relations to arcs by itself."""
-        from lols.tasks.parsing.neural import NeuralParsingTask
-
         if self.labelling not in ("auto", "none"):
             raise ConfigurationError(
                 f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "
                 "auto or none"
             )
-        columns = tuple(corpus.columns)
-        return NeuralParsingTask(
+        made: ParsingTask = self.neural_class()(
             prepared.names,
             prepared.right,
             prepared.left,
             prepared.root,
-            columns=columns,
+            columns=tuple(corpus.columns),
             labelling=labelling if labelling == "none" else NETWORK,
             roots=prepared.roots,
             vocabulary=self.network_vocabulary(corpus),
         )
+        return made
 
     @classmethod
-    def neural_task(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Any:
-        """The task of a neural policy that a model file describes."""
+    def neural_class(cls) -> Any:
+        """The class of the task of a neural policy."""
         from lols.tasks.parsing.neural import NeuralParsingTask
 
-        return NeuralParsingTask.with_vocabulary(task, tensors)
+        return NeuralParsingTask
 
     @staticmethod
     def _bare(prepared: Prepared) -> Trees:
@@ -320,18 +302,11 @@ class Parser(ParserVerbs):
             return self.predict_columns(corpus), np.zeros(0)
         return parse_confidently(self.task_, corpus, self.model_)
 
-    def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Parser:
-        """Fit confidences to sentences with trees that training did not see; returns the parser itself."""
-        self._check_fitted()
-        judged = self._judged(self.task_, (self._corpus(X), *checked_trees(X, y)), self.model_)
-        self.model_.calibration = fit_calibration(judged, "given data")
-        return self
+    def _judged_on(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Judged:
+        return self._judged(self.task_, (self._corpus(X), *checked_trees(X, y)), self._fitted)
 
-    def scores(self, X: Sequence[Sentence]) -> list[StepScores]:
-        """All actions of all steps of each sentence: costs, and probabilities if the parser is calibrated."""
-        corpus = self._corpus(X)
-        self._check_fitted()
-        return self.model_.scores(self.task_.examples(corpus)) if len(X) else []
+    def _knows_confidence(self) -> bool:
+        return super()._knows_confidence() and self.beam == 1
 
     @staticmethod
     def _judged(task: ParsingTask, data: Any, model: Model) -> Judged:
@@ -348,15 +323,8 @@ class Parser(ParserVerbs):
         self._check_beam()
         if corpus.tokens == 0:
             return Trees(np.zeros(0, np.int64), np.zeros(0, np.int64))
-        if self.beam == 1:
-            trees: Trees = self.task_.parsing(corpus)(self._fitted)
-            return trees
-        from lols.engine.beam import beam_search
-
-        examples = self.task_.examples(corpus)
-        found = beam_search(self._fitted, examples, width=self.beam, best=1, score="surprise", temperature=TEMPERATURE)
-        actions = np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
-        return self.task_.parses(actions, corpus.offsets)
+        trees: Trees = self.task_.parsing(corpus, self.beam)(self._fitted)
+        return trees
 
     @property
     def relations_(self) -> list[str]:
@@ -379,14 +347,7 @@ class Parser(ParserVerbs):
         self, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], *, punctuation: bool = True
     ) -> TreeScores:
         """The same on columns; without `punctuation`, words that are all punctuation do not count."""
-        self._check_fitted()
-        if corpus.tokens == 0:
-            raise LolsError("there are no words to evaluate on")
-        sure = None
-        if self.model_.calibration is None or self.beam > 1:
-            trees = self.predict_columns(corpus)
-        else:
-            trees, sure = self.predict_confident(corpus)
+        trees, sure = self._predicted(corpus)
         found = self._scores(self.task_, trees, corpus, heads, numbers, names, count_punctuation=punctuation)
         return found if sure is None else found._replace(reliability=Reliability.of(sure, trees.heads == heads))
 
@@ -434,8 +395,3 @@ class Parser(ParserVerbs):
 
     def _check_beam(self) -> None:
         check_whole("beam", self.beam, most=MOST_BEAM)
-        if self.beam > 1:
-            only_linear(self, "a beam search")
-
-    def _corpus(self, X: Sequence[Sentence]) -> Corpus:
-        return corpus_of(checked_sentences(X))

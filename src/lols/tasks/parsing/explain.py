@@ -29,8 +29,6 @@ from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import checked_sentences
 from lols.tasks.tokens.verbs import check_sentence
 
-__all__ = ["Arc", "Move", "Parse", "ParsedWord", "Step", "TreebankSentence", "explain_parse", "read_tree"]
-
 EMPTY = ("", "_")
 
 

@@ -23,8 +23,6 @@ from lols.tasks.replay import thinned
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.training.clock import Clock
 
-__all__ = ["ParserColumns", "Treebank", "parse_pieces", "read_treebank", "read_treebanks", "write_trees"]
-
 NOTHING = "_"
 USUAL = ("upos", "xpos", "feats")  # what a parser looks at, if a file has it
 

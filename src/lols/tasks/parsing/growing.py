@@ -11,8 +11,6 @@ import numpy as np
 from lols.tasks.parsing.task import ParsingTask
 from lols.tasks.parsing.treebank import Prepared, Trees, taught
 
-__all__ = ["places_of", "taught_on", "with_treebank"]
-
 
 def with_treebank(task: ParsingTask, prepared: Prepared, offsets: np.ndarray) -> tuple[ParsingTask, Trees]:
     """The task with what a treebank has more, and its trees as that numbers relations."""
@@ -62,4 +60,4 @@ def _with_actions(task: ParsingTask, names: list[str], trees: Trees, offsets: np
         "labelling": task.labelling,
         "roots": task.roots,
     }
-    return ParsingTask(names, right, left, task.root, **options), trees
+    return type(task)(names, right, left, task.root, **options, **task.more_options()), trees

@@ -14,8 +14,6 @@ from lols.tasks.parsing.trees import check_trees
 from lols.tasks.tokens.corpus import WORD, Corpus, offsets_of
 from lols.tasks.tokens.input import is_list, numbered
 
-__all__ = ["checked_trees", "punctuation", "wrong_relation"]
-
 
 def checked_trees(X: Sequence[Any], y: Sequence[Any]) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Heads from 0, relations as numbers and names; the trees must fit the sentences, and be trees."""
@@ -60,7 +58,7 @@ def wrong_relation(name: str) -> str:
     if ARROW in name:
         return f"the relation '{short(name)}' holds an arrow, which stands for lifted words here; rename it"
     if any(0xD800 <= ord(c) < 0xE000 for c in name):
-        return f"the relation {shown(name)} holds half of a surrogate pair, which is no text; rename it"
+        return f"the relation {shown(name)} holds half of a surrogate pair, which is not text; rename it"
     return ""
 
 

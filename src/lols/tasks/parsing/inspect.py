@@ -29,8 +29,6 @@ from lols.tasks.tokens.encoding import key
 from lols.tasks.tokens.feature_names import Names, Values, meet, search_names, shown_value, split_chain, undone
 from lols.tasks.verbs import some_of
 
-__all__ = ["ParserInspection", "action_name", "find_parser_names", "inspect_parser"]
-
 KINDS = {parsing.SHIFT: "Shift", parsing.RIGHT: "Right", parsing.LEFT: "Left", parsing.LABEL: "Label"}
 SHOWN = 10  # actions besides Shift, where there are more
 LARGEST_SET = 3  # relations of a set that is named

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
@@ -10,32 +11,71 @@ import numpy as np
 from lols.contract.examples import Ragged, Scalar
 from lols.contract.hashing import mix
 from lols.engine.compile.kernel import kernel
-from lols.tasks.parsing.space import DEPTH, FIELDS, FUNCTIONS, HEADER, NEXT, STACK, cell
+from lols.tasks.parsing.space import (
+    DEPTH,
+    FIELDS,
+    FUNCTIONS,
+    HEAD,
+    HEADER,
+    HIGH,
+    LOW,
+    NEXT,
+    RELATION,
+    RIGHT,
+    ROOT,
+    SHIFT,
+    STACK,
+    cell,
+)
 from lols.tasks.parsing.task import NETWORK, ParsingTask
 from lols.tasks.parsing.templates import ParsingTemplate
 from lols.tasks.parsing.treebank import Trees
-from lols.tasks.tokens.corpus import WORD, Corpus, tokens_of
+from lols.tasks.tokens.corpus import Corpus, tokens_of
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.model import Model
-
-__all__ = ["PLACES", "NeuralParsingTask", "positions"]
 
 PLACES = 4  # that the network looks at: three words of the stack, and the front of the buffer
 TOGETHER = 2048  # sentences that are parsed at a time, at most as many as a network encodes
 
 
+def stack_step(x, s, a):
+    """A step without what only templates look at; each word of the stack has a hash of the stack up to it."""
+    kind, depth = x.kinds[a], s[DEPTH]
+    if kind == SHIFT:
+        word = s[NEXT]
+        code = mix(stack_hash(s, depth), word)
+        s[cell(depth, STACK)] = word
+        s[cell(depth, LOW)] = (code & 4294967295) - 2147483648
+        s[cell(depth, HIGH)] = code >> 32
+        s[NEXT], s[DEPTH] = word + 1, depth + 1
+        return
+    dependent = s[cell(depth - 1, STACK)]
+    s[DEPTH] = depth - 1
+    s[cell(dependent, RELATION)] = x.relations[a]
+    if kind == RIGHT:
+        s[cell(dependent, HEAD)] = s[cell(depth - 2, STACK)] + 2
+    else:
+        s[cell(dependent, HEAD)] = s[NEXT] + 2 if s[NEXT] < x.length else ROOT
+
+
+def stack_hash(s, depth):
+    """A hash of the lowest words of the stack."""
+    code: Any = np.int64(0)
+    if depth > 0:
+        code = np.int64(s[cell(depth - 1, HIGH)]) * 4294967296 + s[cell(depth - 1, LOW)]
+    return code
+
+
 def stack_key(x, s):
     """What a network sees of a state, and all that its future depends on: the stack and the front of the buffer."""
-    code: Any = np.int64(s[NEXT])
-    for depth in range(s[DEPTH]):
-        code = mix(code, s[cell(depth, STACK)])
-    return code
+    return mix(stack_hash(s, s[DEPTH]), s[NEXT])
 
 
 class NeuralParsingTask(ParsingTask):
     """A parsing task without templates, whose examples have numbers of words, characters and given tags."""
 
-    FUNCTIONS: ClassVar[Mapping[str, Any]] = FUNCTIONS | {"key": stack_key}
+    TEMPERATURE = 1.0  # scores are logarithms of probabilities
+    FUNCTIONS: ClassVar[Mapping[str, Any]] = FUNCTIONS | {"key": stack_key, "step": stack_step}
 
     def __init__(self, *arguments: Any, vocabulary: NetworkVocabulary, **options: Any):
         super().__init__(*arguments, **options | {"templates": []})
@@ -45,11 +85,21 @@ class NeuralParsingTask(ParsingTask):
         """None: the network looks at words."""
         return []
 
+    def more_options(self) -> dict[str, Any]:
+        """What the task is made with beside labels."""
+        return {"vocabulary": self.vocabulary}
+
+    def grown_by(self, corpus: Corpus) -> Self:
+        """The task with the words, characters and given tags of further sentences."""
+        made = copy.copy(self)
+        made.vocabulary = self.vocabulary.grown(corpus)
+        return made
+
     def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """What the network reads."""
         return self.vocabulary.columns(corpus)
 
-    def parsing(self, corpus: Corpus) -> Callable[[Model], Trees]:
+    def parsing(self, corpus: Corpus, beam: int = 1) -> Callable[[Model], Trees]:
         """What parses these sentences with a model; the network is asked for labels while it remembers the words.
 
         Sentences of about the same length are parsed together.
@@ -64,7 +114,9 @@ class NeuralParsingTask(ParsingTask):
             policy: Any = model.policy
             found = []
             for offsets, examples in parts:
-                trees = self.trees(model.run(examples).all_actions(), offsets)
+                trees = self.trees(self.found_actions(model, examples, beam), offsets)
+                if beam > 1:  # which encodes a few sentences at a time
+                    policy.begin(examples, np.arange(len(examples)))
                 with policy.computing():
                     labels = policy.network.label(policy.memory, trees.heads)
                 relations = np.where(trees.heads >= 0, labels, self.root)
@@ -87,12 +139,6 @@ class NeuralParsingTask(ParsingTask):
         made = ArcNetwork(sizes, actions=actions, labels=labels, places=PLACES, positions=positions, **begin)
         self.vocabulary.begin(made.encoder)
         return made
-
-    @classmethod
-    def with_vocabulary(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:
-        """The task of a model file."""
-        columns = [name for name in task["columns"] if name != WORD]
-        return cls.from_description(task, vocabulary=NetworkVocabulary.from_tensors(tensors, columns))
 
 
 def positions(states: Any) -> np.ndarray:

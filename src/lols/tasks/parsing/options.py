@@ -8,20 +8,8 @@ from typing import Any
 
 from lols.contract.whole_numbers import check_whole
 from lols.tasks.options import option
-from lols.tasks.tokens.columns import TokenColumns, file_format, file_header, use_of
-from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions
+from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions, TokenColumns, file_format, file_header, use_of
 from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, PredictOptions, Verbs
-
-__all__ = [
-    "MOST_BEAM",
-    "VERBS",
-    "ParserColumns",
-    "ParserEvaluateOptions",
-    "ParserExplainOptions",
-    "ParserInspectOptions",
-    "ParserPredictOptions",
-    "ParserSearchOptions",
-]
 
 MOST_BEAM = 1 << 12  # the widest beam
 

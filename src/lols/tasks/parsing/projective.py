@@ -15,8 +15,6 @@ from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.parsing.trees import check_heads, check_trees
 
-__all__ = ["Lifted", "crossing", "lift", "lower"]
-
 UNKNOWN, INSIDE, OUTSIDE = range(3)  # whether a word descends from another
 
 

@@ -8,15 +8,15 @@ gold count for recall and those of the system for precision. Unlike ours, it ref
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from lols.errors import ConfigurationError
 from lols.tasks.parsing.trees import check_heads
-from lols.training.calibration import Reliability
-
-__all__ = ["CONTENT_RELATIONS", "RelationCounts", "TreeScores", "tree_scores"]
+from lols.tasks.tokens.counts import F1Counts
+from lols.training.calibration import Reliability, added
 
 # All others are left out: function words, `punct`, and names that Universal Dependencies does not know.
 CONTENT_RELATIONS = frozenset((
@@ -26,33 +26,12 @@ CONTENT_RELATIONS = frozenset((
 ))  # fmt: skip
 
 
-class RelationCounts(NamedTuple):
-    """How many words have one relation: rightly and with the right head, at all, and in gold.
+@dataclass(frozen=True)
+class RelationCounts(F1Counts):
+    """How many words have one relation: rightly and with the right head, at all, and in gold."""
 
-    >>> RelationCounts(correct=1, predicted=2, gold=4, attached=3).f1
-    0.3333333333333333
-    """
-
-    correct: int
-    predicted: int
-    gold: int
     attached: int
     """Of those in gold, how many have the right head, whatever their relation."""
-
-    @property
-    def precision(self) -> float:
-        """The part of the words given this relation that have it, and this head, in gold; 0 where there are none."""
-        return self.correct / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        """The part of the words with this relation in gold that were given it, and their head; 0 if there are none."""
-        return self.correct / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 where nothing is right."""
-        return 2 * self.correct / (self.predicted + self.gold) if self.correct else 0.0
 
 
 class TreeScores(NamedTuple):
@@ -78,6 +57,31 @@ class TreeScores(NamedTuple):
     """The counts of each relation in gold or predicted, subtypes apart, in the order of `names`."""
     reliability: Reliability | None = None
     """Of the confidence in heads; None if that is unknown."""
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[TreeScores]) -> TreeScores:
+        """The scores of all parts of a corpus, from those of each."""
+        words, sentences = sum(part.words for part in parts), sum(part.sentences for part in parts)
+
+        def share(name: str, total: str, whole: int) -> float:
+            return _part(sum(round(getattr(part, name) * getattr(part, total)) for part in parts), whole)
+
+        names = dict.fromkeys(name for part in parts for name in part.by_relation)
+        return cls(
+            words=words,
+            sentences=sentences,
+            uas=share("uas", "words", words),
+            las=share("las", "words", words),
+            las_full=share("las_full", "words", words),
+            content=RelationCounts.sum_of(part.content for part in parts),
+            exact_heads=share("exact_heads", "sentences", sentences),
+            exact=share("exact", "sentences", sentences),
+            by_relation={
+                name: RelationCounts.sum_of(part.by_relation[name] for part in parts if name in part.by_relation)
+                for name in names
+            },
+            reliability=added(part.reliability for part in parts),
+        )
 
     @property
     def clas(self) -> float:

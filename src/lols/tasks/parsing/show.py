@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from lols.tasks.explain import ExampleReport, framed, roll_out_text, write_page
+from lols.tasks.explain import SentenceReport, roll_out_text
 from lols.tasks.parsing.explain import Move, Parse, Step
 from lols.tasks.parsing.options import ParserExplainOptions
 from lols.tasks.parsing.tree_svg import parse_page
@@ -18,8 +18,6 @@ from lols.tasks.tokens.pages import number
 if TYPE_CHECKING:
     from lols.tasks.parsing.scores import TreeScores
     from lols.training.calibration import Reliability
-
-__all__ = ["ParserReport", "ParserScores"]
 
 STACK, BUFFER = 26, 18  # how many characters of them are shown
 WIDE = 100
@@ -35,6 +33,22 @@ class ParserScores:
     punctuation: bool
     tags: Mapping[str, float] = field(default_factory=dict)
     reliability: Mapping[str, Reliability] = field(default_factory=dict)  # of the confidence in tags
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[ParserScores]) -> ParserScores:
+        """The scores of all parts of a corpus, from those of each."""
+        from lols.tasks.parsing.scores import TreeScores
+        from lols.training.calibration import added
+
+        first, words = parts[0], [part.scores.words for part in parts]
+        tags = {
+            name: sum(round(part.tags[name] * n) for part, n in zip(parts, words, strict=True)) / max(sum(words), 1)
+            for name in first.tags
+        }
+        sure = {name: added(part.reliability.get(name) for part in parts) for name in first.reliability}
+        known = {name: seen for name, seen in sure.items() if seen is not None}
+        whole = TreeScores.of_parts([part.scores for part in parts])
+        return cls(whole, first.labelled, first.punctuation, tags, known)
 
     @property
     def confidence(self) -> dict[str, Reliability]:
@@ -83,19 +97,15 @@ class ParserScores:
 
 
 @dataclass(frozen=True)
-class ParserReport(ExampleReport):
+class ParserReport(SentenceReport):
     """How a sentence of a file is parsed."""
 
-    parse: Parse
+    found: Parse
     asked: ParserExplainOptions
-
-    def values(self) -> dict[str, Any]:
-        """The explanation as plain values."""
-        return self.parse.as_dict(self.asked.top)
 
     def about(self) -> list[str]:
         """What the reader must know of the numbers."""
-        parse = self.parse
+        parse = self.found
         words, wrong = len(parse.words), sum(w.wrong for w in parse.words)
         count = "1 word" if words == 1 else f"{words} words"
         if not parse.known:
@@ -108,19 +118,13 @@ class ParserReport(ExampleReport):
             completed[-1] += f" The reference is {parse.reference}."
         return [f"{count}, {counted}; parsed by {self.model}{loss}", *completed]
 
-    def written(self) -> Self:
-        """The same, with its page written if one was asked for."""
-        if self.asked.html is not None:
-            drawn = parse_page(self.parse, heading=self.heading, about=self.about(), top=self.asked.top)
-            write_page(self.asked.html, drawn)
-        return self
-
-    def _repr_html_(self) -> str:
-        return framed(parse_page(self.parse, heading=self.heading, about=self.about(), top=self.asked.top))
+    def page(self) -> str:
+        """The page."""
+        return parse_page(self.found, heading=self.heading, about=self.about(), top=self.asked.top)
 
     def show(self, console: Console) -> None:
         """Print the tree, and a line for each action that is shown of each step."""
-        parse, top = self.parse, self.asked.top
+        parse, top = self.found, self.asked.top
         for line in [self.heading, *self.about(), *parse.notes]:
             write(console, line)
         write(console)

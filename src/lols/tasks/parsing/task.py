@@ -15,15 +15,14 @@ from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.io.strings import intern, texts_of
 from lols.tasks.parsing.defaults import default_parsing_templates
-from lols.tasks.parsing.space import ANY, FIELDS, FUNCTIONS, HEADER, LABEL, LEFT, NEVER, ONLY, RIGHT, SHIFT, references
+from lols.tasks.parsing.space import ANY, FIELDS, FUNCTIONS, HEADER, LABEL, LEFT, NEVER, ONLY, RIGHT, SHIFT
+from lols.tasks.parsing.teachers import references
 from lols.tasks.parsing.templates import ParsingTemplate, TemplatePlace, arrays, parse_parsing_templates
 from lols.tasks.parsing.treebank import Relations, Trees
 from lols.tasks.tokens.attributes import NOTHING, Attribute, attribute_values, hash_text
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.encoding import key
 from lols.training.model import Model
-
-__all__ = ["LABELLINGS", "NETWORK", "ROOTS", "ParsingTask"]
 
 HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
 LABELLINGS = ("joint", "second", "none")
@@ -52,6 +51,7 @@ class ParsingTask:
 
     """
 
+    TEMPERATURE = 0.5  # of the beam search
     FUNCTIONS: ClassVar[Mapping[str, Any]] = FUNCTIONS  # of the space
 
     def __init__(
@@ -254,10 +254,28 @@ class ParsingTask:
         """The same as the treebank has them: lifted words lowered, relations as numbered in `plain`."""
         return self._named.restore(self.trees(actions, offsets), offsets)
 
-    def parsing(self, corpus: Corpus) -> Callable[[Model], Trees]:
-        """What parses these sentences greedily with a model, again and again."""
+    def parsing(self, corpus: Corpus, beam: int = 1) -> Callable[[Model], Trees]:
+        """What parses these sentences with a model, again and again; a beam of 1 is greedy."""
         examples = self.examples(corpus)
-        return lambda model: self.parses(model.run(examples).all_actions(), corpus.offsets)
+        return lambda model: self.parses(self.found_actions(model, examples, beam), corpus.offsets)
+
+    def found_actions(self, model: Model, examples: Examples, beam: int) -> np.ndarray:
+        """The actions of all sentences, one after the other."""
+        if beam == 1:
+            return model.run(examples).all_actions()
+        from lols.engine.beam import beam_search
+
+        how: Any = {"score": "surprise", "temperature": self.TEMPERATURE}
+        found = beam_search(model, examples, width=beam, best=1, **how)
+        return np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
+
+    def more_options(self) -> dict[str, Any]:
+        """What a subclass needs to be made again."""
+        return {}
+
+    def grown_by(self, corpus: Corpus) -> Self:
+        """The task with what a network has to know of further sentences."""
+        return self
 
     @property
     def plain(self) -> list[str]:
@@ -283,7 +301,7 @@ class ParsingTask:
                 f"its features are hashed in way {task['hashing']}, and this version of lols knows {HASHING}"
             )
         if not all(isinstance(task[n], list) for n in ("relations", "columns", "templates", "right", "left")):
-            raise ValueError("its lists are none")
+            raise ValueError("a list in it is not a list")
         strings = [*task["relations"], *task["columns"], *task["templates"], task["labelling"], task["roots"]]
         numbers = [*task["right"], *task["left"], task["root"]]
         if not all(isinstance(s, str) for s in strings) or not all(type(n) is int for n in numbers):

@@ -26,8 +26,6 @@ from lols.tasks.tokens.attributes import ATTRIBUTES, Attribute
 from lols.tasks.tokens.encoding import key
 from lols.tasks.tokens.templates import check_count, numbers_in, static_atom
 
-__all__ = ["ParsingTemplate", "SearchAtom", "TemplatePlace", "arrays", "parse_parsing_templates"]
-
 DYNAMIC = {
     "relation": parsing.RELATION_OF,
     "lefts": parsing.LEFTS_OF,

@@ -14,8 +14,6 @@ from typing import NamedTuple
 from lols.tasks.parsing.explain import Move, Parse, Step
 from lols.tasks.tokens.pages import render
 
-__all__ = ["parse_page", "tree_svg"]
-
 TEMPLATES = Path(__file__).parent / "templates"
 WORD, TAG, RELATION = 15.0, 11.0, 11.5  # font sizes, in pixels
 LEVEL, FOOT, BEND, PORT = 25.0, 13.0, 9.0, 5.0  # from arc to arc, from words to arcs, of corners, between ends of arcs

@@ -17,8 +17,6 @@ from lols.errors import LolsError
 from lols.tasks.parsing.projective import lift, lower
 from lols.tasks.parsing.trees import check_trees, single_root
 
-__all__ = ["Prepared", "Relations", "Trees", "prepare"]
-
 ARROW = "↑"
 UNLABELLED = "dep"
 ROOT = "root"
@@ -142,15 +140,22 @@ class Taught(NamedTuple):
     unseen: list[str]  # relations that the parser does not know, numbered -1
 
 
+def with_roots(
+    roots: str, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, Sequence[str], np.ndarray]:
+    """Trees with one root each, if roots is "one", and which sentences were changed for that."""
+    if roots != "one":
+        return heads, numbers, names, np.zeros(0, np.int64)
+    single, mended = single_root(heads, offsets)
+    if mended.size:
+        names = [*names, UNLABELLED]  # a word below another one is no root
+        numbers = np.where(heads != single, len(names) - 1, numbers)
+    return single, numbers, names, mended
+
+
 def taught(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray) -> Taught:
     """Trees as training would prepare them for the task of a parser."""
-    mended = np.zeros(0, np.int64)
-    if task.roots == "one":
-        before = heads
-        heads, mended = single_root(heads, offsets)
-        if mended.size:
-            names = [*names, UNLABELLED]  # a word below another one is no root
-            numbers = np.where(before != heads, len(names) - 1, numbers)
+    heads, numbers, names, mended = with_roots(task.roots, heads, numbers, names, offsets)
     lifted = lift(heads, numbers, offsets)
     moved = np.flatnonzero(lifted.origin >= 0)
     if task.labelling == "none":

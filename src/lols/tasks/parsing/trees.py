@@ -14,8 +14,6 @@ from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError
 from lols.io.conll_tokens import Sentences
 
-__all__ = ["TreeCheck", "check_heads", "check_trees", "read_heads", "require_trees", "single_root"]
-
 FINE, NUMBER, RANGE, ITSELF = range(4)  # what can be wrong with a head in a file
 HYPHEN, ZERO = 45, 48
 
@@ -64,11 +62,13 @@ def read_heads(sentences: Sentences, column: int) -> np.ndarray:
     text = sentences.buffer[begin[token] : min(end[token], begin[token] + 40)].tobytes().decode(errors="replace")
     length = int(sentences.offsets[number + 1] - sentences.offsets[number])
     if code == NUMBER:
-        what = f"the head {text!r} is no number" if text else "there is no head"
+        what = f"the head {text!r} is not a number" if text else "there is no head"
         raise LolsError(f"{where} {what}; give the number of a word of the sentence, or 0 for the root")
     if code == RANGE:
         which = f"sentence {number + 1} (of length {length})"
-        raise LolsError(f"{where} the head {text!r} is no word of {which}; give a number from 0 (the root) to {length}")
+        raise LolsError(
+            f"{where} the head {text!r} is not a word of {which}; give a number from 0 (the root) to {length}"
+        )
     which = f"word {token - sentences.offsets[number] + 1} of sentence {number + 1}"
     raise LolsError(f"{where} {which} is its own head; give another word, or 0 for the root")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -17,12 +17,13 @@ from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
 from lols.io.strings import Column, texts_of
-from lols.tasks.base import Variants, as_paths, not_fitted, unfitted
+from lols.tasks.base import Variants, not_fitted, unfitted
 from lols.tasks.choice import check_patience
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree
-from lols.tasks.parsing.files import ParserColumns, read_treebanks
+from lols.tasks.parsing.files import read_treebanks
 from lols.tasks.parsing.input import checked_trees
+from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.scores import TreeScores
 from lols.tasks.parsing.treebank import Trees
 from lols.tasks.pipeline.learning import COMMON, PipelineLearning, labels_of
@@ -34,8 +35,6 @@ from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.verbs import Say, silent
 from lols.training.calibration import Reliability
 from lols.training.model import Model
-
-__all__ = ["Pipeline", "PipelineScores"]
 
 TAGS = ("upos", "xpos", "feats")
 MOST_TAGS = 16  # columns
@@ -122,27 +121,17 @@ class Pipeline(PipelineLearning):
 
     # --- training ---
 
-    def fit_files(
-        self,
-        paths: Sequence[str] | str,
-        *,
-        dev: str | None = None,
-        checkpoint: Any = None,
-        resume: bool = False,
-        say: Say = silent,
-        **columns: Any,
-    ) -> Pipeline:
-        """Train on treebanks; `columns` says where things are in them (see `lols.tasks.parsing.files`)."""
-        places = ParserColumns(**columns)
+    def fit_read(self, paths: list[str], dev: str | None, layout: ParserColumns, say: Say, **fitting: Any) -> Self:
+        """Train on treebanks."""
         if self.tags is not None:
-            places = replace(places, use={name: name for name in self.tags})
-        data, held, reading = read_treebanks(as_paths(paths), dev, places)
+            layout = replace(layout, use={name: name for name in self.tags})
+        data, held, reading = read_treebanks(paths, dev, layout)
         if not self.goes_on:
             self._check_parser()
         say(data.summary())
         self.columns_ = data.columns
         dev_data = None if held is None else (held.corpus, *held.trees)
-        self.fit_columns(data.corpus, *data.trees, dev=dev_data, say=say, checkpoint=checkpoint, resume=resume)
+        self.fit_columns(data.corpus, *data.trees, dev=dev_data, say=say, **fitting)
         for line in self.parser_.treebank_notes(data.place):
             say(line)
         facts = {"folds": self.folds, "tags": list(self.taggers_), "seconds_reading": reading}
@@ -150,11 +139,7 @@ class Pipeline(PipelineLearning):
         return self
 
     def fit(
-        self,
-        X: Sequence[Sentence],
-        y: Sequence[Tree],
-        *,
-        dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None,
+        self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
     ) -> Pipeline:
         """Train on sentences, lists of dictionaries with words and tags, and their trees."""
         corpus = corpus_of(checked_sentences(X))
@@ -166,7 +151,7 @@ class Pipeline(PipelineLearning):
     def _check_parser(self) -> None:
         """Train the parser on three words: mistakes in its options must show before the taggers are trained."""
         tiny = unfitted(self.parser or Parser()).set_params(
-            passes=1, progress=False, templates=None, more_templates=None, patience=None
+            passes=1, progress=False, templates=None, more_templates=None, patience=None, calibrate=False
         )
         tiny.fit([["a", "b", "c"]], [[(2, "x"), (0, "root"), (2, "y")]])
 

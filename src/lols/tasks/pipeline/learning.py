@@ -19,8 +19,6 @@ from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.neural import NETWORK_OPTIONS
 from lols.tasks.verbs import Say
 
-__all__ = ["COMMON", "PipelineLearning"]
-
 COMMON = ("passes", "patience", "calibrate", "policy", *NETWORK_OPTIONS)  # options of taggers and parser alike
 OWN = ("seed", "threads", "engine", "progress", "keep_state")  # those of the pipeline, for all parts
 

@@ -10,8 +10,6 @@ from lols.tasks.parsing.options import ParserColumns, ParserEvaluateOptions, Par
 from lols.tasks.tokens.options import FILE
 from lols.tasks.verbs import TOKENS, InspectOptions, Verbs
 
-__all__ = ["VERBS", "PipelineExplainOptions", "PipelineInspectOptions"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineInspectOptions(InspectOptions):

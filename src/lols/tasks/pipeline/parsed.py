@@ -8,8 +8,6 @@ from typing import Any
 from lols.errors import LolsError
 from lols.io.sentences import Sentence, split_text
 
-__all__ = ["ParsedSentence", "parsed", "sentences_of"]
-
 COLUMNS = {"relation": "deprel"}  # as CoNLL-U calls them
 
 

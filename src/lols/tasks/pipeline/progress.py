@@ -12,8 +12,6 @@ from lols.io.model_file import read_tensors, write_tensors
 from lols.io.whole_file import remove
 from lols.tasks.choice import forget
 
-__all__ = ["PipelineProgress"]
-
 KIND = "pipeline checkpoint"
 
 

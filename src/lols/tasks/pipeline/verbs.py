@@ -27,8 +27,6 @@ from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 from lols.training.calibration import not_calibrated
 
-__all__ = ["PipelineVerbs", "part_of"]
-
 TAGGING = ("format", "header", "top", "reference", "roll_out", "beta", "html")  # what a tagger's explain takes
 
 

@@ -10,13 +10,12 @@ from lols.contract.choosing import Draw
 from lols.contract.examples import Examples
 from lols.errors import LolsError
 from lols.tasks.case import Case, Naming, draw_examples, teacher_of
-from lols.tasks.tables.cells import cells_of_batch
-from lols.tasks.tables.files import LabelNumbers, TablePiece, check_columns, encoded, table_encoder
-from lols.tasks.tables.input import Targets
 from lols.tasks.tables.inspect import child_name
+from lols.tasks.tables.options import TableFiles
+from lols.tasks.tables.predicting import labelled_reader, table_encoder
+from lols.tasks.tables.reading import encoded
 from lols.tasks.tables.rows import Rows, joined
-
-__all__ = ["rows_case", "table_case"]
+from lols.tasks.tables.targets import Targets, together
 
 
 def rows_case(classifier: Any, X: Any, y: Any, costs: Any, reference: str | None, limit: int | None, seed: int) -> Case:
@@ -24,30 +23,26 @@ def rows_case(classifier: Any, X: Any, y: Any, costs: Any, reference: str | None
     rows, task = classifier._rows(X), classifier.task_
     known = Targets(task.classes, None, task.matrix, None)
     targets = classifier._targets(rows.rows, y, costs, known)
-    examples = task.examples(rows, targets.labels, targets.vectors, targets.weights)
+    examples = task.examples(rows, targets)
     return _case(classifier, *draw_examples(examples, limit, seed), reference)
 
 
-def table_case(classifier: Any, source: Any, label: str, reference: str | None, limit: int | None, seed: int) -> Case:
+def table_case(
+    classifier: Any, source: Any, layout: TableFiles, reference: str | None, limit: int | None, seed: int
+) -> Case:
     """A classifier and a table, of which no more than the rows that may be drawn are held."""
     encoder, task = table_encoder(classifier), classifier.task_
-    names = [column.name for column in encoder.columns]
-    check_columns(source, names, label)
-    numbers = LabelNumbers(label, [str(name) for name in task.classes], classifier.label_map)
-    draw = Draw(limit, seed)
+    draw, known = Draw(limit, seed), Targets(task.classes, None, task.matrix, None)
     parts: list[Rows] = []
-    labels: list[np.ndarray] = []
-    for batch in source.batches():
-        cells = cells_of_batch(batch, [*names, label], source.typed)
-        true = numbers.number(cells.pop(label), draw.count, source)
-        rows = encoded(encoder, TablePiece(draw.count, batch.num_rows, cells, None), source)
-        kept = draw.more(batch.num_rows)
-        parts.append(rows.take(kept))
-        labels.append(true[kept])
+    targets: list[Targets] = []
+    for piece in labelled_reader(classifier, source, layout).pieces():
+        kept = draw.more(piece.rows)
+        parts.append(encoded(encoder, piece, source).take(kept))
+        targets.append(known._replace(labels=piece.labels, vectors=piece.costs).take(kept))
     if not parts:
         raise LolsError(f"{source.paths[0]}: there are no rows; give a table with some")
     chosen = draw.chosen()
-    examples = task.examples(joined(parts).take(chosen), np.concatenate(labels)[chosen])
+    examples = task.examples(joined(parts).take(chosen), together(targets).take(chosen))
     return _case(classifier, examples, draw.count, reference)
 
 

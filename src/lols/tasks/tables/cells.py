@@ -6,7 +6,7 @@ import contextlib
 import math
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
@@ -17,12 +17,7 @@ from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
 from lols.errors import ConfigurationError, LolsError, short
 
-__all__ = [
-    *("MISSING", "Cells", "NoNumber", "absent", "are_dates", "arrow", "as_texts", "cells_of_array", "cells_of_batch"),
-    *("numbers_in", "numbers_of"),
-]
-
-MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL", "None", "?")
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL", "None", "?")
 SECOND = 1e6  # in microseconds
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?\s*", re.ASCII)
@@ -38,6 +33,7 @@ class Cells(NamedTuple):
     texts: Sequence[str] = ()
     typed: bool = True  # False where all cells are texts, as in CSV: they may stand for numbers
     truths: bool = False  # whether the numbers are Booleans
+    dates: bool = False  # whether they are the seconds of dates
 
     @property
     def size(self) -> int:
@@ -85,7 +81,7 @@ class NoNumber(LolsError):
 
     def __init__(self, column: str, text: str, place: str = "", *, fix: str = SAY_SO):
         super().__init__(
-            f"{place + ', ' if place else ''}column '{short(column)}': '{short(text)}' is no number; {fix}"
+            f"{place + ', ' if place else ''}column '{short(column)}': '{short(text)}' is not a number; {fix}"
         )
         self.column, self.text, self.fix = column, text, fix
 
@@ -167,7 +163,12 @@ def _date(text: str) -> float:
     """Seconds since 1970; a time without a zone is of UTC, as in data frames."""
     if DATE.fullmatch(text) is None:
         raise ValueError(text)
-    time = datetime.fromisoformat(text.strip())
+    return _moment(datetime.fromisoformat(text.strip()))
+
+
+def _moment(value: Any) -> float:
+    """The same of a date or time as an object."""
+    time = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
     return (time.replace(tzinfo=time.tzinfo or UTC) - EPOCH) // timedelta(microseconds=1) / SECOND
 
 
@@ -193,19 +194,31 @@ def cells_of_array(values: np.ndarray) -> Cells:
         return Cells(numbers=values.astype(np.float64, copy=False), truths=values.dtype.kind == "b")
     if values.dtype.kind in "mM":
         times = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
-        return Cells(numbers=np.where(np.isnat(times), np.nan, times.astype(np.int64) / SECOND))
+        numbers = np.where(np.isnat(times), np.nan, times.astype(np.int64) / SECOND)
+        return Cells(numbers=numbers, dates=values.dtype.kind == "M")
     texts: dict[str, int] = {}
     codes = np.empty(values.size, np.int32)
-    number = truths = True
+    kinds = set()
     for row, value in enumerate(values.tolist()):
-        none = absent(value)
-        number = number and (none or isinstance(value, Real | Decimal | np.bool_))
-        truths = truths and (none or isinstance(value, bool | np.bool_))
-        codes[row] = -1 if none else texts.setdefault(_written(value), len(texts))
-    if number:
-        numbers = np.array([np.nan if c < 0 else _float(v) for c, v in zip(codes, values, strict=True)])
-        return Cells(numbers=numbers, truths=truths)
-    return Cells(codes=codes, texts=list(texts))
+        if absent(value):
+            codes[row] = -1
+        else:
+            codes[row] = texts.setdefault(_written(value), len(texts))
+            kinds.add(_kind(value))
+    read = _moment if kinds == {"date"} else _float
+    if kinds <= {"number", "truth"} or kinds == {"date"}:
+        numbers = np.array([np.nan if c < 0 else read(v) for c, v in zip(codes, values, strict=True)])
+        return Cells(numbers=numbers, truths=kinds <= {"truth"}, dates=kinds == {"date"})
+    return Cells(codes=codes, texts=list(texts), typed="number" not in kinds)  # texts may stand for missing numbers
+
+
+def _kind(value: Any) -> str:
+    """What an object in a table is."""
+    if isinstance(value, bool | np.bool_):
+        return "truth"
+    if isinstance(value, date):  # or a datetime, or pandas' Timestamp
+        return "date"
+    return "number" if isinstance(value, Real | Decimal) else "text"
 
 
 def _float(value: Any) -> float:
@@ -274,7 +287,7 @@ def _cells(name: str, column: Any, typed: bool) -> Cells:
             typed=typed,
         )
     if pa.types.is_temporal(kind) and not pa.types.is_interval(kind):
-        return Cells(numbers=_seconds(column))
+        return Cells(numbers=_seconds(column), dates=pa.types.is_timestamp(kind) or pa.types.is_date(kind))
     if pa.types.is_null(kind):
         return Cells(numbers=np.full(len(column), np.nan))
     if not any(f(kind) for f in (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)):

@@ -9,8 +9,6 @@ import numpy as np
 from lols.contract.hashing import mix
 from lols.tasks.tables.scan import ColumnScan, quantiles
 
-__all__ = ["ColumnCode", "binned", "column_code", "curved", "knot_id", "scaled", "scaled_id"]
-
 
 class ColumnCode(NamedTuple):
     """How the values of a column are numbered: missing is 0, then bins or categories in their order."""
@@ -22,6 +20,7 @@ class ColumnCode(NamedTuple):
     background: int  # the number without a feature, or -1
     centre: float = 0.0
     width: float = 1.0
+    dates: bool = False  # whether numbers are the seconds of dates
 
     @property
     def size(self) -> int:
@@ -53,7 +52,7 @@ def column_code(scan: ColumnScan, bins: int, *, ends: bool = False) -> ColumnCod
     logs = np.sign(values) * np.log1p(np.abs(values))
     centre = float(np.average(logs, weights=weights))
     width = float(np.sqrt(np.average((logs - centre) ** 2, weights=weights)))
-    return ColumnCode(scan.name, "number", edges, [], int(sizes.argmax()), centre, width or 1.0)
+    return ColumnCode(scan.name, "number", edges, [], int(sizes.argmax()), centre, width or 1.0, bool(scan.dates))
 
 
 def binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:

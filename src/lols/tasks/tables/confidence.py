@@ -11,24 +11,19 @@ import numpy as np
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.tasks.search import Judges
-from lols.tasks.tables.input import Targets
 from lols.tasks.tables.model import StoredClassifier
 from lols.tasks.tables.rows import Rows
+from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.task import ClassificationTask
 from lols.training.calibration import Judged, fit_calibration, most_judged, not_calibrated
 from lols.training.confidence import StepScores
 from lols.training.model import Model
-
-__all__ = ["ProbableClassifier", "judges_of"]
 
 TOGETHER = 1 << 15  # rows whose costs are computed at a time
 
 
 class ProbableClassifier(StoredClassifier):
     """A classifier that knows how sure it is."""
-
-    _rows: Any
-    _targets: Any
 
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:

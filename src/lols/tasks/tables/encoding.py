@@ -22,8 +22,6 @@ from lols.tasks.tables.rows import Rows, items_of
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.words import MOST_TEXTS, text_column_of, words_of
 
-__all__ = ["NUMERIC", "TableEncoder"]
-
 NUMERIC = ("bins", "scaled", "both", "curve")
 MOST_PRODUCTS = 1 << 20  # of two columns
 MOST_TOGETHER = 1 << 22  # of all pairs of columns
@@ -77,7 +75,7 @@ class TableEncoder:
         for a, b in self.interactions:
             for name in (a, b):
                 if name not in numbers:
-                    raise ConfigurationError(f"the interaction {a} * {b} names '{name}', which is no column in use")
+                    raise ConfigurationError(f"the interaction {a} * {b} names '{name}', which is not a column in use")
                 if self.columns[numbers[name]].kind == "text":
                     raise ConfigurationError(
                         f"the interaction {a} * {b} names '{name}', a column of texts: leave it out"
@@ -205,6 +203,7 @@ class TableEncoder:
         """Plain values and arrays, for model files."""
         facts = [
             {"name": c.name, "kind": c.kind, "background": c.background, "centre": c.centre, "width": c.width}
+            | ({"dates": True} if c.dates else {})
             for c in self.columns
         ]
         texts = texts_of([text for c in self.columns for text in c.texts])
@@ -244,6 +243,7 @@ class TableEncoder:
                 int(c["background"]),
                 float(c["centre"]),
                 float(c["width"]),
+                c.get("dates") is True,
             )
             for k, c in enumerate(facts["columns"])
         ]

@@ -2,68 +2,41 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lols.contract.threads import Threads
-from lols.contract.whole_numbers import MOST, check_whole
+from lols.contract.whole_numbers import MOST
 from lols.errors import ConfigurationError, LolsError
-from lols.io.costs import read_cost_matrix, read_label_map
 from lols.tasks.base import Variants, as_paths
 from lols.tasks.choice import Choice
-from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option, shared, values_of
+from lols.tasks.options import estimator
 from lols.tasks.search import SearchEstimator
-from lols.tasks.tables.cells import NoNumber
 from lols.tasks.tables.confidence import ProbableClassifier, judges_of
-from lols.tasks.tables.encoding import TableEncoder
-from lols.tasks.tables.files import (
-    MEMORY,
-    TableTraining,
-    evaluate_files,
-    fit_files,
-    open_files,
-    predict_batches,
-    table_notes,
-)
+from lols.tasks.tables.fields import MEMORY, TableTraining
+from lols.tasks.tables.files import fit_files, table_notes
 from lols.tasks.tables.importances import NO_ROWS, some_rows
-from lols.tasks.tables.input import (
-    InputTable,
-    Targets,
-    as_columns,
-    as_sparse,
-    centres_of,
-    column_kinds,
-    column_names,
-    comma_note,
-    make_tree,
-    missing_texts,
-    pair_of,
-    scan_table,
-    table_of,
-    targets_of,
-    tree_of,
-)
+from lols.tasks.tables.input import InputTable, table_of
 from lols.tasks.tables.options import TableFiles
-from lols.tasks.tables.rows import Rows, joined
-from lols.tasks.tables.scan import ColumnScan
+from lols.tasks.tables.own_files import fit_own_files
+from lols.tasks.tables.predicting import evaluate_files, predict_batches
+from lols.tasks.tables.reading import open_files
+from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.scores import ClassScores, score_classes
 from lols.tasks.tables.settling import LARGE, fixed, settle, settled
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from lols.tasks.tables.stream import scorer
+from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.task import ClassificationTask, Encoder
-from lols.tasks.tables.weights import class_weights, product, row_weights, weights_of
+from lols.tasks.tables.tree_of_labels import centres_of, make_tree
+from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say, silent
-from lols.training.algorithms import Algorithm
 from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 
-__all__ = ["CostSensitiveClassifier"]
-
-MOST_CELLS = 1 << 22  # cells that are encoded at a time
 TOGETHER = 1 << 15  # rows whose costs are computed at a time
 MOST_TOGETHER = 1 << 12  # rows of a batch
 
@@ -105,151 +78,12 @@ class CostSensitiveClassifier(ProbableClassifier):
     """
     DEV = "A labelled table on which the best pass is chosen."
     TRAINING = TableTraining
-    OF_DATA = (
-        "tree",
-        "classes",
-        "cost_matrix",
-        "label_map",
-        "categorical",
-        "numerical",
-        "text",
-        "ignore",
-        "interactions",
-        "missing",
-        "class_weight",
-    )
     WARMUP_ALL: ClassVar[Variants] = {"the paper's learner (csoaa)": {"learner": "csoaa"}}
     RATE = 0.2  # like the bins chosen on random splits of KDD99
     UNIT = "steps"
     NEIGHBOURS = 8
 
-    algorithm: str | Algorithm = shared(ProbableClassifier, "algorithm", default="auto")
-    batch_size: int | None = option(
-        default=None,
-        help="How many rows are classified with the same policy before it learns from them; by default a "
-        "hundredth of all, at most 4096.",
-        panel=LEARNING,
-    )
-    passes: Any = option(
-        default=None,
-        help="Passes over the training data; by default 5, for small tables chosen on rows held out.",
-        panel=LEARNING,
-        kind=int | None,
-    )
-    tree: Any = option(
-        default="auto",
-        help="How the classes are split, again and again: order, in half in their order, as in the paper; "
-        "frequency, so that both sides are equally frequent; similarity, in half by where their rows lie; "
-        "nested lists of classes; None for one decision among all classes; or auto: order, for small tables chosen on "
-        "rows held out.",
-        panel=SEARCH,
-        typed="How the classes are split, again and again: order, in half in their order; frequency, so that both "
-        "sides are equally frequent; similarity, by where their rows lie; flat: one decision among all classes; or "
-        "auto: order, for small tables chosen on rows held out.",
-        kind=str,
-        parse=tree_of,
-    )
-    classes: Sequence[Any] | None = option(
-        default=None, help="The classes in their order; by default those of `y`, sorted.", cli=False
-    )
-    cost_matrix: Any = option(
-        default=None,
-        help="What it costs to predict the class of a column where that of the row is true, in the order of "
-        "the classes; by default every mistake costs 1.",
-        panel=INPUT,
-        typed="What mistakes cost: a CSV file whose first line names the classes, then a row for each true class with "
-        "the cost of predicting each; or kdd99. By default every mistake costs 1.",
-        kind=str | None,
-        parse=read_cost_matrix,
-    )
-    class_weight: Any = option(
-        default=None,
-        help="What costs are multiplied by where a class is true: a dictionary, 1 for classes that are not in it; or "
-        "balanced, so that all classes weigh the same.",
-        panel=INPUT,
-        typed="What costs are multiplied by where a class is true: CLASS=WEIGHT,CLASS=WEIGHT; or balanced, so that all "
-        "classes weigh the same.",
-        kind=str | None,
-        parse=weights_of,
-    )
-    label_map: Mapping[str, str] | None = option(
-        default=None,
-        help="The class of each label, where labels are finer than classes.",
-        panel=INPUT,
-        typed="The class of each label, where labels are finer than classes: a CSV file with name,class in each line, "
-        "or kdd99.",
-        kind=str | None,
-        parse=read_label_map,
-    )
-    categorical: Sequence[str] | None = option(
-        default=None,
-        help="Columns that hold categories although they look like numbers.",
-        panel=INPUT,
-        kind=list[str] | None,
-    )
-    numerical: Sequence[str] | None = option(
-        default=None, help="Columns that must hold numbers.", panel=INPUT, kind=list[str] | None
-    )
-    text: Sequence[str] | None = option(
-        default=None,
-        help="Columns of texts, whose words are features.",
-        panel=INPUT,
-        kind=list[str] | None,
-    )
-    ignore: Sequence[str] | None = option(
-        default=None, help="Columns that are not used.", panel=INPUT, kind=list[str] | None
-    )
-    numeric: str = option(
-        default="auto",
-        help="What the features of a number are: the bin that it falls into (bins), its scaled value (scaled), "
-        "both, or its place between the edges of bins (curve); or auto: bins, for small tables chosen on rows held "
-        "out.",
-        panel=INPUT,
-    )
-    bins: int | None = option(
-        default=None,
-        help="About how many bins a column of numbers has; by default 4 to 64, depending on the number of rows.",
-        panel=INPUT,
-    )
-    interactions: Sequence[tuple[str, str]] = option(
-        default=(),
-        help="Pairs of columns whose values together are features as well.",
-        panel=INPUT,
-        typed="Two columns A*B whose values together are features as well; may be repeated.",
-        flag="--interaction",
-        kind=list[str] | None,
-        initial=None,
-        parse=lambda pairs: [pair_of(text) for text in pairs],
-    )
-    missing: Sequence[str] | None = option(
-        default=None,
-        help="Texts that mean a missing value, besides the empty text; by default NA, N/A, NaN, nan, null, NULL, "
-        "None and ?.",
-        panel=INPUT,
-        kind=list[str] | None,
-        parse=lambda texts: ["", *texts],
-    )
-    skill: float = option(default=0.5, help="How often the suboptimal reference goes to the best child.", panel=SEARCH)
-    margin: str = option(default="weighted", help="The margin of the hinge: weighted, cost or unit.", panel=LEARNING)
-
-    @classmethod
-    def from_typed(cls, typed: Mapping[str, Any]) -> Self:
-        """The classifier with the options that were typed; a cost matrix in a file names the classes as well."""
-        values = values_of(cls, typed)
-        if "cost_matrix" in values:
-            values["classes"], values["cost_matrix"] = values["cost_matrix"]
-        return cls(**values)
-
     # --- training ---
-
-    def _without_effect(self, chosen: Algorithm) -> Iterator[tuple[str, str]]:
-        yield from super()._without_effect(chosen)
-        if self.reference != "suboptimal":
-            yield "skill", f"it is that of the suboptimal reference, and the reference is {self.reference}"
-        if self.numeric == "scaled" and not self.interactions:
-            yield "bins", "numbers are scaled, not binned"
-        if self.margin == "unit" and self.learner == "hinge":
-            yield "class_weight", "a margin of unit depends on which class costs least, not on how much"
 
     def fit(
         self, X: Any, y: Any = None, costs: Any = None, *, sample_weight: Any = None, dev: Any = None
@@ -266,7 +100,9 @@ class CostSensitiveClassifier(ProbableClassifier):
         if table.rows == 0:
             raise LolsError("the table has no rows: give some to learn from")
         given = Targets(self.task_.classes, None, self.task_.matrix, None) if goes_on else None
-        targets = self._targets(table.rows, y, costs, given, sample_weight=sample_weight)
+        targets = self._targets(
+            table.rows, y, costs, given, sample_weight=sample_weight, grows=goes_on and self.task_.matrix is None
+        )
         if goes_on:
             encoder, rows = self.task_.encoder, self._encode(self.task_.encoder, table)
         else:
@@ -293,9 +129,9 @@ class CostSensitiveClassifier(ProbableClassifier):
         self.settle(targets, encode, cells, numbers)
         return encode(self.chosen_)
 
-    def settle(self, targets: Targets, encode: Any, cells: int = MOST, numbers: int = 0) -> None:
+    def settle(self, targets: Targets, encode: Any, cells: int = MOST, numbers: int = 0, **kept: Any) -> None:
         """Choose the settings that were left open, on rows held out if there are few cells."""
-        self.chosen_, self._trials = settle(self, targets, cells, numbers, encode)
+        self.chosen_, self._trials = settle(self, targets, cells, numbers, encode, **kept)
 
     def fit_rows(
         self,
@@ -313,11 +149,13 @@ class CostSensitiveClassifier(ProbableClassifier):
         if goes_on:
             again = {name: value for name, value in fixed(self).items() if name in self.AGAIN}
             self.chosen_, self._trials = self.chosen_ | again, []
-        task = self.task_ if goes_on else self.make_task(encoder, rows, targets)
+        task = self.task_.with_classes(targets.classes) if goes_on else self.make_task(encoder, rows, targets)
+        if goes_on and task is not self.task_:
+            fitting["places"] = np.arange(self.task_.tree.arity)
         self.batch_size_ = self.batch_for(rows.rows)
         if dev is not None and dev[0].rows == 0:
             raise LolsError("there are no dev rows to choose on: give some, or no dev data")
-        made = partial(task.examples, rows, targets.labels, targets.vectors, targets.weights)
+        made = partial(task.examples, rows, targets)
         self._train(task, made, scorer(task, dev), judges_of(task, targets, dev), goes_on=goes_on, **fitting)
         self.classes_ = np.array(targets.classes)
         self.model_.report["trials"] = [trial.as_dict() for trial in self._trials]
@@ -353,7 +191,8 @@ class CostSensitiveClassifier(ProbableClassifier):
         """Learn from the next rows of a stream, in the given order.
 
         The first call needs `classes` (or the parameter of that name), and settles what the columns are: bins and
-        categories are those of its rows. Give it enough of them.
+        categories are those of its rows. Give it enough of them. Classes that a later call names are learned from then
+        on, and come after the others in `classes_`.
         """
         first = not hasattr(self, "task_")
         table = table_of(self, X, reset=first)
@@ -368,17 +207,16 @@ class CostSensitiveClassifier(ProbableClassifier):
             task = self.make_task(encoder, self._encode(encoder, table), targets)
             stream = Stream(self._trainer(task))
         else:
-            task = self.task_
-            if classes is not None and set(classes) != set(task.classes):
-                raise ConfigurationError("classes are not those of the first call: they cannot change")
-            stream = self._stream or self._opened(task)
+            task = self.task_.with_classes(() if classes is None else list(classes))
+            same = self._stream if task is self.task_ else None
+            stream = same or self._opened(task, np.arange(self.task_.tree.arity))
             given = Targets(task.classes, None, task.matrix, None)
             targets = self._targets(table.rows, y, costs, given, sample_weight=sample_weight)
             known = np.zeros(0) if task.matrix is None else task.matrix
             if targets.matrix is not None and not np.array_equal(targets.matrix, known):
                 raise ConfigurationError("the cost matrix is not that of the first call: it cannot change")
         rows = self._encode(task.encoder, table)
-        stream.learn(task.examples(rows, targets.labels, targets.vectors, targets.weights))
+        stream.learn(task.examples(rows, targets))
         self.look_at(rows, NO_ROWS if first else self._seen)
         self.task_, self._stream, self._model = task, stream, None
         self.classes_ = np.array(task.classes)
@@ -391,6 +229,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         label: str | None = None,
         header: bool | None = None,
         separator: str | None = None,
+        cost_columns: str | None = None,
         dev: str | None = None,
         memory: int = MEMORY,
         weight: str | None = None,
@@ -399,15 +238,21 @@ class CostSensitiveClassifier(ProbableClassifier):
     ) -> CostSensitiveClassifier:
         """Train on tables in files (CSV, Parquet, Arrow), which may be larger than memory.
 
-        `label` is the column of the labels, by default the last one, and `weight` that of the weights of rows. Where
-        the cells take more than `memory` bytes, the files are read again in every pass.
+        `label` is the column of the labels, by default the last one, and `weight` that of the weights of rows. With
+        `cost_columns="cost_"`, the columns `cost_CLASS` hold what each class costs in each row. Where the cells take
+        more than `memory` bytes, the files are read again in every pass.
         """
-        layout, seconds = TableFiles(label, header, separator), {"reading": 0.0}
+        layout, seconds = TableFiles(label, header, separator, cost_columns), {"reading": 0.0}
 
         def tell(facts: dict[str, Any]) -> None:
             for line in table_notes(facts):
                 say(line)
 
+        if by_workers(self, as_paths(paths), dev):
+            own: Any = {"dev": dev, "weight": weight, "tell": tell}
+            self.table_ = fit_own_files(self, as_paths(paths), layout, **own, **fitting)
+            self.training_facts_ = self.table_ | {"seconds_reading": 0.0}
+            return self
         options: Any = {"dev": dev, "memory": memory, "weight": weight, "seconds": seconds, "tell": tell}
         self.table_ = fit_files(self, as_paths(paths), layout, **options, **fitting)
         self.training_facts_ = self.table_ | {"seconds_reading": seconds["reading"]}
@@ -423,10 +268,8 @@ class CostSensitiveClassifier(ProbableClassifier):
         self, paths: Sequence[str] | str, *, label: str | None = None, threads: Threads = None
     ) -> ClassScores:
         """Compare predictions with labelled rows in files, in constant memory."""
-        layout = self.file_columns
-        source = open_files(as_paths(paths), layout)
-        name = label or layout.label or source.names[-1]
-        return evaluate_files(self, source, name, threads=threads)
+        layout = self.file_columns if label is None else self.file_columns.changed(label=label)
+        return evaluate_files(self, open_files(as_paths(paths), layout), layout, threads=threads)
 
     def set_fitted(
         self,
@@ -499,70 +342,6 @@ class CostSensitiveClassifier(ProbableClassifier):
             return score_classes(self.task_.classes, targets, self.predict_rows(rows))
         numbers, sure = self.confident_rows(rows)
         return score_classes(self.task_.classes, targets, numbers, sure)
-
-    # --- helpers ---
-
-    def _targets(
-        self, rows: int, y: Any, costs: Any, known: Targets | None = None, *, sample_weight: Any = None
-    ) -> Targets:
-        matrix = self.cost_matrix if known is None or known.matrix is None else known.matrix
-        classes = self.classes if known is None else known.classes
-        made = targets_of(rows, y, costs, classes=classes, matrix=matrix, label_map=self.label_map)
-        weights = product(made.weights, row_weights(sample_weight, rows))
-        by_class = class_weights(self.class_weight, made.classes, made.counts())
-        if weights is not None and self.margin == "unit" and self.learner == "hinge":
-            raise ConfigurationError("weights of rows have no effect with margin unit: choose weighted or cost")
-        return made._replace(weights=product(weights, None if by_class is None else by_class[made.cheapest]))
-
-    def _scans(self, table: InputTable) -> list[ColumnScan]:
-        """What the columns of a table hold; nothing of a sparse matrix."""
-        if table.matrix is not None:
-            return []
-        kinds = column_kinds(list(table.columns), self.categorical, self.numerical, self.ignore, self.text)
-        return scan_table(table.columns, kinds, missing_texts(self.missing))
-
-    def _encoder(self, table: InputTable) -> Encoder:
-        if table.matrix is not None:
-            return SparseEncoder.from_matrix(table.matrix)
-        return self.make_encoder(self._scans(table), table.rows, self.chosen_)
-
-    def make_encoder(self, scans: Sequence[ColumnScan], rows: int, settings: Mapping[str, Any]) -> TableEncoder:
-        """The encoder for columns that were looked at."""
-        for pair in self.interactions:
-            if isinstance(pair, str) or len(pair) != 2:
-                raise ConfigurationError(f"interactions has {pair!r}: give pairs of columns, such as ('age', 'colour')")
-        options = {"numeric": settings["numeric"], "interactions": [(str(a), str(b)) for a, b in self.interactions]}
-        commas = [scan.name for scan in scans if scan.decimal_commas]
-        if commas:
-            warnings.warn(comma_note(commas), stacklevel=3)
-        if self.bins is not None:
-            check_whole("bins", self.bins, least=2)
-        return TableEncoder.from_scans(scans, rows, settings["bins"], missing=missing_texts(self.missing), **options)
-
-    def _rows(self, X: Any) -> Rows:
-        self._check_fitted()
-        rows = self._encode(self.task_.encoder, table_of(self, X, reset=False))
-        encoder = self.task_.encoder
-        if isinstance(encoder, TableEncoder):
-            encoder.unknown = encoder.unknown + rows.unknown  # not in place: it may be mapped from a file
-        return rows
-
-    def _encode(self, encoder: Encoder, table: InputTable) -> Rows:
-        """The rows of a table that came as a whole; sparse where training was, or not."""
-        if isinstance(encoder, SparseEncoder):
-            return encoder.encode(table.matrix if table.matrix is not None else as_sparse(table))
-        columns = table.columns if table.matrix is None else as_columns(table.matrix, column_names(self))
-        piece = max(1, MOST_CELLS // max(len(columns), 1))  # so that what is needed on the way takes little memory
-        try:
-            if table.rows <= piece:
-                return encoder.encode(columns, table.rows)
-            parts = []
-            for begin in range(0, table.rows, piece):
-                end = min(begin + piece, table.rows)
-                parts.append(encoder.encode({name: c.cut(begin, end) for name, c in columns.items()}, end - begin))
-            return joined(parts)._replace(unknown=np.sum([part.unknown for part in parts], axis=0))
-        except NoNumber as error:
-            raise error.at(columns[error.column], lambda row: f"row {row}") from None
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags

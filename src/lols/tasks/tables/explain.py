@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,17 +11,18 @@ import numpy as np
 from lols.engine.policy import in_role
 from lols.engine.table import lookup
 from lols.errors import LolsError
-from lols.tasks.tables.cells import cells_of_batch
-from lols.tasks.tables.files import LabelNumbers, TablePiece, check_columns, encoded, table_encoder
+from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.inspect import FeatureNames, below, child_name, relative
+from lols.tasks.tables.options import TableFiles
+from lols.tasks.tables.predicting import labelled_reader, table_encoder
+from lols.tasks.tables.reading import TablePiece, encoded
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.task import ClassificationTask
 from lols.tasks.tables.tree_of_labels import NOTHING
+from lols.tasks.tables.words import WORD, word_id
 
 if TYPE_CHECKING:
     from lols.io.tables import TableSource
-
-__all__ = ["Child", "Reason", "TreeWalk", "Turn", "explain_row", "read_row"]
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,18 @@ class TreeWalk:
         return asdict(self)
 
 
-def explain_row(classifier: Any, rows: Rows, true: int | None = None, *, top: int = 5) -> TreeWalk:
-    """Follow a classifier with one encoded row; `true` is the number of its class.
+def explain_row(
+    classifier: Any,
+    rows: Rows,
+    true: int | None = None,
+    *,
+    costs: np.ndarray | None = None,
+    words: Mapping[int, str] | None = None,
+    top: int = 5,
+) -> TreeWalk:
+    """Follow a classifier with one encoded row; `true` is the number of its class, `costs` are those of all classes.
+
+    `words` are the names of features that only the row itself knows.
 
     >>> from lols import CostSensitiveClassifier
     >>> X = [[colour, k] for k in range(9) for colour in ("red", "green", "blue")]
@@ -91,9 +103,11 @@ def explain_row(classifier: Any, rows: Rows, true: int | None = None, *, top: in
     found = classifier._fitted.run(task.examples(rows), scores=True)
     taken, predicted = found.actions(0).astype(np.int64).tolist(), found.costs(0)
     label = int(task.labels_of(found.states)[0])
-    costs = None if true is None else (1.0 - np.eye(tree.labels) if task.matrix is None else task.matrix)[true]
+    if costs is None and true is not None:
+        costs = (1.0 - np.eye(tree.labels) if task.matrix is None else task.matrix)[true]
     identities, values = _features(task, rows)
     names = FeatureNames(task.encoder)
+    names.own |= words or {}
     turns, node = [], 0
     for step, action in enumerate(taken):
         legal = np.flatnonzero(tree.children[node] != NOTHING).tolist()
@@ -139,28 +153,30 @@ def _weights(policy: Any, identities: np.ndarray, values: np.ndarray, node: int)
 
 def _named(names: FeatureNames, identity: int, value: float) -> str:
     name = names.of(identity)
-    return name if value == 1.0 else f"{name}: {value:.3g}"
+    return name if value == 1.0 or name.startswith("'") else f"{name}: {value:.3g}"
 
 
-def read_row(classifier: Any, source: TableSource, row: int, label: str | None) -> tuple[Rows, int | None, list[str]]:
-    """One row of a table, counted from 0: its features, its class if there is a column of labels, and its cells."""
-    encoder = table_encoder(classifier)
-    names = [column.name for column in encoder.columns]
-    check_columns(source, names, label)
-    first = 0
+def read_row(
+    classifier: Any, source: TableSource, row: int, layout: TableFiles, *, labelled: bool
+) -> tuple[Rows, TablePiece]:
+    """One row of a table, counted from 0: its features; and its cells, with what is right if it is labelled."""
+    reader, first = labelled_reader(classifier, source, layout, labelled=labelled), 0
     for batch in source.batches():
-        if row >= first + batch.num_rows:
-            first += batch.num_rows
-            continue
-        one = _compact(batch.slice(row - first, 1))
-        cells = cells_of_batch(one, names, source.typed)
-        true = None
-        if label is not None:
-            numbers = LabelNumbers(label, [str(name) for name in classifier.task_.classes], classifier.label_map)
-            true = int(numbers.number(cells_of_batch(one, [label], source.typed)[label], row, source)[0])
-        rows = encoded(encoder, TablePiece(row, 1, cells, None), source)
-        return rows, true, [f"{name}={cells[name].text(0)}" for name in names]
+        if row < first + batch.num_rows:
+            piece = reader.piece(_compact(batch.slice(row - first, 1)), row)
+            return encoded(table_encoder(classifier), piece, source), piece
+        first += batch.num_rows
     raise LolsError(f"{source.paths[0]}: there is no row {row + 1}; it has {first:,}")
+
+
+def words_in(encoder: TableEncoder, piece: TablePiece) -> dict[int, str]:
+    """What the words in a row's columns of texts are called, by their features."""
+    found = {}
+    for n, k in enumerate(encoder.texts):
+        name = encoder.columns[k].name
+        for word in WORD.findall(piece.columns[name].text(0).lower()):
+            found[word_id(word, n)] = f"'{word}' in {name}"
+    return found
 
 
 def _compact(batch: Any) -> Any:

@@ -15,8 +15,6 @@ from lols.tasks.tables.rows import Rows, joined, type_ids
 from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.tasks.tables.tree_of_labels import NOTHING
 
-__all__ = ["NO_ROWS", "importances_of", "some_rows"]
-
 NO_ROWS = Rows(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0))
 
 MOST_ROWS = 2048  # of training that are looked at

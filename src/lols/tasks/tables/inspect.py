@@ -22,10 +22,9 @@ from lols.tasks.tables.tree_of_labels import NOTHING
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["ClassifierInspection", "FeatureNames", "below", "child_name", "inspect_classifier"]
-
 FORMS = {"bins": "in bins", "scaled": "scaled", "both": "in bins and scaled", "curve": "as curves"}
 MATTER = 8  # columns that matter most
+FAR = 2.5e11  # seconds: dates beyond the year 9999 are shown as numbers
 NAMED = 3  # classes below a child that are named
 
 
@@ -164,7 +163,7 @@ class FeatureNames:
             self.own = {scaled_id(k): f"{c.name}, scaled" for k, c in numbers}
             if encoder.numeric == "curve":
                 self.own |= {
-                    knot_id(k, n): f"{c.name} near {_number(edge)}"
+                    knot_id(k, n): f"{c.name} near {_edge(c, edge)}"
                     for k, c in numbers
                     for n, edge in enumerate(c.edges)
                 }
@@ -213,18 +212,24 @@ def value_name(column: ColumnCode, code: int) -> str:
     if edges.size == 0:
         return f"{column.name} given"
     if code == 1:
-        return f"{column.name} < {_number(edges[0])}"
+        return f"{column.name} < {_edge(column, edges[0])}"
     if code > edges.size:
-        return f"{column.name} ≥ {_number(edges[-1])}"
-    return f"{column.name} in [{_number(edges[code - 2])}, {_number(edges[code - 1])})"
+        return f"{column.name} ≥ {_edge(column, edges[-1])}"
+    return f"{column.name} in [{_edge(column, edges[code - 2])}, {_edge(column, edges[code - 1])})"
 
 
-def _number(value: float) -> str:
+def _edge(column: ColumnCode, value: float) -> str:
     """As short as it can be without becoming another one, but not longer than anybody reads.
 
-    >>> _number(146.0), _number(1234567.0), _number(0.1 + 0.2)
-    ('146', '1234567', '0.3')
+    >>> column = ColumnCode("age", "number", np.zeros(0), [], 0)
+    >>> [_edge(column, value) for value in (146.0, 1234567.0, 0.1 + 0.2)]
+    ['146', '1234567', '0.3']
+    >>> _edge(column._replace(dates=True), 86400.0), _edge(column._replace(dates=True), 90000.5)
+    ('1970-01-02', '1970-01-02T01:00:00')
     """
+    if column.dates and abs(value) < FAR:
+        text = str(np.datetime64(int(value), "s"))
+        return text.removesuffix("T00:00:00")
     return f"{value:.0f}" if value == round(value) and abs(value) < 1e12 else f"{value:.6g}"
 
 

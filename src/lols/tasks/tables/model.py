@@ -9,6 +9,7 @@ import numpy as np
 
 from lols.contract.threads import Threads
 from lols.errors import LolsError, ModelFileError
+from lols.tasks.options import is_plain
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.importances import importances_of
 from lols.tasks.tables.input import column_names
@@ -21,8 +22,6 @@ from lols.tasks.tables.verbs import ClassifierVerbs
 from lols.training.model import Model, make_model
 from lols.training.stream import Stream
 
-__all__ = ["StoredClassifier"]
-
 MOST_IGNORED = 1 << 16  # columns without a name that are not used
 MOST_LETTERS = 1 << 22  # of the classes in an array, where each has room for the longest; more if they are long, too
 
@@ -31,14 +30,7 @@ class StoredClassifier(ClassifierVerbs):
     """A classifier that can be written to a file, and read again."""
 
     task_: ClassificationTask
-    interactions: Sequence[tuple[str, str]]
-    label_map: Mapping[str, str] | None
-    cost_matrix: Any
     classes_: np.ndarray
-    chosen_: dict[str, Any]
-    files_: Any
-    n_features_in_: int
-    feature_names_in_: Any
     _stream: Stream | None
     _model: Model | None
     _seen: Rows | None  # some of training, for importances
@@ -59,7 +51,7 @@ class StoredClassifier(ClassifierVerbs):
         task["options"] = self._options() | {"interactions": [list(pair) for pair in self.interactions]}
         task["label_map"] = None if self.label_map is None else dict(self.label_map)
         task["files"] = getattr(self, "files_", None)
-        task["chosen"] = {k: v for k, v in self.chosen_.items() if v is None or isinstance(v, str | int | float)}
+        task["chosen"] = {k: v for k, v in self.chosen_.items() if is_plain(v)}
         task["features"] = int(self.n_features_in_)
         task["names"] = [str(n) for n in getattr(self, "feature_names_in_", ())]
         tensors |= {"importances": self.feature_importances_}
@@ -87,7 +79,7 @@ class StoredClassifier(ClassifierVerbs):
             task = header["task"]
             known = cls().get_params()
             options = {k: v for k, v in dict(task["options"]).items() if k in known and k != "interactions"}
-            if not all(v is None or isinstance(v, str | int | float) for v in options.values()):
+            if not all(map(is_plain, options.values())):
                 raise ValueError("the options are not plain values")
             made = cls(**options | {"threads": threads})
             own = {name.removeprefix("task."): array for name, array in tensors.items() if name.startswith("task.")}
@@ -98,7 +90,7 @@ class StoredClassifier(ClassifierVerbs):
             )
             made.classes_ = _class_array(made.task_.classes)
             made.chosen_ = LARGE | {k: v for k, v in dict(task.get("chosen", options)).items() if k in LARGE}
-            if not all(v is None or isinstance(v, str | int | float) for v in made.chosen_.values()):
+            if not all(map(is_plain, made.chosen_.values())):
                 raise ValueError("the settings are not plain values")
             made.n_features_in_ = int(task["features"])
             encoder = made.task_.encoder

@@ -10,15 +10,6 @@ from lols.errors import ConfigurationError
 from lols.tasks.options import option
 from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, PredictOptions, Verbs
 
-__all__ = [
-    "VERBS",
-    "ClassifierEvaluateOptions",
-    "ClassifierExplainOptions",
-    "ClassifierInspectOptions",
-    "ClassifierPredictOptions",
-    "TableFiles",
-]
-
 
 @dataclass(frozen=True)
 class TableFiles(FileLayout):
@@ -35,19 +26,24 @@ class TableFiles(FileLayout):
         default=None,
         help="The character between the cells of a CSV file: detected by default (comma, semicolon, tab or bar).",
     )
+    cost_columns: str | None = option(
+        default=None,
+        help="What the names of columns begin with that hold the costs of each class in each row: with cost_ those of "
+        "class ask are in cost_ask. Labels are then not needed.",
+    )
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for model files."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if value is not None or name != "cost_columns"}
 
     @classmethod
     def from_description(cls, facts: Mapping[str, Any]) -> TableFiles:
         """The layout that a model file describes."""
-        label, header, separator = facts["label"], facts["header"], facts["separator"]
-        for value, kind in ((label, str), (header, bool), (separator, str)):
-            if value is not None and not isinstance(value, kind):
-                raise ValueError("the layout of the files is damaged")
-        return cls(label, header, separator)
+        known = {"label": str, "header": bool, "separator": str, "cost_columns": str}
+        given = {name: facts[name] if name != "cost_columns" else facts.get(name) for name in known}
+        if any(value is not None and not isinstance(value, known[name]) for name, value in given.items()):
+            raise ValueError("the layout of the files is damaged")
+        return cls(**given)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,8 +10,6 @@ import numpy as np
 from lols.contract.examples import Items
 from lols.contract.hashing import mix
 
-__all__ = ["Rows", "items_of", "joined", "type_ids"]
-
 KEPT = 1 << 16  # the most contributions of types, over all nodes, that are kept: more would not fit into the cache
 NOTHING_UNKNOWN = np.zeros(0, np.int64)
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from lols.tasks.tables.cells import MISSING, Cells, NoNumber, are_dates, as_texts, numbers_of
 
-__all__ = ["CATEGORIES", "ColumnScan", "quantiles"]
-
 CATEGORIES = 1 << 16  # the most of a column
 POINTS = 1 << 13  # the most values in the summary of a column of numbers
 COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}(\.\d{3})+)?(,\d+)?([eE][+-]?\d+)?\s*")
 FEW = 1 << 13  # the most texts that are kept before it is decided whether they are numbers
+TOGETHER = 1 << 21  # of all columns of a wide table
+LEAST = 1 << 9
 
 
 class ColumnScan:
@@ -25,14 +25,18 @@ class ColumnScan:
     name
         The name of the column, for messages.
     kind
-        `"number"`, `"category"` or `"text"`; None to decide by the cells: texts are numbers if all of them are.
+        `"number"`, `"category"` or `"text"`; None to decide by the cells: texts of a file are numbers if all of them
+        are, and texts anywhere are dates if all of them are.
     missing
         Texts that mean a missing value.
+    columns
+        How many columns there are: in a wide table, it is decided earlier whether they hold numbers.
 
     """
 
-    def __init__(self, name: str, kind: str | None = None, missing: Sequence[str] = MISSING):
+    def __init__(self, name: str, kind: str | None = None, missing: Sequence[str] = MISSING, columns: int = 1):
         self.name, self.wanted, self.missing = name, kind, tuple(missing)
+        self.few = min(FEW, max(LEAST, TOGETHER // columns))
         self.texts: dict[str, int] = {}  # with their counts
         self.numeric = kind not in ("category", "text")
         self.settled = kind is not None  # whether the kind can no longer change
@@ -50,6 +54,8 @@ class ColumnScan:
     def look(self, cells: Cells) -> None:
         """Add the cells of a piece."""
         if cells.numbers is not None and self.numeric:
+            if self.dates is None and not np.isnan(cells.numbers).all():  # a column without a value may be anything
+                self.dates = cells.dates
             self._note(cells.numbers, np.ones(cells.size))
             return
         cells = as_texts(cells)
@@ -58,9 +64,9 @@ class ColumnScan:
         if self.wanted == "text":  # its words are hashed: nothing has to be known of them
             self.empty += sum(n for text, n in zip(cells.texts, counts.tolist(), strict=True) if text in self.missing)
             return
-        if cells.typed and not self.settled and counts.any():
+        if cells.typed and not self.settled and counts.any() and not are_dates(cells.texts, self.missing):
             self._as_categories(cells.texts[int(np.argmax(counts > 0))])
-        if len(self.texts) + len(cells.texts) <= FEW:  # no limit is near
+        if len(self.texts) + len(cells.texts) <= self.few:  # no limit is near
             get = self.texts.get
             self.texts |= {text: get(text, 0) + n for text, n in zip(cells.texts, counts.tolist(), strict=True) if n}
             return
@@ -71,7 +77,30 @@ class ColumnScan:
                 self.texts[text] = self.texts.get(text, 0) + count
             else:
                 self.dropped += count
-            if self.numeric and len(self.texts) > FEW:  # checked for each text: the size of pieces must not matter
+            if self.numeric and len(self.texts) > self.few:  # checked for each text: the size of pieces must not matter
+                self._as_numbers()
+
+    def join(self, other: ColumnScan) -> None:
+        """Add what another scan has seen of the same column, before either is finished."""
+        self.empty += other.empty
+        self.dropped += other.dropped
+        dates = {self.dates, other.dates} - {None}
+        if self.numeric != other.numeric or len(dates) > 1:
+            for scan in (self, other):
+                if scan.numeric:
+                    texts = [*other.texts, *self.texts]
+                    wrong = numbers_of(texts, self.missing)[1]
+                    scan._as_categories(texts[wrong] if wrong >= 0 else next(iter(texts), ""))
+        self.settled, self.exact = self.settled or other.settled, self.exact and other.exact
+        self.dates = next(iter(dates), None)
+        if other.values.size:
+            self._note(other.values, other.weights)
+        for text, count in other.texts.items():
+            if text in self.texts or len(self.texts) < CATEGORIES:
+                self.texts[text] = self.texts.get(text, 0) + count
+            else:
+                self.dropped += count
+            if self.numeric and len(self.texts) > self.few:
                 self._as_numbers()
 
     def finish(self) -> None:
@@ -93,7 +122,7 @@ class ColumnScan:
             self._as_categories(texts[wrong])
             return
         self._note(numbers, np.array(list(self.texts.values()), np.float64))
-        if len(self.texts) > FEW:  # too many to be categories after all
+        if len(self.texts) > self.few:  # too many to be categories after all
             self.settled = True
         self.texts = {}
 

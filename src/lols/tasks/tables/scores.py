@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from lols.errors import LolsError
-from lols.tasks.tables.input import Targets
+from lols.tasks.tables.targets import Targets
 from lols.training.calibration import Reliability
-
-__all__ = ["ClassScores", "score_classes", "scores_of_confusion"]
 
 
 @dataclass(frozen=True)

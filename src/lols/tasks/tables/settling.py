@@ -6,16 +6,14 @@ The work is bounded by the size of the table, never by the clock, so that the sa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lols.tasks.tables.input import Targets
 from lols.tasks.tables.rows import Rows
+from lols.tasks.tables.targets import Targets
+from lols.tasks.tables.trials import KeptTrials, Settings, Trial
 
-__all__ = ["LARGE", "Trial", "fixed", "settle", "settled"]
-
-Settings = dict[str, Any]
 # What is used where nothing is given, and the table is too large to choose.
 LARGE: Settings = {"numeric": "bins", "bins": None, "tree": "order", "rate": None, "passes": 5}
 SMALL: Settings = {"numeric": "curve", "bins": 8, "tree": None, "rate": None, "passes": 10}
@@ -27,27 +25,6 @@ PARTS = 4  # of which one is held out
 HELD_OUT = 1500  # rows, where there are so many: in several parts if need be
 BATCHES = 20  # of a pass
 SLOW = 0.05  # the other rate
-
-
-class Trial(NamedTuple):
-    """Settings, and what the predictions of a model trained with them cost on rows held out, by passes."""
-
-    settings: Settings
-    costs: dict[int, float]
-
-    @property
-    def cost(self) -> float:
-        """The least cost."""
-        return min(self.costs.values())
-
-    @property
-    def passes(self) -> int:
-        """The fewest passes with the least cost."""
-        return min(self.costs, key=lambda passes: (self.costs[passes], passes))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return self.settings | {"passes": self.passes, "cost": self.cost}
 
 
 def fixed(estimator: Any) -> Settings:
@@ -69,10 +46,14 @@ def settle(
     cells: int,
     numbers: int,
     encode: Callable[[Settings], tuple[Any, Rows]],
+    *,
+    checkpoint: Any = None,
+    resume: bool = False,
 ) -> tuple[Settings, list[Trial]]:
     """All settings, and the trials by which those that were left open were chosen.
 
-    `cells` and `numbers` say how many cells and columns of numbers there are; `encode` makes encoder and rows.
+    `cells` and `numbers` say how many cells and columns of numbers there are; `encode` makes encoder and rows. Trials
+    that are done are kept beside the checkpoint, and not repeated when a training is resumed.
     """
     given = fixed(estimator)
     if cells > MOST_CELLS or not _is_open(given):
@@ -81,6 +62,7 @@ def settle(
     if targets.cheapest.size < FEWEST_ROWS:
         return start, []
     best: Trial | None = None
+    kept = KeptTrials(checkpoint, resume=bool(resume))
     trials: list[Trial] = []
     folds = list(_folds(targets, estimator.seed))
     for options in _stages(estimator, given, targets, numbers):
@@ -88,7 +70,11 @@ def settle(
             settings = (start if best is None else best.settings) | option
             if any(trial.settings == settings for trial in trials):
                 continue
-            trials.append(_try(estimator, settings, encode(settings), targets, folds))
+            encoder, rows = encode(settings)
+            key = kept.key(estimator, settings, rows, targets)
+            costs = kept.find(key) or _try(estimator, settings, encoder, rows, targets, folds)
+            kept.keep(key, costs)
+            trials.append(Trial(settings, costs))
             if best is None or trials[-1].cost < best.cost:
                 best = trials[-1]
     if best is None:
@@ -130,12 +116,12 @@ def _folds(targets: Targets, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray
 def _try(
     estimator: Any,
     settings: Settings,
-    encoded: tuple[Any, Rows],
+    encoder: Any,
+    rows: Rows,
     targets: Targets,
     folds: Sequence[tuple[np.ndarray, np.ndarray]],
-) -> Trial:
-    """Learn from some rows, and predict the others."""
-    encoder, rows = encoded
+) -> dict[int, float]:
+    """Learn from some rows, and predict the others: what that costs, by passes."""
     most = settings["passes"] if "passes" in fixed(estimator) else PASSES[-1]
     after = [passes for passes in PASSES if passes < most] + [most]
     if "passes" in fixed(estimator):
@@ -146,15 +132,12 @@ def _try(
         made = settled(estimator, {"chosen_": settings | {"passes": most}, "batch_size": size})
         some = targets.take(learned)
         task = made.make_task(encoder, rows.take(learned), some)
-        others = targets.take(held)
-        test = task.examples(rows.take(held), others.labels, others.vectors, others.weights)
+        test = task.examples(rows.take(held), targets.take(held))
 
         def note(number: int, model: Any, test: Any = test) -> None:
             if number + 1 in sums:
                 sums[number + 1] += model.evaluate(test) * len(test)
 
-        made._trainer(task).fit(
-            task.examples(rows.take(learned), some.labels, some.vectors, some.weights), progress=False, after_pass=note
-        )
+        made._trainer(task).fit(task.examples(rows.take(learned), some), progress=False, after_pass=note)
     count = sum(held.size for _, held in folds)
-    return Trial(settings, {passes: cost / count for passes, cost in sums.items()})
+    return {passes: cost / count for passes, cost in sums.items()}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lols.tasks.explain import ExampleReport
@@ -13,8 +15,6 @@ if TYPE_CHECKING:
 
     from lols.tasks.tables.explain import TreeWalk, Turn
     from lols.tasks.tables.scores import ClassScores
-
-__all__ = ["ClassifierReport", "ClassifierScores", "show_tree_and_columns", "unknown_text"]
 
 MOST = 24  # classes whose confusions or costs are shown as a table
 WORST = 20  # confusions that are listed where there are more classes
@@ -42,6 +42,29 @@ class ClassifierScores:
     scores: ClassScores
     unknown: dict[str, int]
     plot: str | None = None
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[ClassifierScores]) -> ClassifierScores:
+        """The scores of all parts of a table, from those of each."""
+        import numpy as np
+
+        from lols.training.calibration import added
+
+        unknown: Counter[str] = Counter()
+        for part in parts:
+            unknown.update(part.unknown)
+        scores = [part.scores for part in parts]
+        rows = sum(each.rows for each in scores)
+        confusion = np.sum([each.confusion for each in scores], axis=0)
+        whole = replace(
+            scores[0],
+            rows=rows,
+            cost=sum(each.cost * each.rows for each in scores) / rows,
+            error=1.0 - float(np.trace(confusion)) / rows,
+            confusion=confusion,
+            reliability=added(each.reliability for each in scores),
+        )
+        return cls(whole, dict(unknown))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
@@ -160,6 +183,7 @@ def show_tree_and_columns(console: Console, found: dict[str, Any]) -> None:
     for column in found["columns"][:WIDEST]:
         one, more = ("bin", "bins") if column["kind"] == "number" else ("category", "categories")
         holds = f"{column['values']:,} {one if column['values'] == 1 else more}"
+        holds = "words" if column["kind"] == "text" else holds
         often = (column["background"] or "").removeprefix(column["name"]).strip()
         table.add_row(column["name"], holds, often)
     write(console, table)

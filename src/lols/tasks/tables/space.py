@@ -16,8 +16,6 @@ from lols.contract.features import look, uniform
 from lols.contract.space import Example, Reference, SearchSpace, Sizes, as_family
 from lols.tasks.tables.tree_of_labels import NOTHING, LabelTree
 
-__all__ = ["make_examples", "make_space", "references"]
-
 FEW_LABELS = 64
 
 # The state: the node, and the leaf plus one once it is reached. Leaves are numbered from left to right.

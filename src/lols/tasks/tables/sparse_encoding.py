@@ -12,8 +12,6 @@ from lols.contract.hashing import mix
 from lols.errors import LolsError
 from lols.tasks.tables.rows import Rows, items_of
 
-__all__ = ["SparseEncoder"]
-
 
 class SparseEncoder:
     """Turns the rows of a sparse matrix into features.

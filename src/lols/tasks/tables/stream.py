@@ -12,16 +12,15 @@ from lols.contract.hashing import mix
 from lols.errors import ConfigurationError
 from lols.tasks.choice import Choice
 from lols.tasks.tables.importances import NO_ROWS
-from lols.tasks.tables.input import Targets, centres_of, make_tree
 from lols.tasks.tables.rows import Rows, joined
+from lols.tasks.tables.targets import Targets, together
 from lols.tasks.tables.task import ClassificationTask, Encoder
+from lols.tasks.tables.tree_of_labels import centres_of, make_tree
 from lols.training.progress import Progress
 from lols.training.run import shuffled
 from lols.training.stream import Stream
 
-__all__ = ["fit_stream", "scorer"]
-
-Piece = tuple[Rows, np.ndarray, np.ndarray | None]  # encoded rows, the numbers of their classes, their weights
+Piece = tuple[Rows, Targets]
 
 
 def fit_stream(
@@ -42,9 +41,9 @@ def fit_stream(
         done = 0
         for number in range(passes):
             before = np.zeros(2) if training is None else training[1].sums.copy()
-            for rows, labels, weights in mixed(pieces(), room):
+            for rows, targets in mixed(pieces(), room):
                 if training is None:
-                    centres = partial(centres_of, rows, labels, len(known.classes))
+                    centres = partial(centres_of, rows, targets.cheapest, len(known.classes))
                     tree = make_tree(estimator.chosen_["tree"], known.classes, counts, centres)
                     task = ClassificationTask(known.classes, tree, encoder, matrix=known.matrix, skill=estimator.skill)
                     choice = Choice(task.space, scorer(task, held_out), estimator.patience, bar)
@@ -54,7 +53,7 @@ def fit_stream(
                 if estimator.shuffle:
                     key = mix(mix(mix(estimator.seed, 0x0DE2), number), done)
                     order = shuffled(rows.rows, key, estimator.NEIGHBOURS)
-                stream.learn(task.examples(rows, labels, weights=weights), order)
+                stream.learn(task.examples(rows, targets), order)
                 done += rows.rows
                 if number == 0:
                     estimator.look_at(rows, NO_ROWS if done == rows.rows else estimator._seen)
@@ -83,15 +82,14 @@ def mixed(pieces: Iterator[Piece], room: int) -> Iterator[Piece]:
 
 
 def _together(pieces: list[Piece]) -> Piece:
-    rows, labels, weights = zip(*pieces, strict=True)
-    return joined(rows), np.concatenate(labels), None if weights[0] is None else np.concatenate(weights)
+    return joined([rows for rows, _ in pieces]), together([targets for _, targets in pieces])
 
 
 def scorer(task: ClassificationTask, held_out: tuple[Rows, Targets] | None) -> Any:
     """What scores a model on held-out rows, if there are any."""
     if held_out is None:
         return None
-    examples = task.examples(held_out[0], held_out[1].labels, held_out[1].vectors, held_out[1].weights)
+    examples = task.examples(*held_out)
     return lambda model: {"cost": model.evaluate(examples)}
 
 

@@ -15,15 +15,14 @@ from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.policy import add_features, decode, types_of
 from lols.engine.structures import FrozenPolicy
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, shown
 from lols.io.costs import check_matrix
 from lols.tasks.tables import space as label_tree
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.sparse_encoding import SparseEncoder
+from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.tree_of_labels import NOTHING, LabelTree, nested
-
-__all__ = ["ClassificationTask", "Encoder"]
 
 HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
 Encoder = TableEncoder | SparseEncoder
@@ -76,18 +75,32 @@ class ClassificationTask:
             raise ConfigurationError(f"unknown reference '{name}': choose optimal, suboptimal or bad")
         return found
 
-    def examples(
-        self,
-        rows: Rows,
-        labels: np.ndarray | None = None,
-        costs: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
-    ) -> Examples:
-        """Rows in columns; `labels` are the numbers of the true classes, `costs` `[row, class]`, `weights` by row."""
+    def examples(self, rows: Rows, targets: Targets | None = None) -> Examples:
+        """Rows in columns, with what is right if that is known."""
         items = self.encoder.items(rows, self.tree.children.shape[0])
+        _, labels, _, vectors, weights = targets or Targets(self.classes, None, None, None)
         leaves = None if labels is None else self.tree.leaf_of[labels]
-        by_leaf = None if costs is None else costs[:, self.tree.order]
+        by_leaf = None if vectors is None else vectors[:, self.tree.order]
         return label_tree.make_examples(self.space, items, leaves, by_leaf, weights)
+
+    def with_classes(self, names: Sequence[Any]) -> ClassificationTask:
+        """The same task with further classes, which become children of the root; this one if there are none.
+
+        Classes, nodes and children so far keep their numbers, so what was learned of them holds.
+        """
+        added = [name for name in names if name not in self.classes]
+        if not added:
+            return self
+        if self.matrix is not None:
+            raise ConfigurationError(
+                f"{shown(added[0])} is a new class, and the model's cost matrix does not say what mistakes about it "
+                "cost: train anew with one that does"
+            )
+        if {isinstance(name, str) for name in added} != {isinstance(name, str) for name in self.classes}:
+            raise ConfigurationError(f"{shown(added[0])} is a new class, but texts and numbers cannot both be classes")
+        count = len(self.classes)
+        tree = nested([*self.tree.nested(), *range(count, count + len(added))], count + len(added))
+        return ClassificationTask([*self.classes, *added], tree, self.encoder, skill=self.skill)
 
     def labels_of(self, states: np.ndarray) -> np.ndarray:
         """The numbers of the classes that end states stand for."""

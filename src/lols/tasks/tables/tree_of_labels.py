@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lols.errors import ConfigurationError, shown
-
-__all__ = ["NOTHING", "TREES", "LabelTree", "by_frequency", "by_similarity", "flat", "halves", "nested"]
+from lols.tasks.tables.rows import Rows
 
 NOTHING = np.iinfo(np.int32).min
 MOST_CELLS = 1 << 23  # nodes times the most children of one
 MOST_NODES = 64  # for each label
+DIMENSIONS = 256  # that features are hashed to, to compare classes
 TREES = ("order", "frequency", "similarity")
 
 Nested = Any  # a label's number, or a list of trees
@@ -172,3 +172,50 @@ def _split(order: list[int], middle: Any) -> Nested:
         return order[0] if order else []
     at = middle(order)
     return [_split(order[:at], middle), _split(order[at:], middle)]
+
+
+def make_tree(wanted: Any, classes: Sequence[Any], counts: np.ndarray, centres: Callable[[], np.ndarray]) -> LabelTree:
+    """The tree of classes: by name, as nested lists of classes, or None for flat classification."""
+    if wanted is None:
+        return flat(len(classes))
+    if isinstance(wanted, list | tuple):
+        numbers = {name: k for k, name in enumerate(classes)}
+
+        def numbered(part: Any) -> Any:
+            if isinstance(part, list | tuple):
+                return [numbered(p) for p in part]
+            if part not in numbers:
+                raise ConfigurationError(f"the tree names {shown(part)}, which is not a class")
+            return numbers[part]
+
+        return nested(numbered(wanted), len(classes))
+    if wanted == "order":
+        return halves(range(len(classes)))
+    if wanted == "frequency":
+        return by_frequency(counts)
+    if wanted == "similarity":
+        return by_similarity(centres())
+    raise ConfigurationError(
+        f"tree is {shown(wanted)}: choose auto, {', '.join(TREES)}, nested lists of classes, or None"
+    )
+
+
+def centres_of(rows: Rows, labels: np.ndarray, count: int) -> np.ndarray:
+    """The mean of each class in a few dimensions that features are hashed to."""
+    made = np.zeros(count * DIMENSIONS)
+    of_type = (
+        np.repeat(labels, np.diff(rows.bounds)) * DIMENSIONS
+        + (rows.types.astype(np.int64) * 2654435761 >> 7) % DIMENSIONS
+    )
+    made += np.bincount(of_type, minlength=made.size)
+    if rows.start.size:
+        own = np.repeat(labels, np.diff(rows.start)) * DIMENSIONS + (rows.ids >> 7) % DIMENSIONS
+        made += np.bincount(own, weights=rows.values, minlength=made.size)
+    return made.reshape(count, DIMENSIONS) / np.maximum(np.bincount(labels, minlength=count), 1)[:, np.newaxis]
+
+
+def tree_of(name: str) -> str | None:
+    """How classes are split; `flat` is one decision among all."""
+    if name not in ("auto", *TREES, "flat"):
+        raise ConfigurationError(f"--tree is '{name}': choose auto, {', '.join(TREES)} or flat")
+    return None if name == "flat" else name

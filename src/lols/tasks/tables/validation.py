@@ -14,8 +14,6 @@ import numpy as np
 
 from lols.errors import LolsError
 
-__all__ = ["check_classes", "checked_array", "checked_frame", "checked_labels", "installed", "is_sparse"]
-
 
 def installed(package: str) -> bool:
     """Whether a package can be imported; it is not imported."""

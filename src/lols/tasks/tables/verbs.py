@@ -13,11 +13,11 @@ import numpy as np
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.case import Case, pair_of
-from lols.tasks.search import SearchEstimator
+from lols.tasks.tables.classifier_rows import ClassifierRows
 from lols.tasks.tables.encoding import TableEncoder
-from lols.tasks.tables.files import check_columns, evaluate_files, open_files, predict_batches, table_encoder
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions, TableFiles
-from lols.tasks.tables.task import ClassificationTask
+from lols.tasks.tables.predicting import evaluate_files, predict_batches, table_encoder
+from lols.tasks.tables.reading import check_columns, open_files
 from lols.tasks.tables.validation import installed
 from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
 from lols.training.clock import Clock
@@ -25,18 +25,15 @@ from lols.training.clock import Clock
 if TYPE_CHECKING:
     from lols.io.tables import TableSource
 
-__all__ = ["ClassifierVerbs"]
-
 PREDICTION = "prediction"  # the name of a new column, where training had no name for it
 THREE_ROWS = "a,b,c\n1,x,no\n2,y,yes\n3,x,yes\n"
 
 
-class ClassifierVerbs(SearchEstimator):
+class ClassifierVerbs(ClassifierRows):
     """The verbs of `CostSensitiveClassifier`."""
 
     VERBS = VERBS
     STORED = ("files", "options", "label_map")
-    task_: ClassificationTask
     classes_: np.ndarray
     files_: Any
     save: Any
@@ -60,10 +57,12 @@ class ClassifierVerbs(SearchEstimator):
         from lols.tasks.tables.show import unknown_text
         from lols.tasks.tables.write import check_format, table_writer
 
+        if options.get("cost_columns") is not None:
+            raise ConfigurationError("cost_columns has no effect: predictions do not look at costs; leave it out")
         layout, asked = self.asked("predict", options)
         self.prepare()
         source = self.open_file(path, layout)
-        check_columns(source, [column.name for column in table_encoder(self).columns], None)
+        check_columns(source, [column.name for column in table_encoder(self).columns])
         if not asked.labels_only:
             check_format(output, source.format)
         if asked.confidence:
@@ -96,14 +95,15 @@ class ClassifierVerbs(SearchEstimator):
 
             check_plot(asked.plot)
         self.prepare()
-        source, seconds = self.open_file(path, layout), {"reading": 0.0}
-        label = layout.label or source.names[-1]
-        scores = evaluate_files(self, source, label, threads=threads, seconds=seconds)
+        source, seconds, before = self.open_file(path, layout), {"reading": 0.0}, self.unknown_
+        scores = evaluate_files(self, source, layout, threads=threads, seconds=seconds)
         if asked.plot is not None:
             from lols.plots import confusion
 
             confusion(scores, asked.plot)
-        found = Evaluation(ClassifierScores(scores, self.unknown_, asked.plot), scores.rows, seconds["reading"])
+        unknown = {name: count - before.get(name, 0) for name, count in self.unknown_.items()}
+        unknown = {name: count for name, count in unknown.items() if count}
+        found = Evaluation(ClassifierScores(scores, unknown, asked.plot), scores.rows, seconds["reading"])
         if asked.plot is None or scores.reliability is None:
             return found
         beside = Path(asked.plot)
@@ -111,16 +111,22 @@ class ClassifierVerbs(SearchEstimator):
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a row is led down the tree of classes, and which of its values mattered."""
-        from lols.tasks.tables.explain import explain_row, read_row
+        from lols.tasks.tables.explain import explain_row, read_row, words_in
         from lols.tasks.tables.show import ClassifierReport
 
         if number < 1:
             raise ConfigurationError(f"--row is {number}: rows are counted from 1")
         layout, asked = self.asked("explain", options)
         source = self.open_file(path, layout)
-        label = layout.label if layout.label in source.names or options.get("label") is not None else None
-        rows, true, cells = read_row(self, source, number - 1, label)
-        walk = explain_row(self, rows, true, top=asked.top)
+        asked_for = any(options.get(name) is not None for name in ("label", "cost_columns"))
+        costs_there = layout.cost_columns and any(name.startswith(layout.cost_columns) for name in source.names)
+        labelled = asked_for or bool(costs_there) or layout.label in source.names
+        rows, piece = read_row(self, source, number - 1, layout, labelled=labelled)
+        true = int(piece.labels[0]) if piece.labels is not None and piece.labels.size else None
+        costs = None if piece.costs is None else piece.costs[0]
+        words = words_in(table_encoder(self), piece)
+        walk = explain_row(self, rows, true, costs=costs, words=words, top=asked.top)
+        cells = [f"{name}={column.text(0)}" for name, column in piece.columns.items()]
         place = source.place(number - 1).removeprefix(f"{path}, ")
         return ClassifierReport(self.named, path, VERBS.one, number, None, walk, cells, place)
 
@@ -144,7 +150,7 @@ class ClassifierVerbs(SearchEstimator):
 
         layout, asked = self.asked("certify", options)
         source = self.open_file(path, layout)
-        return table_case(self, source, layout.label or source.names[-1], asked.reference, limit, seed)
+        return table_case(self, source, layout, asked.reference, limit, seed)
 
     @property
     def unknown_(self) -> dict[str, int]:

@@ -11,8 +11,6 @@ from lols.engine.structures import LARGEST_COST
 from lols.errors import ConfigurationError, LolsError, shown
 from lols.io.costs import are_costs
 
-__all__ = ["class_weights", "product", "row_weights", "weights_of"]
-
 FORMS = 'give "balanced", or the weight of each class: {class: weight}'
 
 

@@ -11,8 +11,6 @@ from lols.contract.hashing import mix
 from lols.contract.texts import text as hashed
 from lols.tasks.tables.cells import MISSING, Cells, as_texts
 
-__all__ = ["MOST_TEXTS", "text_column_of", "word_id", "words_of"]
-
 WORD = re.compile(r"\w+")
 MOST_TEXTS = 1 << 8  # columns of texts: the last bits of a word's number say which it is in
 

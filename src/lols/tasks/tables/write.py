@@ -8,8 +8,6 @@ from typing import Any
 from lols.errors import ConfigurationError
 from lols.io.opening import without_compression
 
-__all__ = ["check_format", "table_writer"]
-
 ENDINGS = {"csv": (".csv", ".tsv", ".tab"), "parquet": (".parquet", ".pq"), "arrow": (".arrow", ".feather")}
 SPECIAL = '"\r\n'
 

@@ -11,8 +11,6 @@ from lols.errors import LolsError
 from lols.io.strings import Column, Interner, Pile, Texts, texts_of
 from lols.tasks.tokens.corpus import WORD, Corpus
 
-__all__ = ["CLUSTER", "ClusterColumn", "read_clusters", "with_clusters"]
-
 CLUSTER = "cluster"
 
 

@@ -3,50 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError, LolsError
-from lols.tasks.base import Variants, as_paths
+from lols.tasks.base import Variants
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
 from lols.tasks.search import Judges
 from lols.tasks.tagging.clusters import read_clusters, with_clusters
-from lols.tasks.tagging.files import FileColumns, read_files, tagged
-from lols.tasks.tagging.held_out import TEMPERATURE, HeldOut, gold_of, judged_tags
+from lols.tasks.tagging.files import read_files, tagged
+from lols.tasks.tagging.held_out import HeldOut, gold_of, judged_tags
+from lols.tasks.tagging.options import FileColumns
+from lols.tasks.tagging.own_files import fit_own_files
+from lols.tasks.tagging.prediction import Sentence, TaggerPrediction
 from lols.tasks.tagging.scores import TagScores, score_tags
-from lols.tasks.tagging.session import Session
 from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging.task import SCHEMES, TaggingTask
-from lols.tasks.tagging.verbs import TaggerVerbs
-from lols.tasks.tokens.corpus import Corpus, corpus_of, sentence_counts
-from lols.tasks.tokens.input import (
-    check_lengths,
-    checked_labels,
-    checked_sentences,
-    cut,
-    known_numbers,
-    numbered,
-    string_tensors,
-    strings_of,
-)
+from lols.tasks.tokens.corpus import Corpus, sentence_counts
+from lols.tasks.tokens.input import check_lengths, checked_labels, known_numbers, numbered, string_tensors, strings_of
 from lols.tasks.tokens.neural import only_linear
-from lols.tasks.verbs import Say, silent
-from lols.training.calibration import Calibration, Judged, fit_calibration
+from lols.tasks.tokens.own_files import by_workers
+from lols.tasks.verbs import Say
+from lols.training.calibration import Judged
 from lols.training.clock import Clock
-from lols.training.confidence import StepScores
 from lols.training.model import Model
 from lols.training.stream import Stream
 
-__all__ = ["Tagger"]
-
-Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
-
 
 @estimator
-class Tagger(TaggerVerbs):
+class Tagger(TaggerPrediction):
     """A greedy tagger, trained by learning to search.
 
     A sentence is a list of strings, or of dictionaries: their strings are columns that templates can name (`word` has
@@ -139,7 +126,7 @@ class Tagger(TaggerVerbs):
         corpus = with_clusters(corpus, self.clusters)
         numbers, names = numbered(labels)
         goes_on = self._goes_on()
-        task = self.task_.with_labels(names) if goes_on else self._task(corpus, numbers, names)
+        task = self.task_.with_labels(names).grown_by(corpus) if goes_on else self._task(corpus, numbers, names)
         if goes_on:
             fitting |= {"goes_on": True, "places": np.arange(len(self.task_.inner_labels))}
         held = None if dev is None else HeldOut(task, *self._held_corpus(task, *dev))
@@ -154,19 +141,12 @@ class Tagger(TaggerVerbs):
         self._finish(corpus, numbers, anew=not goes_on)
         return self
 
-    def fit_files(
-        self,
-        paths: Sequence[str] | str,
-        *,
-        dev: str | None = None,
-        checkpoint: Any = None,
-        resume: bool = False,
-        say: Say = silent,
-        **columns: Any,
-    ) -> Tagger:
-        """Train on labelled files; `columns` says where things are in them (see `lols.tasks.tagging.files`)."""
+    def fit_read(self, paths: list[str], dev: str | None, layout: FileColumns, say: Say, **fitting: Any) -> Self:
+        """Train on labelled files."""
         clock = Clock()
-        files, places = read_files(as_paths(paths), FileColumns(**columns))
+        if by_workers(self, paths, dev):
+            return fit_own_files(self, paths, layout, dev, say, **fitting)
+        files, places = read_files(paths, layout)
         dev_files = read_files([dev], places)[0] if dev else None
         reading = clock.working()
         data = tagged(files, places)
@@ -181,7 +161,7 @@ class Tagger(TaggerVerbs):
                 say(f"labels of the dev file that training never sees, counted as wrong: {', '.join(unseen)}")
         self.columns_ = places
         dev_data = None if held is None else (held.corpus, held.labels)
-        self.fit_columns(data.corpus, data.labels, dev=dev_data, checkpoint=checkpoint, resume=resume)
+        self.fit_columns(data.corpus, data.labels, dev=dev_data, **fitting)
         facts = {"labels": len(self.task_.labels), "scheme": self.task_.scheme}
         self.training_facts_ = sentence_counts(data.corpus) | facts | {"seconds_reading": reading}
         return self
@@ -219,126 +199,12 @@ class Tagger(TaggerVerbs):
         self._finish(corpus, None)
         return self
 
-    def learn_one(self, x: Sentence, y: Sequence[str]) -> Tagger:
-        """Learn from one sentence of a stream; `partial_fit` with its classes must have come first."""
-        return self.partial_fit([x], [y])
-
     def stop_learning(self) -> Tagger:
         """Let go of what only further learning needs: with many tags, that is most of the memory."""
         self._check_fitted()
         self.model_ = self._fitted
         self._stream = self.model_.learning = None
         return self
-
-    # --- prediction ---
-
-    def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
-        """The tags of each sentence; with `confidence` a pair: these, and an array of probabilities for each of them.
-
-        A probability says how likely a tag is to be right. The tagger must be calibrated.
-        """
-        corpus = self._corpus(X)
-        if not confidence:
-            return cut([self.task_.labels[n] for n in self.predict_columns(corpus).tolist()], corpus.offsets)
-        numbers, sure = self.predict_confident(corpus)
-        return cut([self.task_.labels[n] for n in numbers.tolist()], corpus.offsets), cut(sure, corpus.offsets)
-
-    def predict_one(self, x: Sentence) -> list[str]:
-        """The tags of one sentence."""
-        return self.predict([x])[0]
-
-    def predict_columns(self, corpus: Corpus) -> np.ndarray:
-        """The numbers of the labels of all words (into `classes_`)."""
-        corpus = with_clusters(corpus, self.clusters)
-        self._check_fitted()
-        if corpus.tokens == 0:
-            return np.zeros(0, np.int64)
-        actions = self._run(corpus).all_actions()
-        return self.task_.labels_of(actions, corpus.offsets)
-
-    def predict_confident(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-        """The numbers of the labels of all words, and how likely each is to be right."""
-        corpus = with_clusters(corpus, self.clusters)
-        self._check_fitted()
-        calibration = self.calibrated()
-        if corpus.tokens == 0:
-            return np.zeros(0, np.int64), np.zeros(0)
-        run = self._run(corpus, temperature=calibration.temperature)
-        sure = calibration.confidence(self.task_.in_order(run.all_shares(), corpus.offsets))
-        return self.task_.labels_of(run.all_actions(), corpus.offsets), sure
-
-    def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> Tagger:
-        """Fit confidences to labelled sentences that training did not see; returns the tagger itself."""
-        self._check_fitted()
-        held = HeldOut(self.task_, *self._held_corpus(self.task_, self._corpus(X), checked_labels(X, y)))
-        self._fitted.calibration = fit_calibration(held.judged(self._fitted), "given data")
-        return self
-
-    def scores(self, X: Sequence[Sentence]) -> list[StepScores]:
-        """All actions for all words, in the order of tagging: costs, and probabilities if the tagger is calibrated.
-
-        Columns are `action_labels_`.
-        """
-        corpus = self._corpus(X)
-        self._check_fitted()
-        return self._fitted.scores(self.task_.examples(corpus)) if len(X) else []
-
-    def session(self) -> Session:
-        """Tag a data set piece by piece, in columns, without doing again what was done for the pieces before."""
-        self._check_fitted()
-        return Session(self.task_, self._fitted, self.clusters)
-
-    def predict_costs(self, X: Sequence[Sentence]) -> list[np.ndarray]:
-        """Predicted costs `[word, action]` of each sentence, infinite for illegal ones; the least was taken.
-
-        Columns are `action_labels_`: for spans those of the inner scheme, written in the direction of tagging (from the
-        end, a span "begins" with its last word).
-        """
-        corpus = self._corpus(X)
-        if corpus.tokens == 0:
-            return [np.zeros((0, len(self.action_labels_)), np.float32) for _ in X]
-        run = self._run(corpus, scores=True)
-        along = slice(None, None, -1 if self.task_.direction == "backward" else 1)
-        return [run.costs(k)[along].copy() for k in range(len(X))]
-
-    def predict_confidence(self, X: Sequence[Sentence]) -> list[np.ndarray]:
-        """How sure the tagger is of each tag, between 0 and 1.
-
-        If the tagger is calibrated, this is the probability that the tag is right. Otherwise it is the tag's share in a
-        softmax of the costs with a temperature of 0.5, which only says of which of two tags the tagger is surer.
-        """
-        self._check_fitted()
-        if self._fitted.calibration is not None:
-            return list(self.predict(X, confidence=True)[1])
-        plain = Calibration(self.temperature_)
-        return [plain.shares(costs).max(axis=1, initial=0.0) for costs in self.predict_costs(X)]
-
-    def predict_kbest(
-        self, X: Sequence[Sentence], k: int = 5, width: int | None = None
-    ) -> list[list[tuple[list[str], float]]]:
-        """The `k` best taggings of each sentence with their scores, best first, by a beam search.
-
-        A score is how much the tags together seem to cost more than the cheapest choices on their way: 0 is the best.
-        """
-        from lols.engine.beam import beam_search
-
-        only_linear(self, "predict_kbest")
-        if k < 1:
-            raise ConfigurationError(f"k is {k}; it must be at least 1")
-        corpus = self._corpus(X)
-        self._check_fitted()
-        if corpus.tokens == 0:
-            return [[([], 0.0)] for _ in X]
-        beams = beam_search(self._fitted, self.task_.examples(corpus), width=width or k, best=k)
-
-        def tags(actions: np.ndarray) -> list[str]:
-            whole = np.array([0, actions.size], np.int64)
-            return [self.task_.labels[n] for n in self.task_.labels_of(actions.astype(np.int64), whole).tolist()]
-
-        return [
-            [(tags(a), score) for a, score in zip(beams.actions(i), beams.scores(i).tolist(), strict=True)]
-            for i in range(len(X))
-        ]
 
     # --- scores ---
 
@@ -352,45 +218,15 @@ class Tagger(TaggerVerbs):
 
     def evaluate_columns(self, corpus: Corpus, labels: Any) -> TagScores:
         """The same on columns; labels that training never saw count as wrong."""
-        self._check_fitted()
-        if corpus.tokens == 0:
-            raise LolsError("there are no words to evaluate on")
-        sure = None
-        if self._fitted.calibration is None:
-            predicted = self.predict_columns(corpus)
-        else:
-            predicted, sure = self.predict_confident(corpus)
+        predicted, sure = self._predicted(corpus)
         return score_tags(self.task_, corpus, *numbered(labels), predicted, self.vocabulary_, sure)
 
-    # --- what is known after training ---
+    def _judged_on(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> Judged:
+        held = HeldOut(self.task_, *self._held_corpus(self.task_, self._corpus(X), checked_labels(X, y)))
+        return held.judged(self._fitted)
 
-    @property
-    def classes_(self) -> np.ndarray:
-        """The tags, in the order of their numbers."""
-        self._check_fitted()
-        return np.array(self.task_.labels, dtype=object)
-
-    @property
-    def temperature_(self) -> float:
-        """What costs are divided by before a softmax turns them into shares: fitted if the tagger is calibrated."""
-        calibration = self._fitted.calibration
-        return (
-            float(getattr(self, "_stored_temperature", TEMPERATURE)) if calibration is None else calibration.temperature
-        )
-
-    @property
-    def action_labels_(self) -> list[str]:
-        """What the columns of `predict_costs` stand for."""
-        self._check_fitted()
-        return list(self.task_.inner_labels)
-
-    @property
-    def _fitted(self) -> Model:
-        if self._stream is not None and self._model is None:
-            self._model = self.model_ = self._stream.model()
-            self.model_.learning = self._stream.state()
-            self.model_.about["tokens"] = self._tokens
-        return self.model_
+    def _about_data(self) -> dict[str, Any]:
+        return {"tokens": self._tokens}
 
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
@@ -418,7 +254,7 @@ class Tagger(TaggerVerbs):
     # --- helpers ---
 
     def _corpus(self, X: Sequence[Sentence]) -> Corpus:
-        return with_clusters(corpus_of(checked_sentences(X)), self.clusters)
+        return with_clusters(super()._corpus(X), self.clusters)
 
     def _task(self, corpus: Corpus, numbers: np.ndarray, names: Sequence[str]) -> TaggingTask:
         scheme = self.scheme
@@ -426,17 +262,18 @@ class Tagger(TaggerVerbs):
             scheme = detect_scheme_columns(numbers, corpus.offsets, names)
         options = self._task_options(tuple(corpus.columns), scheme)
         if self.policy == "neural":
-            from lols.tasks.tagging.neural import NeuralTaggingTask
-
-            return NeuralTaggingTask(sorted(names), **options, vocabulary=self.network_vocabulary(corpus))
+            neural: TaggingTask = self.neural_class()(
+                sorted(names), **options, vocabulary=self.network_vocabulary(corpus)
+            )
+            return neural
         return TaggingTask(sorted(names), **options)
 
     @classmethod
-    def neural_task(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Any:
-        """The task of a neural policy that a model file describes."""
+    def neural_class(cls) -> Any:
+        """The class of the task of a neural policy."""
         from lols.tasks.tagging.neural import NeuralTaggingTask
 
-        return NeuralTaggingTask.with_vocabulary(task, tensors)
+        return NeuralTaggingTask
 
     def _task_options(self, columns: tuple[str, ...], scheme: str | None) -> dict[str, Any]:
         if scheme is not None and scheme not in SCHEMES:
@@ -466,7 +303,3 @@ class Tagger(TaggerVerbs):
             self._tokens = corpus.tokens
             self.fingerprint_ = corpus.fingerprint(numbers)
             self.model_.about["tokens"] = corpus.tokens
-
-    def _run(self, corpus: Corpus, *, scores: bool = False, temperature: float = 0.0) -> Predictions:
-        self._check_fitted()
-        return self._fitted.run(self.task_.examples(corpus), scores=scores, temperature=temperature)

@@ -23,8 +23,6 @@ from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.verbs import check_sentence
 
-__all__ = ["Explanation", "FileSentence", "LabelDeviation", "WordDecision", "explain_sentence", "read_sentence"]
-
 
 @dataclass(frozen=True)
 class LabelDeviation:

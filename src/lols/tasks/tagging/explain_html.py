@@ -16,8 +16,6 @@ from typing import NamedTuple
 from lols.tasks.tagging.explain import Explanation, LabelDeviation, WordDecision
 from lols.tasks.tokens.pages import number, render
 
-__all__ = ["page"]
-
 WIDTH = 1120  # of a line of words, in pixels
 ROW, CHIP = 28, 22  # from one deviation to the next, and the height of a label
 BRANCH, DASH, GAP = 30, 18, 16

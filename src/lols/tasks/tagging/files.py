@@ -22,8 +22,6 @@ from lols.tasks.tagging.session import Session
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.training.clock import Clock
 
-__all__ = ["FileColumns", "TaggedFile", "read_like_training", "read_tagged", "tag_pieces"]
-
 NO_LABEL = "_"
 WITH_LABELS = "write one word and its label on each line, and a blank line after each sentence"
 

@@ -12,8 +12,6 @@ from lols.tasks.tokens.corpus import Corpus
 from lols.training.calibration import Judged, most_judged
 from lols.training.model import Model
 
-__all__ = ["TEMPERATURE", "HeldOut", "gold_of", "judged_tags"]
-
 TEMPERATURE = 0.5  # of shares that no held-out data have calibrated
 
 

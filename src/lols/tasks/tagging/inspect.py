@@ -12,8 +12,6 @@ from lols.tasks.tagging.options import VERBS, TaggerInspectOptions
 from lols.tasks.tokens.corpus import WORD
 from lols.tasks.tokens.feature_names import find_names
 
-__all__ = ["TaggerInspection", "inspect_tagger", "speaking_features"]
-
 
 def inspect_tagger(tagger: Any, values: dict[str, Any], asked: TaggerInspectOptions) -> TaggerInspection:
     """What is in the file of a tagger."""

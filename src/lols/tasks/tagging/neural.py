@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import copy
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,10 +11,8 @@ import numpy as np
 from lols.contract.examples import Ragged, Scalar
 from lols.tasks.tagging.space import LAST, POSITION
 from lols.tasks.tagging.task import TaggingTask
-from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
-
-__all__ = ["NeuralTaggingTask", "tag_positions"]
 
 BEFORE = 2  # tags that the network looks at
 TEMPLATES = ["tag[-2] & tag[-1]"]  # says that a state's future depends on these tags
@@ -25,6 +24,16 @@ class NeuralTaggingTask(TaggingTask):
     def __init__(self, labels: Sequence[str], *, vocabulary: NetworkVocabulary, **options: Any):
         super().__init__(labels, **options | {"templates": TEMPLATES, "more_templates": ()})
         self.vocabulary = vocabulary
+
+    def more_options(self) -> dict[str, Any]:
+        """What the task is made with beside labels."""
+        return {"vocabulary": self.vocabulary}
+
+    def grown_by(self, corpus: Corpus) -> Self:
+        """The task with the words, characters and given tags of further sentences."""
+        made = copy.copy(self)
+        made.vocabulary = self.vocabulary.grown(corpus)
+        return made
 
     def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """What the network reads."""
@@ -40,12 +49,6 @@ class NeuralTaggingTask(TaggingTask):
         made = TagNetwork(sizes, actions=actions, before=BEFORE, positions=tag_positions, **begin)
         self.vocabulary.begin(made.encoder)
         return made
-
-    @classmethod
-    def with_vocabulary(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Self:
-        """The task of a model file."""
-        columns = [name for name in task["columns"] if name != WORD]
-        return cls.from_description(task, vocabulary=NetworkVocabulary.from_tensors(tensors, columns))
 
 
 def tag_positions(states: Any) -> np.ndarray:

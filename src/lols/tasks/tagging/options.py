@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from lols.errors import LolsError
 from lols.tasks.options import option
-from lols.tasks.tokens.columns import TokenColumns, file_format, file_header, use_of
-from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions
+from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions, TokenColumns, file_format, file_header, use_of
 from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, PredictOptions, Verbs
 
 if TYPE_CHECKING:
     from lols.io.conll import Sentences
-
-__all__ = ["VERBS", "FileColumns", "TaggerEvaluateOptions", "TaggerExplainOptions", "TaggerInspectOptions"]
 
 
 @dataclass(frozen=True)

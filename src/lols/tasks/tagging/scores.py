@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lols.tasks.tagging.span_scores import SpanScores, span_scores
+from lols.tasks.tagging.span_scores import SpanScores, added_spans, span_scores
 from lols.tasks.tagging.spans import PREFIXES
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import WORD, Corpus
-from lols.training.calibration import Reliability
+from lols.training.calibration import Reliability, added
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-__all__ = ["TagScores", "score_tags"]
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,35 @@ class TagScores:
     confusions: list[tuple[str, str, int]] = field(default_factory=list)
     spans: SpanScores | None = None
     reliability: Reliability | None = None
+    pairs: dict[tuple[str, str], int] = field(default_factory=dict, repr=False)  # (true, predicted): how often
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[TagScores]) -> TagScores:
+        """The scores of all parts of a corpus, from those of each; words count as often as they occur."""
+        pairs: Counter[tuple[str, str]] = Counter()
+        for part in parts:
+            pairs.update(part.pairs)
+        labels = list(dict.fromkeys(name for pair in pairs for name in pair))
+        number = {name: k for k, name in enumerate(labels)}
+        gold, predicted = (np.array([number[pair[side]] for pair in pairs], np.int64) for side in (0, 1))
+        counts = np.array(list(pairs.values()), np.int64)
+        tokens, sentences = sum(part.tokens for part in parts), sum(part.sentences for part in parts)
+        unknown = sum(part.unknown_tokens for part in parts)
+        known = sum(round((part.unknown_accuracy or 0.0) * part.unknown_tokens) for part in parts)
+        return cls(
+            tokens=tokens,
+            sentences=sentences,
+            accuracy=int(counts[gold == predicted].sum()) / tokens,
+            sentence_accuracy=sum(round(part.sentence_accuracy * part.sentences) for part in parts) / sentences,
+            unknown_tokens=unknown,
+            unknown_accuracy=known / unknown if unknown else None,
+            unseen_labels=tuple(dict.fromkeys(name for part in parts for name in part.unseen_labels)),
+            tags=_by_tag(gold, predicted, labels, counts),
+            confusions=_confusions(pairs),
+            spans=None if parts[0].spans is None else added_spans([part.spans for part in parts if part.spans]),
+            reliability=added(part.reliability for part in parts),
+            pairs=dict(pairs),
+        )
 
     @property
     def error(self) -> float:
@@ -91,6 +119,9 @@ def score_tags(
     right = gold == predicted
     sentence_right = np.logical_and.reduceat(right, corpus.offsets[:-1][np.diff(corpus.offsets) > 0])
     strange, strange_right = _unknown_words(corpus, right, vocabulary)
+    both, counts = np.unique(gold * len(labels) + predicted, return_counts=True)
+    places = zip(*divmod(both, len(labels)), counts.tolist(), strict=True)
+    pairs = {(labels[true], labels[said]): count for true, said, count in places}
     return TagScores(
         tokens=corpus.tokens,
         sentences=int(sentence_right.size),
@@ -100,11 +131,12 @@ def score_tags(
         unknown_accuracy=strange_right / strange if strange else None,
         unseen_labels=tuple(unseen),
         tags=_by_tag(gold, predicted, labels),
-        confusions=_confusions(gold, predicted, labels),
+        confusions=_confusions(pairs),
         spans=None
         if task.scheme is None
         else span_scores(gold, predicted, corpus.offsets, _as_spans(labels, task.scheme), task.scheme),
         reliability=None if confidence is None else Reliability.of(confidence, right),
+        pairs=pairs,
     )
 
 
@@ -124,10 +156,16 @@ def _unknown_words(corpus: Corpus, right: np.ndarray, vocabulary: Collection[str
     return int(strange.sum()), int(right[strange].sum())
 
 
-def _by_tag(gold: np.ndarray, predicted: np.ndarray, labels: Sequence[str]) -> dict[str, dict[str, float]]:
-    count = len(labels)
-    truth, guesses = np.bincount(gold, minlength=count), np.bincount(predicted, minlength=count)
-    right = np.bincount(gold[gold == predicted], minlength=count)
+def _by_tag(
+    gold: np.ndarray, predicted: np.ndarray, labels: Sequence[str], counts: np.ndarray | None = None
+) -> dict[str, dict[str, float]]:
+    """Scores of each label, for words or for pairs of labels that occur so many times."""
+    weights = np.ones(gold.size, np.int64) if counts is None else counts
+    same = gold == predicted
+    truth, guesses, right = (
+        np.bincount(numbers, weights=often, minlength=len(labels)).astype(np.int64)
+        for numbers, often in ((gold, weights), (predicted, weights), (gold[same], weights[same]))
+    )
     made = {}
     for k in np.flatnonzero(truth + guesses).tolist():
         precision = float(right[k] / guesses[k]) if guesses[k] else 0.0
@@ -138,10 +176,6 @@ def _by_tag(gold: np.ndarray, predicted: np.ndarray, labels: Sequence[str]) -> d
     return made
 
 
-def _confusions(
-    gold: np.ndarray, predicted: np.ndarray, labels: Sequence[str], most: int = 10
-) -> list[tuple[str, str, int]]:
-    wrong = gold != predicted
-    pairs, counts = np.unique(gold[wrong] * len(labels) + predicted[wrong], return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:most]
-    return [(labels[p // len(labels)], labels[p % len(labels)], int(n)) for p, n in zip(pairs[order], counts[order])]
+def _confusions(pairs: dict[tuple[str, str], int], most: int = 10) -> list[tuple[str, str, int]]:
+    wrong = [(*pair, count) for pair, count in pairs.items() if pair[0] != pair[1]]
+    return sorted(wrong, key=lambda each: -each[2])[:most]

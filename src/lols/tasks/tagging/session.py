@@ -14,8 +14,6 @@ from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.encoding import Encoder
 from lols.training.model import Model
 
-__all__ = ["Session"]
-
 MOST_STRINGS = 1 << 17
 
 

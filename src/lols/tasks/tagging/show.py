@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from lols.tasks.explain import ExampleReport, framed, roll_out_text, write_page
+from lols.tasks.explain import SentenceReport, roll_out_text
 from lols.tasks.show import show_calibration, show_scores, step_table, styled, write
 from lols.tasks.tagging.explain import Explanation, WordDecision
-from lols.tasks.tagging.explain_html import page
+from lols.tasks.tagging.explain_html import page as tagging_page
 from lols.tasks.tagging.options import TaggerExplainOptions
 from lols.tasks.tokens.pages import number
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from lols.tasks.tagging.scores import TagScores
-
-__all__ = ["TaggerReport", "show_tag_scores"]
 
 
 def show_tag_scores(scores: TagScores, console: Console) -> None:
@@ -47,19 +45,15 @@ def show_tag_scores(scores: TagScores, console: Console) -> None:
 
 
 @dataclass(frozen=True)
-class TaggerReport(ExampleReport):
+class TaggerReport(SentenceReport):
     """How a sentence of a file is tagged."""
 
-    explanation: Explanation
+    found: Explanation
     asked: TaggerExplainOptions
-
-    def values(self) -> dict[str, Any]:
-        """The explanation as plain values."""
-        return self.explanation.as_dict(self.asked.top)
 
     def about(self) -> list[str]:
         """What the reader must know of the numbers."""
-        found = self.explanation
+        found = self.found
         count, wrong = len(found.decisions), sum(d.wrong for d in found.decisions)
         if found.decisions[0].true is None:
             return [f"{count} words, tagged by {self.model}; no labels, so nothing is known of losses"]
@@ -70,19 +64,13 @@ class TaggerReport(ExampleReport):
             *roll_out_text(found.roll_out, found.beta, "a label"),
         ]
 
-    def written(self) -> Self:
-        """The same, with its page written if one was asked for."""
-        if self.asked.html is not None:
-            drawn = page(self.explanation, heading=self.heading, about=self.about(), top=self.asked.top)
-            write_page(self.asked.html, drawn)
-        return self
-
-    def _repr_html_(self) -> str:
-        return framed(page(self.explanation, heading=self.heading, about=self.about(), top=self.asked.top))
+    def page(self) -> str:
+        """The page."""
+        return tagging_page(self.found, heading=self.heading, about=self.about(), top=self.asked.top)
 
     def show(self, console: Console) -> None:
         """Print a line for each label that is shown of each word."""
-        found = self.explanation
+        found = self.found
         for line in [self.heading, *self.about(), found.note]:
             if line:
                 write(console, line)

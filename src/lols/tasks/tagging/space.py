@@ -17,8 +17,6 @@ from lols.contract.space import Example, Reference, SearchSpace, Sizes, as_famil
 from lols.tasks.tagging.spans import Automaton
 from lols.tasks.tokens.encoding import Encoded, TemplateLayout
 
-__all__ = ["make_examples", "make_space", "references"]
-
 # The state: position, the last three tags plus one (0 outside the sentence), the automaton's state, where the open span
 # began (for losses of spans); then the tags given.
 POSITION, LAST, STATE, OPEN, HEAD = 0, 1, 4, 5, 6

@@ -27,8 +27,6 @@ from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.tagging.spans import Automaton, span_marks
 
-__all__ = ["completions", "span_step", "span_step_cost"]
-
 
 def completions(gold: np.ndarray, offsets: np.ndarray, machine: Automaton, loss: str) -> np.ndarray:
     """The least further loss from every position in every state, infinite where no legal completion exists.

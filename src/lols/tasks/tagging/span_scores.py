@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,64 +11,14 @@ from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.tagging.spans import label_parts, span_marks
-
-__all__ = ["SpanCounts", "SpanScores", "f1_loss", "span_scores"]
-
-
-class SpanCounts(NamedTuple):
-    """How many spans of one type were found rightly, found at all, and to be found.
-
-    >>> SpanCounts(correct=1, predicted=2, gold=4).f1
-    0.3333333333333333
-    """
-
-    correct: int
-    predicted: int
-    gold: int
-
-    @property
-    def precision(self) -> float:
-        """The part of the spans found that is right; 0 where nothing was found."""
-        return self.correct / self.predicted if self.predicted else 0.0
-
-    @property
-    def recall(self) -> float:
-        """The part of the gold spans that was found; 0 where there are none."""
-        return self.correct / self.gold if self.gold else 0.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 where nothing is right."""
-        return 2 * self.correct / (self.predicted + self.gold) if self.correct else 0.0
+from lols.tasks.tokens.counts import F1Counts
 
 
-class SpanScores(NamedTuple):
-    """The counts over all types, the scores that follow from them, and the counts of each type."""
+@dataclass(frozen=True)
+class SpanScores(F1Counts):
+    """The counts over all types, and those of each type."""
 
-    correct: int
-    predicted: int
-    gold: int
-    by_type: dict[str, SpanCounts]
-
-    @property
-    def total(self) -> SpanCounts:
-        """The counts over all types."""
-        return SpanCounts(self.correct, self.predicted, self.gold)
-
-    @property
-    def precision(self) -> float:
-        """The part of the spans found that is right; 0 where nothing was found."""
-        return self.total.precision
-
-    @property
-    def recall(self) -> float:
-        """The part of the gold spans that was found; 0 where there are none."""
-        return self.total.recall
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall; 0 where nothing is right."""
-        return self.total.f1
+    by_type: dict[str, F1Counts]
 
 
 def span_scores(
@@ -79,7 +29,7 @@ def span_scores(
     >>> labels = ["O", "B-LOC", "I-LOC", "B-PER"]
     >>> scores = span_scores(np.array([1, 2, 0, 3]), np.array([1, 0, 0, 3]), np.array([0, 4]), labels, "bio")
     >>> scores.f1, scores.by_type["LOC"]
-    (0.5, SpanCounts(correct=0, predicted=1, gold=1))
+    (0.5, F1Counts(correct=0, predicted=1, gold=1))
     """
     if len(gold) != len(predicted):
         raise ConfigurationError(f"{len(gold)} gold but {len(predicted)} predicted labels: give both for every word")
@@ -87,9 +37,15 @@ def span_scores(
     counts = np.zeros((len(parts.names), 3), np.int64)
     _count(*span_marks(gold, offsets, parts), *span_marks(predicted, offsets, parts), counts)
     correct, found, there = counts.sum(axis=0).tolist()
-    return SpanScores(
-        correct, found, there, {name: SpanCounts(*row) for name, row in zip(parts.names, counts.tolist())}
-    )
+    return SpanScores(correct, found, there, {name: F1Counts(*row) for name, row in zip(parts.names, counts.tolist())})
+
+
+def added_spans(parts: Sequence[SpanScores]) -> SpanScores:
+    """The scores of all parts of a corpus."""
+    names = dict.fromkeys(name for part in parts for name in part.by_type)
+    counts = {name: F1Counts.sum_of(part.by_type[name] for part in parts if name in part.by_type) for name in names}
+    whole = F1Counts.sum_of(parts)
+    return SpanScores(whole.correct, whole.predicted, whole.gold, counts)
 
 
 @dual

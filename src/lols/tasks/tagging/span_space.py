@@ -15,8 +15,6 @@ from lols.tasks.tagging.space import HEAD, OPEN, POSITION, STATE
 from lols.tasks.tagging.span_oracle import span_step, span_step_cost
 from lols.tasks.tagging.span_scores import f1_loss
 
-__all__ = ["F1_FUNCTIONS", "SPAN_FUNCTIONS", "span_references"]
-
 
 def step(x, s, a):
     if x.opens[a]:

@@ -19,20 +19,6 @@ import numpy as np
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 
-__all__ = [
-    "Automaton",
-    "automaton",
-    "convert",
-    "convert_columns",
-    "detect_scheme",
-    "detect_scheme_columns",
-    "label_parts",
-    "legal",
-    "make_labels",
-    "read_spans",
-    "span_marks",
-]
-
 PREFIXES = {"bio": "BI", "iob1": "BI", "bilou": "BILU", "bioes": "BIES"}
 MOST_MOVES = 1 << 22  # of an automaton: with 1,400 types of spans in BIO it has as many
 CLOSED = ("bilou", "bioes")  # a span that was begun must be ended by a label of its own

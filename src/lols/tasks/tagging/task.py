@@ -22,8 +22,6 @@ from lols.tasks.tokens.corpus import WORD, Corpus, backward
 from lols.tasks.tokens.encoding import Encoder, TemplateLayout
 from lols.tasks.tokens.templates import parse_templates
 
-__all__ = ["LOSSES", "TaggingTask", "default_templates"]
-
 MOST_TIMES = 1 << 10  # that labels are added
 LOSSES = ("hamming", "spans", "f1")
 DIRECTIONS = ("forward", "backward")
@@ -152,13 +150,23 @@ class TaggingTask:
         made = {"name": "tagger"} | {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
         return made | ({"grown": self.grown} if self.grown else {})
 
-    def with_labels(self, seen: Sequence[str]) -> TaggingTask:
+    def with_labels(self, seen: Sequence[str]) -> Self:
         """The task with further labels, whose numbers come after those so far; itself if it knows them all."""
         more = [label for label in make_labels(self.scheme, [*self.labels, *seen]) if label not in self.labels]
         if not more:
             return self
         options = {n: getattr(self, n) for n in ("columns", "templates", "scheme", "inner_scheme", "direction", "loss")}
-        return TaggingTask([*self.labels, *more], **options, grown=[*self.grown, len(self.labels)])
+        return type(self)(
+            [*self.labels, *more], **options, grown=[*self.grown, len(self.labels)], **self.more_options()
+        )
+
+    def more_options(self) -> dict[str, Any]:
+        """What a subclass needs to be made again."""
+        return {}
+
+    def grown_by(self, corpus: Corpus) -> Self:
+        """The task with what a network has to know of further sentences."""
+        return self
 
     @classmethod
     def from_description(cls, task: Mapping[str, Any], **more: Any) -> Self:

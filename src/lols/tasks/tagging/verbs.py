@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from lols.contract.threads import Threads
 from lols.datasets.worlds import tagging_data
+from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.strings import Texts, intern
-from lols.tasks.case import Case, pair_of
+from lols.tasks.case import Case, Naming, draw_examples, pair_of, teacher_of
+from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import read_like_training, tag_pieces
 from lols.tasks.tagging.options import VERBS, FileColumns, TaggerInspectOptions
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
+from lols.tasks.tokens.input import check_lengths, checked_labels, numbered
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
-
-__all__ = ["TaggerVerbs"]
 
 TWO_WORDS = b"1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\tb\t_\tX\t_\t_\t0\t_\t_\t_\n\n"
 
@@ -25,6 +28,7 @@ TWO_WORDS = b"1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\tb\t_\tX\t_\t_\t0\t_\t_\t_\n\n"
 class TaggerVerbs(SentenceVerbs, TokenEstimator):
     """The verbs of `Tagger`."""
 
+    clusters: Any
     VERBS = VERBS
     STORED = (
         *("labels", "scheme", "inner_scheme", "direction", "loss", "templates", "columns", "files", "fingerprint"),
@@ -74,18 +78,33 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from sentences and tags."""
-        from lols.tasks.tagging.case import tagger_case
-
         self._check_fitted()
         X, y = pair_of(data)[:2]
-        return tagger_case(self, X, y, reference, limit, seed)
+        corpus = self._corpus(X)
+        check_lengths(corpus.offsets)
+        numbers, names = numbered(checked_labels(X, y))
+        unknown = [name for name in names if name not in set(self.task_.labels)]
+        if unknown:
+            raise LolsError(f"label '{short(unknown[0])}' was never seen in training: leave its sentences out")
+        return self._case(corpus, self.task_.number(names)[numbers], reference, limit, seed)
 
     def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
         """A case for a certificate from a labelled file."""
-        from lols.tasks.tagging.case import tagged_file_case
-
         columns, asked = self.asked("certify", options)
-        return tagged_file_case(self, path, columns, asked.reference, limit, seed)
+        data, _ = read_like_training(path, columns)
+        data.check_known(self.task_, "leave such sentences out")
+        corpus = with_clusters(data.corpus, self.clusters)
+        return self._case(corpus, self.task_.number(data.names)[data.numbers], asked.reference, limit, seed)
+
+    def _case(self, corpus: Corpus, gold: np.ndarray, reference: str | None, limit: int | None, seed: int) -> Case:
+        """Decisions are named by labels, as the tagger itself writes them."""
+        chosen, count = draw_examples(self.task_.examples(corpus, gold), limit, seed)
+        teacher, name = teacher_of(self, reference)
+        backward = self.task_.direction == "backward"
+        notes = ("Steps are counted from the last word to the first, as the tagger goes.",) if backward else ()
+        labels = list(self.task_.inner_labels)
+        naming = Naming(lambda _, a: labels[a])
+        return Case(self._fitted, chosen, teacher, naming, count, name, notes, self.reference)
 
     def prepare(self) -> None:
         """Tag two words, and write them."""

@@ -19,17 +19,6 @@ from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
 from lols.io.strings import Texts
 
-__all__ = [
-    "ATTRIBUTES",
-    "NOTHING",
-    "OUTSIDE",
-    "Attribute",
-    "attribute",
-    "attribute_text",
-    "attribute_values",
-    "hash_text",
-]
-
 NOTHING, OUTSIDE = 0, 1  # values of an attribute that a string does not have, and of a place beside the sentence
 SALT = 0x7A66
 EXACT, LOWER, PREFIX, SUFFIX, SHAPE, CLASS, LENGTH, DIGITS = range(8)

@@ -16,8 +16,6 @@ from lols.io.strings import Column, Texts, intern, texts_of
 from lols.tasks.tokens.attributes import hash_text
 from lols.tasks.tokens.encoding import Extra
 
-__all__ = ["WORD", "Corpus", "backward", "corpus_of", "offsets_of", "tokens_of"]
-
 WORD = "word"
 LARGEST = 1e18  # of a feature's value: squares of it must fit single precision
 _NAME = re.compile(r"[^\W\d][\w-]*")
@@ -113,7 +111,9 @@ def _checked(strings: Sequence[str], offsets: np.ndarray) -> Texts:
         return texts_of(strings)
     except UnicodeEncodeError:
         at = next(i for i, s in enumerate(strings) if any(0xD800 <= ord(c) < 0xE000 for c in s))
-        raise LolsError(f"{_place(at, offsets)}: the string holds half of a surrogate pair, which is no text") from None
+        raise LolsError(
+            f"{_place(at, offsets)}: the string holds half of a surrogate pair, which is not text"
+        ) from None
 
 
 def _place(token: int, offsets: np.ndarray) -> str:

@@ -19,8 +19,6 @@ from lols.io.strings import Column, Pile, Texts
 from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, Attribute, attribute_values, hash_text
 from lols.tasks.tokens.templates import Template
 
-__all__ = ["Encoded", "Encoder", "Extra", "TemplateLayout", "encode"]
-
 
 class Extra(NamedTuple):
     """Features that a user computed: ids and values by token, any number each."""

@@ -9,19 +9,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from lols.contract.threads import Threads, chosen_threads
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError, ModelFileError, shown
 from lols.io.room import Room
 from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
-from lols.tasks.tokens.corpus import WORD, Corpus
-from lols.tasks.tokens.input import check_options, string_tensors, strings_of
-from lols.tasks.tokens.neural import check_file, check_policy, empty_policy, neural_trainer, only_linear
+from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
+from lols.tasks.tokens.input import check_options, checked_sentences, string_tensors, strings_of
+from lols.tasks.tokens.neural import check_file, check_going_on, check_policy, empty_policy, neural_trainer, only_linear
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.algorithms import Algorithm
-from lols.training.model import make_model
+from lols.training.calibration import fit_calibration
+from lols.training.confidence import StepScores
+from lols.training.model import Model, make_model
 from lols.training.trainer import Trainer
-
-__all__ = ["TokenEstimator"]
 
 MOST_VALUES = 1 << 12  # of a further column that are kept in the model file, for `lols inspect`
 UNNOTED = ("cluster",)  # columns whose values the model file has elsewhere
@@ -139,8 +139,61 @@ class TokenEstimator(SearchEstimator):
         """How many threads may share the policy: a network is used by one, and has its own threads."""
         return chosen_threads(threads) if self.policy == "linear" else 1
 
+    def _same_labels(self, task: Any) -> bool:
+        same: bool = task.describe() == self.task_.describe()  # a network's task grows with every new word
+        return same
+
+    def _check_going_on(self) -> None:
+        check_going_on(self)
+
     def _empty_policy(self, task: Any) -> Any:
         return None if self.policy == "linear" else empty_policy(self, task)
+
+    # --- what is the same for tags and trees ---
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn from one sentence of a stream; the first call of `partial_fit` must have settled what there can be."""
+        self.partial_fit([x], [y])
+        return self
+
+    def calibrate_with(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
+        """Fit confidences to labelled sentences that training did not see; returns the estimator itself."""
+        self._check_fitted()
+        self._fitted.calibration = fit_calibration(self._judged_on(X, y), "given data")
+        return self
+
+    def scores(self, X: Sequence[Any]) -> list[StepScores]:
+        """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated.
+
+        A tagger decides word by word in its direction; its columns are `action_labels_`.
+        """
+        corpus = self._corpus(X)
+        self._check_fitted()
+        return self._fitted.scores(self.task_.examples(corpus)) if len(X) else []
+
+    def _predicted(self, corpus: Corpus) -> tuple[Any, np.ndarray | None]:
+        """Predictions to be evaluated, and how likely they are to be right if that is known."""
+        self._check_fitted()
+        if corpus.tokens == 0:
+            raise LolsError("there are no words to evaluate on")
+        return self.predict_confident(corpus) if self._knows_confidence() else (self.predict_columns(corpus), None)
+
+    def _knows_confidence(self) -> bool:
+        return self._fitted.calibration is not None
+
+    @property
+    def _fitted(self) -> Model:
+        """The model; what a stream has learned since becomes one when it is asked for."""
+        if self._stream is not None and self._model is None:
+            about = self._about_data()
+            self._model = self.model_ = self._stream.model()
+            self.model_.learning = self._stream.state()
+            self.model_.about |= about
+        model: Model = self.model_
+        return model
+
+    def _corpus(self, X: Sequence[Any]) -> Corpus:
+        return corpus_of(checked_sentences(X))
 
     # --- files ---
 
@@ -148,7 +201,11 @@ class TokenEstimator(SearchEstimator):
 
     def note_strings(self, corpus: Corpus, *, anew: bool) -> None:
         """Note the words and the values of further columns; what is known already takes no time."""
-        given = {name: column.texts.strings() for name, column in corpus.columns.items() if name not in UNNOTED}
+        self.note_values({name: column.texts.strings() for name, column in corpus.columns.items()}, anew=anew)
+
+    def note_values(self, columns: Mapping[str, list[str]], *, anew: bool) -> None:
+        """The same, for the strings of each column."""
+        given = {name: values for name, values in columns.items() if name not in UNNOTED}
         words = given.pop(WORD, [])
         if anew or not hasattr(self, "vocabulary_"):
             self.vocabulary_, self.column_values_ = [], {}
@@ -185,8 +242,13 @@ class TokenEstimator(SearchEstimator):
             options = {name: value for name, value in dict(task["options"]).items() if name in known}
             check_options(options)
             loaded = cls(**options | {"threads": threads})
+            if loaded.policy not in ("linear", "neural"):
+                raise ValueError(f"the policy is {shown(loaded.policy)}")
             if loaded.policy == "neural":
-                loaded.task_, loaded.device = cls.neural_task(task, tensors), "auto"
+                further = [name for name in task["columns"] if name != WORD]
+                vocabulary = NetworkVocabulary.from_tensors(tensors, further)
+                loaded.task_ = cls.neural_class().from_description(task, vocabulary=vocabulary)
+                loaded.device = "auto"
             else:
                 loaded.task_ = cls.Task.from_description(task)
                 loaded.templates = loaded.task_.templates
@@ -200,19 +262,19 @@ class TokenEstimator(SearchEstimator):
             loaded.restore(task, tensors)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
-        if loaded.policy == "neural":
-            try:
+        try:
+            if loaded.policy == "neural":
                 check_file(loaded, loaded.task_, tensors)
-            except LolsError as error:
-                raise ModelFileError(f"{path}: {error}") from error
-        policy = loaded._empty_policy(loaded.task_)
+            policy = loaded._empty_policy(loaded.task_)
+        except LolsError as error:
+            raise ModelFileError(f"{path}: {error}") from error
         loaded.model_ = make_model(path, header, tensors, loaded.task_.space, policy=policy, threads=threads, room=room)
         return loaded
 
     @classmethod
-    def neural_task(cls, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> Any:
-        """The task of a neural policy that a model file describes."""
-        raise ValueError(f"a {cls.VERBS.name} has no neural policy")
+    def neural_class(cls) -> Any:
+        """The class of the task of a neural policy."""
+        raise NotImplementedError
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has; damage is a `ValueError`."""

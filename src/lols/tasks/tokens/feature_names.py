@@ -26,8 +26,6 @@ from lols.tasks.tokens.templates import Atom, Template, parse_templates
 if TYPE_CHECKING:
     from lols.tasks.tagging.task import TaggingTask
 
-__all__ = ["Names", "find_names"]
-
 UNKNOWN = "?"
 BEFORE, AFTER = "(start)", "(end)"  # what is beside the sentence
 MOST_CHAINS = 1 << 21  # kept in memory at a time

@@ -10,11 +10,7 @@ import numpy as np
 
 from lols.errors import LolsError, short, shown
 from lols.io.strings import Texts, intern, texts_of
-
-__all__ = [
-    *("check_lengths", "check_options", "checked_labels", "checked_sentences", "cut", "known_numbers", "numbered"),
-    *("string_tensors", "strings_of"),
-]
+from lols.tasks.options import is_plain
 
 
 def known_numbers(task: Any, names: Sequence[str]) -> np.ndarray:
@@ -30,13 +26,13 @@ def check_options(options: Mapping[str, Any]) -> None:
     """Options in a model file must be of the types that they are written with."""
     whole, words = ("passes", "batch_size", "seed"), ("loss", "direction", "reference", "learner")
     for name, value in options.items():
-        fits = value is None or isinstance(value, str | int | float)
+        fits = is_plain(value)
         if name == "clusters":
             fits = value is None
         elif name in whole:
             fits = isinstance(value, int)
         elif name in words:
-            fits = isinstance(value, str)
+            fits = isinstance(value, str) and fits
         if not fits:
             raise ValueError(f"option '{name}' is {shown(value)}")
 

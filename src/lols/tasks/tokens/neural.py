@@ -11,15 +11,24 @@ from lols.errors import ConfigurationError
 from lols.training.algorithms import algorithm
 from lols.training.trainer import Trainer
 
-__all__ = ["NETWORK_OPTIONS", "check_file", "check_policy", "empty_policy", "neural_trainer", "only_linear"]
-
 RATE = 2e-3
-AVERAGE = 0.99
+AVERAGE = 0.998
+NOISY = True  # dropout in the search
 BATCH = 1024  # examples that are searched together
 STEP, ENOUGH = 64, 3000  # at most so many examples a step of the optimiser; fewer if there were fewer steps in all
 POLICIES = ("linear", "neural")
 NETWORK_OPTIONS = ("device", "precision", "width", "layers", "vectors", "encoder", "dropout", "steps")
-LINEAR_OPTIONS = ("learner", "update", "slack", "margin", "prune", "templates", "more_templates", "clusters")
+LINEAR_OPTIONS = (
+    "learner",
+    "update",
+    "slack",
+    "margin",
+    "prune",
+    "templates",
+    "more_templates",
+    "clusters",
+    "keep_state",
+)
 
 
 def check_policy(estimator: Any) -> None:
@@ -31,6 +40,20 @@ def check_policy(estimator: Any) -> None:
         if estimator._changed(name):
             other = "linear" if neural else "neural"
             raise ConfigurationError(f"{name} has no effect: it is for policy='{other}'; leave it out")
+
+
+def check_going_on(estimator: Any) -> None:
+    """Raise an error if the options ask for another policy than the one that was learned."""
+    network, learned = getattr(estimator._fitted.policy, "network", None), {"policy": "linear"}
+    if network is not None:
+        sizes = network.encoder.sizes
+        learned = {"policy": "neural", "width": sizes.width, "layers": sizes.layers}
+    for name, value in learned.items():
+        if getattr(estimator, name) != value:
+            raise ConfigurationError(
+                f"{name}={getattr(estimator, name)!r} cannot go on from {name}={value!r}: leave it as it was, or train "
+                "anew with warm_start=False"
+            )
 
 
 def only_linear(estimator: Any, what: str) -> None:
@@ -75,6 +98,7 @@ def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
         task,
         steps=steps,
         alike=True,
+        noisy=NOISY,
         average=AVERAGE,
         optimizer=adam(estimator.rate or RATE),
         schedule=warm_up_and_decay(total),
@@ -88,6 +112,7 @@ def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
         passes=estimator.passes,
         batch_size=together,
         seed=estimator.seed,
+        threads=estimator.threads,
         shuffle=estimator.shuffle,
         engine=estimator.engine,
     )

@@ -1,13 +1,14 @@
-"""Options that taggers, parsers and pipelines share."""
+"""Options that taggers, parsers and pipelines share: where things are in files of tokens, and how verbs show them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Self
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
-
-__all__ = ["FILE", "ExplainOptions", "PlotOptions"]
+from lols.tasks.verbs import FileLayout
 
 FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz, .xz and .bz2 are read directly."
 
@@ -45,3 +46,72 @@ class ExplainOptions:
     def __post_init__(self) -> None:
         if self.top < 1:
             raise ConfigurationError(f"--top is {self.top}: give at least 1")
+
+
+@dataclass(frozen=True)
+class TokenColumns(FileLayout):
+    """Where things are in a file of tokens; a subclass has the columns as fields."""
+
+    @classmethod
+    def from_description(cls, files: Mapping[str, Any]) -> Self:
+        """What `describe` described; anything else is an error."""
+        columns = cls(**files)
+        values = {each.name: getattr(columns, each.name) for each in fields(cls)}
+        use, header = values.pop("use"), values.pop("header")
+        if not isinstance(use, dict | None):
+            raise ValueError("the files' further columns are not a mapping")
+        width = values.pop("width", None)
+        if width is not None and type(width) is not int:
+            raise ValueError("the number of the files' columns is not a number")
+        names = [value for name, value in values.items() if value is not None or name not in ("format", "trained")]
+        if not all(isinstance(name, str) for name in (*names, *(use or {}), *(use or {}).values())):
+            raise ValueError("the files' columns are not named by strings")
+        if header not in (None, True, False):
+            raise ValueError("the files' header is neither true nor false")
+        return columns
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        values = asdict(self)
+        if values.get("width") is None:
+            values.pop("width", None)
+        return values | {"use": None if values["use"] is None else dict(values["use"])}
+
+
+def file_format() -> Any:
+    """The option that names the format."""
+    return option(
+        default=None,
+        help="The format of the file: conllu, conllx, columns, tsv or words (one word on each line); detected by "
+        "default.",
+        flag="--format",
+    )
+
+
+def file_header() -> Any:
+    """The option that says whether the first line names the columns."""
+    return option(
+        default=None, help="Whether the first line of a TSV file names the columns.", flag="--header/--no-header"
+    )
+
+
+def use_of(entries: list[str]) -> dict[str, str] | None:
+    """Further columns as a mapping from the names that templates use to columns.
+
+    >>> use_of(["pos=2", "lemma"]), use_of(["none"])
+    ({'pos': '2', 'lemma': 'lemma'}, {})
+    """
+    if not entries:
+        return None
+    if entries == ["none"]:
+        return {}
+    columns = {}
+    for entry in entries:
+        name, equals, column = entry.rpartition("=")
+        column = column or entry
+        if not equals:
+            name = f"column{column}" if column.isdigit() else column.replace(":", "_")
+        if name == "word":
+            raise ConfigurationError(f"--use {entry}: word is the column of --word; take another name")
+        columns[name] = column
+    return columns

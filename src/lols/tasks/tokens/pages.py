@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["number", "render"]
-
 SHARED = Path(__file__).parent / "templates"  # has the frame and the style of all pages
 
 

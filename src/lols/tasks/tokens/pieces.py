@@ -15,8 +15,6 @@ from lols.contract.examples import Ragged
 from lols.errors import ConfigurationError
 from lols.tasks.tokens.corpus import WORD, Corpus
 
-__all__ = ["Pieces"]
-
 LONGEST = 512  # pieces that an encoder reads at a time, if it does not say
 FILES = ("config.json", "tokenizer.json")
 WANTED = "an encoder of Hugging Face, saved by save_pretrained() of the model and of a fast tokenizer"

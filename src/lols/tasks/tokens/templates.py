@@ -17,8 +17,6 @@ from lols.contract.whole_numbers import number_in
 from lols.errors import ConfigurationError, short
 from lols.tasks.tokens.attributes import ATTRIBUTES, EXACT, Attribute, attribute
 
-__all__ = ["Atom", "Template", "check_count", "numbers_in", "parse_templates", "static_atom"]
-
 MOST_TAGS = 3
 FARTHEST = 9
 MOST = 1 << 12  # templates

@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.errors import LolsError, short
+from lols.errors import LolsError, short, shown
 from lols.io.opening import read_text
-
-__all__ = ["WordVectors", "read_vectors"]
 
 MOST = 100_000  # of a file that are kept beside those of the data: files have the most frequent words first
 LARGEST = 4096  # numbers of a vector
@@ -41,7 +39,8 @@ def read_vectors(path: str, wanted: Collection[str]) -> WordVectors:
     found = dict(rows)
     if not found:
         raise LolsError(f"{path}: there are no vectors in it: write a word and its numbers on each line")
-    values = np.stack(list(found.values())).astype(np.float32)
+    with np.errstate(over="ignore"):  # numbers beyond float32 become infinite, and are refused below
+        values = np.stack(list(found.values())).astype(np.float32)
     if not np.isfinite(values).all():
         wrong = list(found)[int(np.argmin(np.isfinite(values).all(1)))]
         raise LolsError(f"{path}: the vector of '{short(wrong)}' has NaN or infinity: leave the word out")
@@ -85,9 +84,9 @@ def _is_number(cell: str) -> bool:
 def _of_array(path: str, wanted: Collection[str]) -> Iterator[tuple[str, np.ndarray]]:
     names = str(Path(path).with_suffix(".txt"))
     try:
-        values = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise LolsError(f"{path}: cannot be read ({error}); give a .npy file of numbers") from None
+        values = np.lib.format.open_memmap(path, mode="r")
+    except Exception as error:  # whatever a damaged header leads to
+        raise LolsError(f"{path}: cannot be read ({shown(str(error))}); give a .npy file of numbers") from None
     words = [line.rstrip("\r") for line in read_text(names).removesuffix("\n").split("\n")]
     if values.ndim != 2 or values.dtype.kind not in "fiu" or not 1 <= values.shape[1] <= LARGEST:
         raise LolsError(f"{path}: has {values.dtype} of shape {values.shape}; give a row of numbers for each word")

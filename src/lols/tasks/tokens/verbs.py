@@ -14,8 +14,6 @@ from lols.tasks.tokens.corpus import WORD
 from lols.tasks.verbs import FileVerbs, Say, silent
 from lols.training.clock import Clock
 
-__all__ = ["SentenceVerbs", "check_sentence"]
-
 
 class SentenceVerbs(FileVerbs):
     """Files of sentences are predicted piece by piece."""

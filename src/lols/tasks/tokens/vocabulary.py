@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,6 @@ from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import string_tensors, strings_of
 from lols.tasks.tokens.pieces import Pieces
 from lols.tasks.tokens.vectors import read_vectors
-
-__all__ = ["NetworkVocabulary"]
 
 NOTHING, UNKNOWN, FIRST = 0, 1, 2  # numbers; those of the vocabulary begin with FIRST
 MARKS = ("", " ")  # of characters: where a word begins and ends
@@ -62,6 +60,15 @@ class NetworkVocabulary:
             found = read_vectors(vectors, words)
             more |= {"vectors": found.words, "vector_size": found.values.shape[1], "values": found.values}
         return cls(frequent, [*MARKS, *letters], given, **more)
+
+    def grown(self, corpus: Corpus) -> NetworkVocabulary:
+        """The vocabulary with what a further corpus has more; what is known keeps its number."""
+        more = NetworkVocabulary.of(corpus, [name for name in self.given if name in corpus.columns])
+        given = {name: list(dict.fromkeys([*known, *more.given.get(name, ())])) for name, known in self.given.items()}
+        words, characters = (
+            [*dict.fromkeys([*a, *b])] for a, b in ((self.words, more.words), (self.characters, more.characters))
+        )
+        return replace(self, words=words, characters=characters, given=given, _last=[])
 
     @property
     def width(self) -> int:

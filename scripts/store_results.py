@@ -1,6 +1,6 @@
-"""Results of `lols reproduce` on the public data sets, stored with the package to be shown beside those of small data.
+"""Stores results of `lols reproduce` on the public data sets with the package, to be shown beside those of small data.
 
-`python -m lols.reproduction.stored RESULT.json` stores those of a new run.
+`python scripts/store_results.py RESULT.json`, with the file of `lols reproduce all --data DIR --json RESULT.json`.
 """
 
 from __future__ import annotations
@@ -8,24 +8,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["brief", "public_results"]
-
-FILE = Path(__file__).with_name("public_results.json")
-
-
-@cache
-def public_results() -> Mapping[str, Any]:
-    """What is stored: tables without curves, and the words of the claims.
-
-    >>> sorted(public_results()["tables"])
-    ['table2', 'table3', 'table4']
-    """
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+from lols.reproduction.describe import STORED
 
 
 def brief(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,4 +33,4 @@ def _rounded(cell: Mapping[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     made = brief(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
-    FILE.write_text(json.dumps(made, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+    STORED.write_text(json.dumps(made, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")

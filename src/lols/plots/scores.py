@@ -1,15 +1,14 @@
-"""A drawing of a confusion matrix."""
+"""Drawings of scores: a confusion matrix, and how reliable confidence is."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from lols.plots.look import EDGE, TEXT, drawing, new_figure, save, shortened
-
-__all__ = ["confusion"]
+from lols.plots.look import BLUE, EDGE, LINE, SERIES, SOFT, TEXT, drawing, new_figure, save, shortened
 
 NUMBERED = 16  # classes up to which the cells have numbers
 GAMMA = 0.6  # below 1, so that small shares differ visibly from none
@@ -28,11 +27,11 @@ def confusion(scores: Any, path: str | os.PathLike[str]) -> None:
     >>> Path(path).read_text()[:5]
     '<?xml'
     """
-    save(_figure(scores), path)
+    save(_confusion(scores), path)
 
 
 @drawing
-def _figure(scores: Any) -> Any:
+def _confusion(scores: Any) -> Any:
     classes = [shortened(str(name)) for name in scores.classes]
     counts = np.asarray(scores.confusion)
     colours = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)) ** GAMMA
@@ -72,3 +71,44 @@ def _numbers(axes: Any, counts: np.ndarray, colours: np.ndarray, cell: float, fo
         fits = min(font, cell * 72 * 0.92 / (0.58 * len(text)))
         colour = "white" if colours[true, predicted] > DARK else TEXT if count else "#aaaaaa"
         axes.text(predicted, true, text, ha="center", va="center", color=colour, fontsize=fits)
+
+
+def reliability_plot(seen: Any, path: str | os.PathLike[str]) -> None:
+    """Draw how often decisions were right, by confidence, as PNG, SVG or PDF by the ending of the path.
+
+    `seen` is a `Reliability`, or several by name. Below is how many decisions had which confidence.
+
+    >>> import tempfile; from pathlib import Path; from lols.training.calibration import Reliability
+    >>> path = tempfile.mkdtemp() + "/reliability.svg"
+    >>> reliability_plot(Reliability.of(np.array([0.9, 0.9, 0.5, 0.5]), np.array([True, True, True, False])), path)
+    >>> Path(path).read_text()[:5]
+    '<?xml'
+    """
+    save(_reliability(seen if isinstance(seen, Mapping) else {"": seen}), path)
+
+
+@drawing
+def _reliability(seen: Mapping[str, Any]) -> Any:
+    figure = new_figure(5.2, 6.0)
+    above, below = figure.subplots(2, 1, height_ratios=[3, 1], sharex=True)
+    above.plot([0, 1], [0, 1], color=LINE, linewidth=1.2)
+    errors = []
+    for (name, each), style in zip(seen.items(), SERIES, strict=False):
+        rows = each.rows()
+        where, right = ([row[key] for row in rows] for key in ("confidence", "accuracy"))
+        above.plot(where, right, label=name, **style)
+        errors.append(f"{name} {each.error:.4f}".strip())
+        total = max(each.counts.sum(), 1.0)
+        at = (np.arange(each.counts.size) + 0.5) / each.counts.size
+        below.plot(at, each.counts / total, color=style["color"], drawstyle="steps-mid")
+    if len(seen) > 1:
+        above.legend(loc="upper left")
+    decisions = int(next(iter(seen.values())).counts.sum())
+    above.set_title(f"calibration error {', '.join(errors)} on {decisions:,} decisions")
+    above.set_ylabel("share that is right")
+    above.set_ylim(0.0, 1.02)
+    below.set_yscale("log")
+    below.set_ylabel("share of decisions", color=SOFT if len(seen) > 1 else BLUE)
+    below.set_xlabel("confidence")
+    below.set_xlim(0.0, 1.02)
+    return figure
