@@ -13,6 +13,7 @@ import numpy as np
 
 from lols.contract.arrays import (
     NO_BOUNDS,
+    NO_ITEMS,
     Items,
     Ragged,
     Scalar,
@@ -140,7 +141,7 @@ class Examples:
         self.x = record_class(tuple(x))(*x.values())
         self.y = record_class(tuple(y or ()))(*(y or {}).values())
         self.has_truth = y is not None
-        self.items = items if items is not None else items_of([])
+        self.items = items if items is not None else NO_ITEMS
         for name, sizes in (("states", states), ("steps", steps)):
             if sizes is not None and sizes.size and sizes.min() < 0:
                 raise SpaceError(f"example {int(sizes.argmin())}: {name} is {sizes.min()}; it cannot be negative")
