@@ -59,6 +59,8 @@ _SCALARS = struct.Struct("<q?qq?ddqq?d")  # the fields of a decision up to its a
 _LOSS = struct.Struct("<qd")
 _COUNT = len(Decision._fields) - len(ARRAYS)
 _PROPENSITY = _COUNT - 1
+# Nothing is explored; the arrays are shared, so they are read-only.
+NOTHING = Decision(0, False, -1, -1, False, 1.0, 1.0, 0, -1, False, math.nan, *(np.frombuffer(b"", d) for d in _NATIVE))
 _ROUNDING = 1e-9  # by which a sum of probabilities may exceed 1
 _ROUNDING_STEPS = 1e-6  # the same for those of single steps, of 32 bits
 _SMALLEST_CHANCE = 1.0 / LARGEST_COST  # of what was explored: a loss divided by it is a cost to learn from

@@ -103,6 +103,8 @@ class FeatureRuns(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence[FeatureRuns]) -> FeatureRuns:
         """The concatenation of several runs."""
+        if len(parts) == 1:
+            return parts[0]
         sizes = [part.ids.size for part in parts]
         before = np.cumsum([0, *sizes])
         start = np.concatenate([part.start + at for part, at in zip(parts, before)])
