@@ -26,22 +26,19 @@ def with_advice(space: SearchSpace, reference: Reference) -> SearchSpace:
     """
     if reference.action is None or reference.random:
         raise ConfigurationError("advice needs a reference whose `action(x, y, s)` never draws at random")
-    ask, own = reference.action, space.action_features
+    ask, own = reference.action, space.action_features or _no_features
     sizes = replace(space.sizes, action_features=space.sizes.action_features + 1)
-    if own is None:
 
-        def action_features(x, s, a, out):
-            if a == ask(x, x, s):  # the reference does not use the truth: pass x in its place
-                emit(out, ADVICE)
-
-        return replace(space, action_features=action_features, sizes=sizes)
-
-    def more_action_features(x, s, a, out):
+    def action_features(x, s, a, out):
         own(x, s, a, out)
-        if a == ask(x, x, s):
+        if a == ask(x, x, s):  # the reference does not use the truth: pass x in its place
             emit(out, ADVICE)
 
-    return replace(space, action_features=more_action_features, sizes=sizes)
+    return replace(space, action_features=action_features, sizes=sizes)
+
+
+def _no_features(x, s, a, out):
+    pass
 
 
 def follow_advice(learner: Learner, trust: float) -> None:

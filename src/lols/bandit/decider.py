@@ -16,6 +16,7 @@ from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
 from lols.engine.door import admit
 from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.mistakes import explain
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import CODE, FrozenPolicy, Lessons, Scratch, Slots
@@ -112,7 +113,7 @@ class Decider:
             error = raised
         if error is not None or scratch.report[CODE]:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
-            raise driver.explain(error, scratch, 0, lambda: kernel.plain(*arguments)) from error
+            raise explain(driver, error, scratch, 0, lambda: kernel.plain(*arguments)) from error
 
     def _out(self, states: int, steps: int) -> Walked:
         """Memory for the results of a walk, kept for the next object of this size."""

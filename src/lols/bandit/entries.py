@@ -6,7 +6,8 @@ import math
 import operator
 import struct
 import zlib
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -48,6 +49,38 @@ class Loss(NamedTuple):
 
     id: int
     loss: float
+
+
+class Log(Protocol):
+    """The methods that a bandit needs of its log, to be implemented for a server database in the place of `SqliteLog`.
+
+    A log has one writer. It must count each loss exactly once, also across crashes.
+    """
+
+    def append(self, entry: Decision | Loss) -> bool:
+        """Write an entry; it is durable when this returns.
+
+        Returns False if the decision already has a loss: the second one is ignored, and counted as a duplicate. After
+        an error nothing was written.
+        """
+
+    def replay(self) -> Iterator[Decision | Loss]:
+        """All entries that exist when the reading begins, in the order in which they were written."""
+
+    def decisions(self) -> int:
+        """The number of decisions, which is the id of the next one."""
+
+    def duplicates(self) -> int:
+        """The number of losses that were ignored because their decision had one."""
+
+    def close(self) -> None:
+        """Close the log; closing it twice is allowed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
 
 _KINDS = ("<i8", "<f4", "<i8", "<i8", "<i8", "<f4", "?", "<f4", "<i4", "<f4")
@@ -182,17 +215,3 @@ def _decision(row: tuple[Any, ...]) -> Decision:
         np.frombuffer(blob, dtype).astype(native) for blob, dtype, native in zip(row[_COUNT:-1], _DTYPES, _NATIVE)
     ]
     return Decision(*_SCALARS.unpack(_SCALARS.pack(*scalars)), *arrays)
-
-
-class ClosedAtTheEnd:
-    """A log that a `with` statement closes."""
-
-    def close(self) -> None:
-        """Let go of what it holds."""
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()

@@ -1,8 +1,8 @@
-"""The linear learner: growing tables of weights, learning, and its state for checkpoints and merging."""
+"""The linear learner: growing tables of weights, learning, and its state for checkpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -278,25 +278,6 @@ class Learner:
             bank.inverse[:] = _checked(state, f"{name}.inverse", bank.inverse.shape)
         return bank
 
-    def merge(self, others: Sequence[Learner]) -> None:
-        """Average this learner with others, weighted by their rounds; sums of squared gradients are added."""
-        if any(o.settings != self.settings or o.actions != self.actions for o in others):
-            raise ConfigurationError("only learners with the same settings and actions can be merged")
-        if self.settings.update == "ridge":
-            raise ConfigurationError(
-                "ridge learners cannot be merged: their covariance matrices are over different rows"
-            )
-        learners = [o for o in (self, *others) if o.counters[ROUNDS] > 0]
-        if not learners:
-            return
-        rounds = np.array([o.counters[ROUNDS] for o in learners])
-        share = rounds / rounds.sum()
-        states = [o.state() for o in learners]
-        merged = {"counters": np.sum([s["counters"] for s in states], axis=0)}
-        for name in ("shared", "single"):
-            merged |= _merged_bank(name, states, share, rounds, fixed=self.settings.bits is not None)
-        self.load(merged)
-
     def describe(self) -> dict[str, Any]:
         """Settings as plain values, for model files."""
         return asdict(self.settings) | {"actions": self.actions, "by_action": self.by_action, "averaged": self.averaged}
@@ -310,38 +291,6 @@ def frozen(policy: FrozenPolicy) -> FrozenPolicy:
         stack=policy.stack.copy(),
         single_stack=policy.single_stack.copy(),
     )
-
-
-def _merged_bank(
-    name: str, states: list[dict[str, np.ndarray]], share: np.ndarray, rounds: np.ndarray, *, fixed: bool
-) -> dict[str, np.ndarray]:
-    features = [s[f"{name}.features"] for s in states]
-    union = np.unique(np.concatenate(features))
-    merged = {f"{name}.features": union}
-    before = np.concatenate([[0.0], np.cumsum(rounds)[:-1]])
-    for part in ("weights", "squares", "sums", "scales"):
-        arrays = [s[f"{name}.{part}"] for s in states]
-        used = arrays[0].shape[0] > 0 or any(a.shape[0] for a in arrays)
-        rows = (arrays[0].shape[0] if fixed else union.size) if used else 0
-        total = np.zeros((rows, *arrays[0].shape[1:]))
-        for k, array in enumerate(arrays):
-            at = slice(None) if fixed else np.searchsorted(union, features[k])
-            if not array.size:
-                continue
-            if part == "weights":
-                total[at] += share[k] * array
-            elif part == "scales":
-                total[at] = np.maximum(total[at], array)
-            elif part == "squares":
-                total[at] += array
-            else:
-                # The merged policy counts as if each learner's average had held for its own rounds.
-                mean = (states[k][f"{name}.weights"] * (rounds[k] + 1.0) - array) / rounds[k]
-                total[at] -= mean * rounds[k]
-        if part == "sums" and total.size:
-            total += merged[f"{name}.weights"] * (before[-1] + rounds[-1] + 1.0)
-        merged[f"{name}.{part}"] = total.astype(np.float32)
-    return merged
 
 
 def hadamard_size(actions: int) -> int:

@@ -158,11 +158,9 @@ class Graph(ProgramSearch):
         super()._begin(script)
         self._done = False
 
-    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+    def _decide(self, at: int, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
         if self._done:
             raise Stop
-        at = self._at
-        self._at = at + 1
         choices = self._choices
         allowed = choices.all if legal is None else choices.legal(legal)
         if not self._arriving:
