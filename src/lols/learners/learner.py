@@ -97,26 +97,22 @@ class Learner:
 
     def _bank(self, columns: int) -> Bank:
         settings = self.settings
+        rows, most = _first_rows(columns), min(settings.max_features, 1 << 31)
+        slots, inverse = 1 << 10, np.zeros((0, 0, 0))
+        if settings.bits:
+            rows = 1 << settings.bits
         if settings.update == "ridge":
-            most = 1 << settings.bits if settings.bits else min(settings.max_features, 1024)
-            if columns * most * most * 8 > RIDGE_BYTES:
+            rows = most = rows if settings.bits else min(settings.max_features, 1024)
+            slots = 1 << (2 * rows - 1).bit_length()
+            if columns * rows * rows * 8 > RIDGE_BYTES:
                 raise ConfigurationError(
-                    f"ridge keeps a {most} x {most} matrix for each of {columns} columns, more than 1 GiB: lower "
+                    f"ridge keeps a {rows} x {rows} matrix for each of {columns} columns, more than 1 GiB: lower "
                     "max_features or bits, or use nag or adagrad"
                 )
-            inverse = np.stack([np.eye(most) / settings.step] * columns)
-        else:
-            inverse = np.zeros((0, 0, 0))
-        table = fixed_table(settings.bits) if settings.bits else growing_table(1 << 10)
-        rows = 1 << settings.bits if settings.bits else _first_rows(columns)
-        if settings.update == "ridge":
-            rows = inverse.shape[1]
-            table = table if settings.bits else growing_table(1 << (2 * rows - 1).bit_length())
-        count = np.array([rows if settings.bits else 0], np.int64)
-        bank = Bank(table, *self._arrays(rows, columns), inverse, count, min(settings.max_features, 1 << 31))
-        if settings.update == "ridge":
-            bank = bank._replace(most=rows)
-        return bank
+            inverse = np.stack([np.eye(rows) / settings.step] * columns)
+        table = fixed_table(settings.bits) if settings.bits else growing_table(slots)
+        filled = np.array([rows if settings.bits else 0], np.int64)
+        return Bank(table, *self._arrays(rows, columns), inverse, filled, most)
 
     def _arrays(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         def table(wanted: bool) -> np.ndarray:
