@@ -110,7 +110,14 @@ def check(entry: Decision | Loss, count: int) -> None:
             )
         check_fields(entry)
     elif isinstance(entry, Loss):
-        _check_loss(entry, count)
+        check_loss(entry.loss)
+        try:
+            exists = 0 <= operator.index(entry.id) < count
+        except TypeError:
+            exists = False
+        if not exists:
+            held = f"the log holds {count}, 0 to {count - 1}" if count else "the log holds none yet"
+            raise LolsError(f"unknown decision {shown(entry.id)}: {held}; give the id that came with the decision")
     else:
         raise LolsError(f"a log takes a Decision or a Loss, not {type(entry).__name__}")
 
@@ -168,18 +175,6 @@ def check_loss(loss: float) -> None:
         valid = False
     if not valid:
         raise LolsError(f"loss {shown(loss)}: give a number from 0 to 1")
-
-
-def _check_loss(entry: Loss, count: int) -> None:
-    """Check the range of a loss, and that it belongs to one of `count` decisions."""
-    check_loss(entry.loss)
-    try:
-        exists = 0 <= operator.index(entry.id) < count
-    except TypeError:
-        exists = False
-    if not exists:
-        held = f"the log holds {count}, 0 to {count - 1}" if count else "the log holds none yet"
-        raise LolsError(f"unknown decision {shown(entry.id)}: {held}; give the id that came with the decision")
 
 
 def to_row(entry: Decision | Loss) -> tuple[Any, ...]:

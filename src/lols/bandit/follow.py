@@ -16,8 +16,7 @@ from lols.engine.compile.layout import Struct
 from lols.engine.door import admit
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.mistakes import explain
-from lols.engine.lesson_costs import predicted_costs
-from lols.engine.lessons import write_features
+from lols.engine.lessons import predicted_costs, write_features
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to

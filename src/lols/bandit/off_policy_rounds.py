@@ -10,7 +10,7 @@ from lols.bandit.decider import lessons_in
 from lols.bandit.entries import check_fields
 from lols.bandit.follow import Followed
 from lols.bandit.log import Decision, Log, check_loss
-from lols.engine.lesson_costs import predicted_costs
+from lols.engine.lessons import predicted_costs
 from lols.engine.structures import Lessons
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner

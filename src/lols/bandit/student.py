@@ -15,7 +15,7 @@ from lols.bandit.settings import BAG, BanditSettings
 from lols.contract.hashing import mix, unit
 from lols.contract.space import SearchSpace
 from lols.engine.compile.ahead import prepare_all
-from lols.engine.lesson_costs import predicted_costs
+from lols.engine.lessons import predicted_costs
 from lols.engine.structures import FrozenPolicy, Lessons
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings

@@ -318,11 +318,8 @@ class Reference:
 
     def on(self, state: State | None) -> Reference:
         """The same reference for a space with such a state."""
-        functions = self.functions() if state is not None else {}
-        wrapped = state.wrapped(functions) if state is not None else {}
-        if all(wrapped[name] is functions[name] for name in wrapped):
-            return self
-        return replace(self, **wrapped)
+        wrapped = self.functions() if state is None else state.wrapped(self.functions())
+        return self if wrapped == self.functions() else replace(self, **wrapped)
 
     def functions(self) -> dict[str, Function]:
         """The functions that are compiled, by name."""

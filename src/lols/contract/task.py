@@ -98,14 +98,10 @@ def _encode(cls: type[Task]) -> Callable[[Any], Any] | None:
         if encode is not None and columns is not None:
             raise ConfigurationError(f"{base.__name__} has both `columns` and `encode`: leave one out")
         if columns is not None:
-            return _by_columns(columns)
+            return lambda obj: columns.encode(obj)
         if encode is not None:
             return encode.__func__ if isinstance(encode, staticmethod) else encode
     return None
-
-
-def _by_columns(columns: Columns) -> Callable[[Any], Any]:
-    return lambda obj: columns.encode(obj)
 
 
 class Task:

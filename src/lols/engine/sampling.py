@@ -8,6 +8,7 @@ seed, example, sample and step, so the result does not depend on the number of t
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -133,15 +134,13 @@ def sample(space, data, policy, draws, scratch, counter):
 sample_kernel = Kernel(sample)
 
 
+@dataclass(frozen=True)
 class Samples:
     """The best samples of each example."""
 
-    def __init__(self, predictions: Predictions, losses: np.ndarray, chosen: np.ndarray):
-        self.predictions = predictions
-        self.all_losses = losses
-        """[example, sample]: sample 0 is the greedy prediction."""
-        self.chosen = chosen
-        """[example]: the number of its best sample, the first of several."""
+    predictions: Predictions
+    all_losses: np.ndarray  # [example, sample]: sample 0 is the greedy prediction
+    chosen: np.ndarray  # [example]: the number of its best sample, the first of several
 
     @property
     def losses(self) -> np.ndarray:

@@ -146,17 +146,13 @@ class Graph(ProgramSearch):
             at = at.parent
         script = self._trail.names[: at.base] + [self._names[a] for a in reversed(way)]
         self._begin(script)
-        self._leaving, self._action, self._who, self._arriving = node, action, who, False
+        self._leaving, self._action, self._who, self._arriving, self._done = node, action, who, False, False
         what = self._what(len(script), action)
         self._run(self._x, what)
         if not self._arriving and not self._done:
             raise SpaceError(f"{what}: the program ended at step {self._at}, unlike before: is it random?")
         if not self._done:
             self._leaving.edges[self._action] = (self._final, END)
-
-    def _begin(self, script: list[Any]) -> None:
-        super()._begin(script)
-        self._done = False
 
     def _decide(self, at: int, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
         if self._done:

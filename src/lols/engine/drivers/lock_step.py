@@ -170,7 +170,8 @@ class LockStepDriver(FusedDriver):
             vectors, legal = self._states(example.size)
             first = trails.action.offsets[number]
             replayed = Replayed(example, first, time, trails.action.values, vectors, legal)
-            self._run(replay_kernel, [(self.bound, self.data, self._scratches(None)[0], replayed)], _not_again)
+            work = (self.bound, self.data, self._scratches(None)[0], replayed)
+            self._run(replay_kernel, [work], lambda _: None)  # its errors need no second run
             return vectors, legal
 
         draws = np.zeros(example.size, np.int64)
@@ -380,7 +381,3 @@ class LockStepDriver(FusedDriver):
             kernel(False, *work[0])
         else:
             super()._run(kernel, work, again, indices)
-
-
-def _not_again(_example: int) -> None:
-    """For kernels whose errors need no second run."""
