@@ -151,24 +151,25 @@ class Learner:
         if self.by_action:
             self.single = self.with_room(self.single, int(slots.action_ids.size))
         self.widen(max(lessons.widest, lessons.widest_action), slots.costs.shape[1])
-        common = (lessons, count, self.shared, self.single, self.recipe)
-        if self.recipe.reduction == HINGE:
-            learn_margins_kernel(self.compiled, *common, self._work, self.counters)
-        else:
-            learn_costs_kernel(self.compiled, *common, self.code, self._work, self.counters)
+        kernel, arguments = self._call(lessons, count)
+        kernel(self.compiled, *arguments)
         if self.counters[BAD]:
             at = int(lessons.example[int(self.counters[BAD] - rounds) - 1])
             raise LolsError(
                 f"the weights became infinite at example {at}: lower the rate {self.settings.step:g} or scale features"
             )
 
+    def _call(self, lessons: Lessons, count: int) -> tuple[Kernel, tuple[Any, ...]]:
+        """The kernel that learns from the first rounds, and its arguments."""
+        common = (lessons, count, self.shared, self.single, self.recipe)
+        if self.recipe.reduction == HINGE:
+            return learn_margins_kernel, (*common, self._work, self.counters)
+        return learn_costs_kernel, (*common, self.code, self._work, self.counters)
+
     def calls(self, lessons: Lessons) -> list[tuple[Kernel, tuple[Any, ...]]]:
         """The kernels of learning with arguments of the right types, to compile them ahead."""
-        common = (lessons, 0, self.shared, self.single, self.recipe)
-        learn: tuple[Kernel, tuple[Any, ...]] = (learn_margins_kernel, (*common, self._work, self.counters))
-        if self.recipe.reduction != HINGE:
-            learn = (learn_costs_kernel, (*common, self.code, self._work, self.counters))
-        return [learn, *self.growth(), (average_kernel, (self.shared, 1.0, self.shared.weights))]
+        average = (average_kernel, (self.shared, 1.0, self.shared.weights))
+        return [self._call(lessons, 0), *self.growth(), average]
 
     def growth(self) -> list[tuple[Kernel, tuple[Any, ...]]]:
         """The kernel that makes room for more features, likewise."""

@@ -167,7 +167,9 @@ class LockStepDriver(FusedDriver):
         features, example = GatheredFeatures(slots, kept, self._ends), lessons.example[number]
 
         def find_states() -> tuple[np.ndarray, np.ndarray]:
-            vectors, legal = self._states(example.size)
+            width = int(self.examples.states.max(initial=1))
+            vectors = np.zeros((example.size, width), state_type(self.compiled))
+            legal = np.zeros((example.size, self.actions), np.bool_)
             first = trails.action.offsets[number]
             replayed = Replayed(example, first, time, trails.action.values, vectors, legal)
             work = (self.bound, self.data, self._scratches(None)[0], replayed)
@@ -356,11 +358,6 @@ class LockStepDriver(FusedDriver):
         if self._walks is None or self._walks.number.size < rows:
             self._walks = make_walks(self.examples, rows, self.compiled)
         return self._walks
-
-    def _states(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """Memory for state vectors and legal actions."""
-        width = int(self.examples.states.max(initial=1))
-        return np.zeros((rows, width), state_type(self.compiled)), np.zeros((rows, self.actions), np.bool_)
 
     def _scratches(self, policy: Any) -> list[Scratch]:
         if not self._scratch:
