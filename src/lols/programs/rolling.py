@@ -76,7 +76,6 @@ class ProgramTrail:
         self.predicted: list[Any] = []  # predicted costs, if pruning needs them
         self.random = False  # whether the teacher draws at random
         self.before = 0.0  # the loss before the first decision
-        self.result: Any = None
 
     @property
     def loss(self) -> float:
@@ -93,7 +92,7 @@ class RollIn(ProgramSearch):
         self._plan, self._round_key, self._key, self._beta_in = plan, round_key, mix(round_key, ROLL_IN), beta_in
         self._draws = plan.roll_in == MIXTURE or plan.random_ties or self._scorer.components > 1
         self._trail = trail = ProgramTrail()
-        trail.result = self._run(x, f"example {number}")
+        self._run(x, f"example {number}")
         if not trail.actions:
             raise SpaceError(f"example {number}: the program ended without a decision: leave such examples out")
         trail.costs.append(self._final)

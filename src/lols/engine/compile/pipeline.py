@@ -106,6 +106,9 @@ class _TakeLibrary(AnalysisPass):  # type: ignore[misc]
 
     _name = "lols_take_library"
 
+    def __init__(self) -> None:
+        AnalysisPass.__init__(self)
+
     def run_pass(self, state: Any) -> bool:
         if state.library is None:
             state.library = HelperLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
