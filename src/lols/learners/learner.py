@@ -233,15 +233,14 @@ class Learner:
             "states": int(self.counters[STATES]),
         }
 
-    def state(self, *, copy: bool = True) -> dict[str, np.ndarray]:
-        """The whole state of the learner, as named arrays without unused rows; without a copy they go on changing."""
+    def state(self) -> dict[str, np.ndarray]:
+        """A copy of the whole state of the learner, as named arrays without unused rows."""
         state = {"counters": self.counters.copy()}
         for name, bank in (("shared", self.shared), ("single", self.single)):
             rows = int(bank.filled[0])
             state[f"{name}.features"] = features_by_row(bank.table, rows)
             for part in ("weights", "squares", "sums", "scales"):
-                array = getattr(bank, part)[:rows]
-                state[f"{name}.{part}"] = array.copy() if copy else array
+                state[f"{name}.{part}"] = getattr(bank, part)[:rows].copy()
             if bank.inverse.size:
                 state[f"{name}.inverse"] = bank.inverse.copy()
         return state
