@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from lols.contract.features import emit, feature
 from lols.contract.space import Reference, SearchSpace
+from lols.engine.table import insert
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
 
@@ -43,13 +42,10 @@ def _no_features(x, s, a, out):
 
 def follow_advice(learner: Learner, trust: float) -> None:
     """Initialise a new learner so that it predicts the reference's action to be cheaper by `trust`."""
-    state = learner.state()
-    state["single.features"] = np.array([ADVICE], np.int64)
-    for part in ("weights", "squares", "sums"):
-        if learner.averaged or part != "sums":
-            state[f"single.{part}"] = np.full((1, 1), {"weights": -trust, "squares": FIRM}.get(part, 0.0), np.float32)
-    if state["single.scales"].ndim == 1 and learner.settings.update == "nag":
-        state["single.scales"] = np.ones(1, np.float32)
-    if learner.settings.update not in ("nag", "adagrad"):
-        state["single.squares"] = np.zeros((0, 1), np.float32)
-    learner.load(state)
+    bank = learner.single
+    row = insert(bank.table, ADVICE, bank.filled, bank.most)
+    bank.weights[row] = -trust
+    if bank.squares.size:
+        bank.squares[row] = FIRM
+    if bank.scales.size:
+        bank.scales[row] = 1.0
