@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lols.contract.examples import Examples
-from lols.tasks.explain import ExampleReport, deviation_costs, explained_roll_out, roll_out_text
+from lols.tasks.explain import ExampleReport, follow, roll_out_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -70,27 +68,15 @@ class ObjectReport(ExampleReport):
             write(console, "cost: how much more than with the best action here")
 
 
-def explain_object(estimator: Any, path: str, objects: Sequence[Any], number: int) -> ObjectReport:
+def explain_object(estimator: Any, file: str, objects: Sequence[Any], number: int) -> ObjectReport:
     """Follow the model through one labelled object, and evaluate its deviations."""
     model = estimator.model_
     examples = Examples(model.space, [objects[number - 1]], truth=True)
-    predictions = model.run(examples, scores=True)
-    taken, predicted = predictions.actions(0).astype(np.int64), predictions.costs(0)
-    costs = losses = loss = chosen = beta = None
-    if model.policy.chances.size == 1 and taken.size:  # where policies are drawn, deviations have no cost of their own
-        algorithm, share = explained_roll_out(model, None, None)
-        chosen, beta = algorithm.roll_out, share if algorithm.roll_out == "mixture" else None
-        teacher = estimator.task_.reference(estimator.reference)
-        costs, losses, loss = deviation_costs(model, teacher, examples, taken, algorithm, share, seed=estimator.seed)
-
-    def action(step: int, a: int) -> ActionCosts:
-        loss, cost = (None if values is None else float(values[step, a]) for values in (losses, costs))
-        return ActionCosts(estimator.action_name(a), float(predicted[step, a]), loss, cost, bool(a == taken[step]))
-
-    steps = []
-    for step in range(taken.size):
-        order = np.argsort(predicted[step], kind="stable").tolist()
-        steps.append(tuple(action(step, a) for a in order if np.isfinite(predicted[step, a])))
-    output = str(predictions.output(0))
-    head = (estimator.named, path, estimator.VERBS.one, number, len(objects))
-    return ObjectReport(*head, output, loss, chosen, beta, tuple(steps))
+    path = follow(estimator, examples, examples)
+    steps = tuple(
+        tuple(ActionCosts(estimator.action_name(a), *numbers) for a, numbers in path.actions(step))
+        for step in range(path.taken.size)
+    )
+    output = str(model.run(examples).output(0))
+    head = (estimator.named, file, estimator.VERBS.one, number, len(objects))
+    return ObjectReport(*head, output, path.loss, path.roll_out, path.beta, steps)

@@ -10,7 +10,7 @@ import pytest
 import lols
 from lols import Tagger
 from lols.errors import LolsError
-from lols.tasks.tagging.spans import convert, legal
+from tests.tasks.tagging.span_twin import convert, legal
 from tests.tasks.tagging.tagger_data import sentences, spans, weights
 from tests.tasks.tagging.trained_taggers import CHUNK_WORDS, CHUNKS, GOLD, WORDS, tagger
 

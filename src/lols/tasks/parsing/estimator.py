@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +27,7 @@ from lols.tasks.parsing.verbs import ParserVerbs
 from lols.tasks.search import Judges
 from lols.tasks.tokens.corpus import Corpus, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
-from lols.tasks.tokens.input import check_lengths
+from lols.tasks.tokens.input import check_lengths, cut
 from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say
@@ -289,8 +288,8 @@ class Parser(ParserVerbs):
         trees, sure = self.predict_confident(corpus) if confidence else (self.predict_columns(corpus), None)
         names = self.task_.plain
         flat = [(h + 1, names[r]) for h, r in zip(trees.heads.tolist(), trees.relations.tolist(), strict=True)]
-        made = [flat[a:b] for a, b in pairwise(corpus.offsets.tolist())]
-        return made if sure is None else (made, [sure[a:b] for a, b in pairwise(corpus.offsets.tolist())])
+        made = cut(flat, corpus.offsets)
+        return made if sure is None else (made, cut(sure, corpus.offsets))
 
     def predict_confident(self, corpus: Corpus) -> tuple[Trees, np.ndarray]:
         """Trees in columns, and how likely each head is to be right."""

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from lols.contract.whole_numbers import check_whole
 from lols.tasks.options import option
-from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions, TokenColumns, file_format, file_header, use_of
-from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, PredictOptions, Verbs
+from lols.tasks.tokens.options import (
+    FILE,
+    ExplainOptions,
+    LabelOptions,
+    PlotOptions,
+    TokenColumns,
+    file_format,
+    file_header,
+    use_of,
+)
+from lols.tasks.verbs import TOKENS, CertifyOptions, PredictOptions, Verbs
 
 MOST_BEAM = 1 << 12  # the widest beam
 
@@ -73,17 +82,6 @@ class ParserExplainOptions(ExplainOptions):
     top: int = option(default=3, help="How many actions to show, those of the least predicted cost and the teacher's.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParserInspectOptions(InspectOptions):
-    """What is shown of a parser."""
-
-    label: Sequence[str] | None = option(
-        default=None,
-        help="Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated.",
-        kind=list[str] | None,
-    )
-
-
 VERBS = Verbs(
     name="parser",
     unit="sentences",
@@ -93,7 +91,7 @@ VERBS = Verbs(
         "predict": ParserPredictOptions,
         "evaluate": ParserEvaluateOptions,
         "explain": ParserExplainOptions,
-        "inspect": ParserInspectOptions,
+        "inspect": LabelOptions,
         "certify": CertifyOptions,
     },
     counted=TOKENS,

@@ -58,16 +58,7 @@ class ParserScores:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        relations = {
-            name: {
-                "precision": row.precision,
-                "recall": row.recall,
-                "f1": row.f1,
-                "attached": row.attached / row.gold if row.gold else 0.0,
-                "count": row.gold,
-            }
-            for name, row in self.scores.by_relation.items()
-        }
+        relations = {name: counts.as_dict() for name, counts in self.scores.by_relation.items()}
         plain = {name: getattr(self.scores, name) for name in SHARES}
         counts = {"tokens": self.scores.words, "sentences": self.scores.sentences}
         if self.scores.reliability is not None:

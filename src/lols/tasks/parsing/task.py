@@ -13,7 +13,6 @@ from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace, Sizes
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
-from lols.io.strings import intern, texts_of
 from lols.tasks.parsing.defaults import default_parsing_templates
 from lols.tasks.parsing.space import ANY, FIELDS, FUNCTIONS, HEADER, LABEL, LEFT, NEVER, ONLY, RIGHT, SHIFT
 from lols.tasks.parsing.teachers import references
@@ -173,10 +172,7 @@ class ParsingTask:
 
     def examples(self, corpus: Corpus, trees: Trees | None = None, weights: np.ndarray | None = None) -> Examples:
         """Encode sentences; `weights` say how much each word's head counts, 1 unless given."""
-        missing = [name for name in self.columns if name not in corpus.columns]
-        if missing:
-            empty = intern(texts_of([""]))._replace(numbers=np.zeros(corpus.tokens, np.int64))
-            corpus = corpus._replace(columns=corpus.columns | dict.fromkeys(missing, empty))
+        corpus = corpus.with_columns(self.columns)
         offsets = corpus.offsets
         lengths = np.diff(offsets)
         numbers = np.stack([corpus.columns[name].numbers for name in self.columns])
@@ -241,18 +237,33 @@ class ParsingTask:
 
     # --- results ---
 
-    def trees(self, actions: np.ndarray, offsets: np.ndarray) -> Trees:
-        """The projective trees that the actions of all sentences build, one after the other."""
+    def replay(self, actions: np.ndarray, offsets: np.ndarray) -> tuple[Trees, np.ndarray]:
+        """The projective trees that the actions of all sentences build, and the step that decided on each word's head.
+
+        Steps are counted over all sentences. That of a single root, which no step attaches, is the last one of its
+        sentence: it leaves the word alone.
+        """
+        lengths = np.diff(offsets)
+        steps = self.steps_of(lengths)
         heads, relations = np.full(int(offsets[-1]), -1, np.int64), np.full(int(offsets[-1]), self.root, np.int64)
+        decided = np.repeat(np.cumsum(steps) - 1, lengths)
         kinds, given = (self.space.settings[name] for name in ("kinds", "relations"))
-        steps = self.steps_of(np.diff(offsets))
-        stack = np.empty(int(np.diff(offsets).max(initial=0)), np.int64)
-        _build(actions, steps, offsets, kinds, given, self.labelling == "second", self.root, stack, heads, relations)
-        return Trees(heads, relations)
+        stack = np.empty(int(lengths.max(initial=0)), np.int64)
+        later = self.labelling == "second"
+        _build(actions, steps, offsets, kinds, given, later, self.root, stack, heads, relations, decided)
+        return Trees(heads, relations), decided
+
+    def trees(self, actions: np.ndarray, offsets: np.ndarray) -> Trees:
+        """The projective trees alone."""
+        return self.replay(actions, offsets)[0]
+
+    def restored(self, trees: Trees, offsets: np.ndarray) -> Trees:
+        """Trees as the treebank has them: lifted words lowered, relations as numbered in `plain`."""
+        return self._named.restore(trees, offsets)
 
     def parses(self, actions: np.ndarray, offsets: np.ndarray) -> Trees:
-        """The same as the treebank has them: lifted words lowered, relations as numbered in `plain`."""
-        return self._named.restore(self.trees(actions, offsets), offsets)
+        """The trees that the actions of all sentences build, as the treebank has them."""
+        return self.restored(self.trees(actions, offsets), offsets)
 
     def parsing(self, corpus: Corpus, beam: int = 1) -> Callable[[Model], Trees]:
         """What parses these sentences with a model, again and again; a beam of 1 is greedy."""
@@ -383,7 +394,7 @@ def _item_features(values, lengths, keys, bounds, uses, nothing, start, ids):
 
 
 @kernel
-def _build(actions, steps, offsets, kinds, given, labels_later, root, stack, heads, relations):
+def _build(actions, steps, offsets, kinds, given, labels_later, root, stack, heads, relations, decided):
     """Replay actions; the stack has room for the words of the longest sentence."""
     at = 0
     for k in range(offsets.size - 1):
@@ -402,6 +413,7 @@ def _build(actions, steps, offsets, kinds, given, labels_later, root, stack, hea
                 continue
             depth -= 1
             word = low + stack[depth]
+            decided[word] = at - 2 if kind == LABEL else at - 1
             if (pending if kind == LABEL else kind) == RIGHT:
                 heads[word] = stack[depth - 1]
             else:

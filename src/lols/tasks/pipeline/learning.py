@@ -159,11 +159,8 @@ def labels_of(column: Column) -> tuple[np.ndarray, list[str]]:
 
 def some_sentences(corpus: Corpus, keep: np.ndarray) -> Corpus:
     """Some of the sentences, and of the strings only those that they have."""
-    lengths = np.diff(corpus.offsets)
-    tokens = np.repeat(keep, lengths)
-    columns = {}
-    for name, column in corpus.columns.items():
-        used, numbers = np.unique(column.numbers[tokens], return_inverse=True)
-        texts = column.texts
+    part, columns = corpus.select(np.flatnonzero(keep)), {}
+    for name, (numbers, texts) in part.columns.items():
+        used, numbers = np.unique(numbers, return_inverse=True)
         columns[name] = Column(numbers, texts._replace(begin=texts.begin[used], end=texts.end[used]))
-    return Corpus(columns, np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64))
+    return part._replace(columns=columns)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.choosing import runs
 from lols.contract.examples import Examples
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.base import Variants
@@ -14,7 +15,7 @@ from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
 from lols.tasks.search import Judges
 from lols.tasks.tagging.clusters import read_clusters, with_clusters
 from lols.tasks.tagging.files import read_files, tagged
-from lols.tasks.tagging.held_out import HeldOut, gold_of, judged_tags
+from lols.tasks.tagging.held_out import HeldOut, judged_tags
 from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tagging.own_files import fit_own_files
 from lols.tasks.tagging.prediction import Sentence, TaggerPrediction
@@ -133,7 +134,8 @@ class Tagger(TaggerPrediction):
         gold = task.number(names)[numbers]
 
         def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
-            return judged_tags(task, model, part, *gold_of(corpus.offsets, chosen, gold))
+            at, offsets = runs(corpus.offsets, chosen)
+            return judged_tags(task, model, part, offsets, gold[at])
 
         judges = Judges(judge, None if held is None else held.judged)
         self._train(task, lambda: task.examples(corpus, gold), held, judges, **fitting)
@@ -179,7 +181,7 @@ class Tagger(TaggerPrediction):
         corpus, strings = self._corpus(X), checked_labels(X, y)
         if len(X):
             check_lengths(corpus.offsets)
-        task, stream = getattr(self, "task_", None), getattr(self, "_stream", None)
+        task, stream = getattr(self, "task_", None), self._stream
         if task is None:
             if classes is None:
                 raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lols.errors import LolsError
 from lols.tasks.options import option
-from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions, TokenColumns, file_format, file_header, use_of
-from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, PredictOptions, Verbs
+from lols.tasks.tokens.options import (
+    FILE,
+    ExplainOptions,
+    LabelOptions,
+    PlotOptions,
+    TokenColumns,
+    file_format,
+    file_header,
+    use_of,
+)
+from lols.tasks.verbs import TOKENS, CertifyOptions, PredictOptions, Verbs
 
 if TYPE_CHECKING:
     from lols.io.conll import Sentences
@@ -97,15 +106,6 @@ class TaggerExplainOptions(ExplainOptions):
     top: int = option(default=5, help="How many labels to show, those of the least predicted cost and the true one.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaggerInspectOptions(InspectOptions):
-    """What is shown of a tagger."""
-
-    label: Sequence[str] | None = option(
-        default=None, help="Show the features of this label only; may be repeated.", kind=list[str] | None
-    )
-
-
 VERBS = Verbs(
     name="tagger",
     unit="sentences",
@@ -115,7 +115,7 @@ VERBS = Verbs(
         "predict": PredictOptions,
         "evaluate": TaggerEvaluateOptions,
         "explain": TaggerExplainOptions,
-        "inspect": TaggerInspectOptions,
+        "inspect": LabelOptions,
         "certify": CertifyOptions,
     },
     counted=TOKENS,

@@ -13,6 +13,7 @@ from lols.tasks.tagging.span_scores import SpanScores, added_spans, span_scores
 from lols.tasks.tagging.spans import PREFIXES
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.counts import F1Counts
 from lols.training.calibration import Reliability, added
 
 if TYPE_CHECKING:
@@ -87,10 +88,7 @@ class TagScores:
         }
         if self.spans is not None:
             made |= {"f1": self.spans.f1, "precision": self.spans.precision, "recall": self.spans.recall}
-            made["types"] = {
-                name: {"precision": s.precision, "recall": s.recall, "f1": s.f1, "count": s.gold}
-                for name, s in self.spans.by_type.items()
-            }
+            made["types"] = {name: counts.as_dict() for name, counts in self.spans.by_type.items()}
         made |= {} if self.reliability is None else self.reliability.as_dict()
         return made | {"tags": self.tags, "confusions": [list(c) for c in self.confusions]}
 
@@ -166,14 +164,8 @@ def _by_tag(
         np.bincount(numbers, weights=often, minlength=len(labels)).astype(np.int64)
         for numbers, often in ((gold, weights), (predicted, weights), (gold[same], weights[same]))
     )
-    made = {}
-    for k in np.flatnonzero(truth + guesses).tolist():
-        precision = float(right[k] / guesses[k]) if guesses[k] else 0.0
-        recall = float(right[k] / truth[k]) if truth[k] else 0.0
-        both = precision + recall
-        f1 = 2 * precision * recall / both if both else 0.0
-        made[labels[k]] = {"precision": precision, "recall": recall, "f1": f1, "count": int(truth[k])}
-    return made
+    rows = zip(labels, right.tolist(), guesses.tolist(), truth.tolist(), strict=True)
+    return {name: F1Counts(*row).as_dict() for name, *row in rows if row[1] + row[2] > 0}
 
 
 def _confusions(pairs: dict[tuple[str, str], int], most: int = 10) -> list[tuple[str, str, int]]:

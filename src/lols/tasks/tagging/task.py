@@ -13,7 +13,6 @@ from lols.contract.examples import Examples, Ragged, Scalar
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError, shown
-from lols.io.strings import intern, texts_of
 from lols.tasks.tagging.space import make_examples, make_space, references
 from lols.tasks.tagging.span_oracle import completions
 from lols.tasks.tagging.span_space import F1_FUNCTIONS, SPAN_FUNCTIONS, span_references
@@ -237,9 +236,7 @@ class TaggingTask:
 
         An encoder of the task's layout remembers the strings of the pieces before.
         """
-        missing = [name for name in self.layout.columns if name not in corpus.columns]
-        if missing:
-            corpus = corpus._replace(columns=corpus.columns | {name: _empty(corpus.tokens) for name in missing})
+        corpus = corpus.with_columns(self.layout.columns)
         if self.direction == "backward":
             corpus = corpus.backward()
         encoded = (encoder or Encoder(self.layout)).encode(corpus.columns, corpus.offsets, corpus.extra)
@@ -293,10 +290,6 @@ def _turned(
     numbers_of = {label: number for number, label in enumerate(both)}
     other = [numbers_of[ends.get(label[0], label[0]) + label[1:]] for label in both]
     return np.array(other, np.int64)[made], both, "bilou"
-
-
-def _empty(tokens: int) -> Any:
-    return intern(texts_of([""]))._replace(numbers=np.zeros(tokens, np.int64))
 
 
 @kernel

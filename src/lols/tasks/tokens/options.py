@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
-from lols.tasks.verbs import FileLayout
+from lols.tasks.verbs import FileLayout, InspectOptions
 
 FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz, .xz and .bz2 are read directly."
 
@@ -46,6 +46,18 @@ class ExplainOptions:
     def __post_init__(self) -> None:
         if self.top < 1:
             raise ConfigurationError(f"--top is {self.top}: give at least 1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions(InspectOptions):
+    """Which labels or actions are shown of a model."""
+
+    label: Sequence[str] | None = option(
+        default=None,
+        help="Show the features of this label only, or of this action of a parser, such as 'Left nsubj', or of this "
+        "relation; may be repeated.",
+        kind=list[str] | None,
+    )
 
 
 @dataclass(frozen=True)
