@@ -89,13 +89,8 @@ class SentenceReport(ExampleReport):
         return self
 
     def _repr_html_(self) -> str:
-        return framed(self.page())
-
-
-def framed(page: str) -> str:
-    """A whole page as a frame in a notebook: its styles stay inside, and nothing in it is executed."""
-    height = 620
-    return f'<iframe sandbox srcdoc="{html.escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
+        """The page as a frame in a notebook: its styles stay inside, and nothing in it is executed."""
+        return f'<iframe sandbox srcdoc="{html.escape(self.page())}" style="width:100%;height:620px;border:0"></iframe>'
 
 
 def roll_out_text(roll_out: str | None, beta: float | None, what: str) -> list[str]:

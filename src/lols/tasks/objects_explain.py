@@ -42,14 +42,13 @@ class ObjectReport(ExampleReport):
 
     def show(self, console: Console) -> None:
         """Print a line for each action of each step."""
-        from lols.tasks.show import step_table, styled, write
+        from lols.tasks.show import show_legend, step_table, styled, write
 
         loss = "" if self.loss is None else f", loss {self.loss:g}"
         about = [f"predicted {self.output} by {self.model}{loss}"]
         for line in [self.heading, *about, *roll_out_text(self.roll_out, self.beta, "an action")]:
             write(console, line)
-        losses = self.steps and self.steps[0][0].loss is not None
-        table = step_table(["#", "", "action"], self.roll_out is not None, bool(losses))
+        table = step_table(["#", "", "action"], self.roll_out)
         for k, step in enumerate(self.steps, 1):
             for n, each in enumerate(step):
                 costly = each.taken and each.cost is not None and each.cost > 1e-6
@@ -61,11 +60,7 @@ class ObjectReport(ExampleReport):
                 table.add_row(*row)
         write(console)
         write(console, table, soft_wrap=False)
-        write(console, "\n→ the action taken; predicted: its cost as the model predicts it")
-        if losses:
-            write(console, "loss: of the whole example, with that action here and the rest as said above")
-        if self.roll_out is not None:
-            write(console, "cost: how much more than with the best action here")
+        show_legend(console, "action", self.roll_out, "of the whole example")
 
 
 def explain_object(estimator: Any, file: str, objects: Sequence[Any], number: int) -> ObjectReport:

@@ -236,34 +236,24 @@ class Parser(ParserVerbs):
             raise ConfigurationError(f"unknown labelling '{labelling}': choose auto, {', '.join(LABELLINGS)}")
         if labelling == "auto":
             labelling = "joint" if len({*prepared.right, *prepared.left}) > 1 else "none"
-        names = prepared.names
-        if self.policy == "neural":
-            return self._neural(corpus, prepared, labelling)
-        options: Any = {"columns": tuple(corpus.columns), **self.template_lines(), "roots": prepared.roots}
+        names, sides = prepared.names, (prepared.right, prepared.left, prepared.root)
+        options: Any = {"columns": tuple(corpus.columns), "roots": prepared.roots}
+        if self.policy == "neural":  # a network gives relations to arcs by itself
+            if self.labelling not in ("auto", "none"):
+                raise ConfigurationError(
+                    f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "
+                    "auto or none"
+                )
+            options |= {"vocabulary": self.network_vocabulary(corpus)}
+            labelling = labelling if labelling == "none" else NETWORK
+            neural: ParsingTask = self.neural_class()(names, *sides, labelling=labelling, **options)
+            return neural
+        options |= self.template_lines()
         if labelling != "none":
-            return ParsingTask(names, prepared.right, prepared.left, prepared.root, labelling=labelling, **options)
+            return ParsingTask(names, *sides, labelling=labelling, **options)
         arcs = {names[k].partition(ARROW)[0] for k in (*prepared.right, *prepared.left) if k != prepared.root}
         arc = arcs.pop() if len(arcs) == 1 else UNLABELLED
         return ParsingTask([arc, names[prepared.root]], [0], [0], 1, labelling=labelling, **options)
-
-    def _neural(self, corpus: Corpus, prepared: Prepared, labelling: str) -> ParsingTask:
-        """The task of a network, which gives relations to arcs by itself."""
-        if self.labelling not in ("auto", "none"):
-            raise ConfigurationError(
-                f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "
-                "auto or none"
-            )
-        made: ParsingTask = self.neural_class()(
-            prepared.names,
-            prepared.right,
-            prepared.left,
-            prepared.root,
-            columns=tuple(corpus.columns),
-            labelling=labelling if labelling == "none" else NETWORK,
-            roots=prepared.roots,
-            vocabulary=self.network_vocabulary(corpus),
-        )
-        return made
 
     @classmethod
     def neural_class(cls) -> Any:
@@ -368,21 +358,9 @@ class Parser(ParserVerbs):
 
     # --- files ---
 
-    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header and arrays of the model file."""
-        self._check_fitted()
-        return self._fitted.contents(self.describe(), self.stored_strings(), keep_state=self.keep_state)
-
-    def describe(self) -> dict[str, Any]:
-        """What a model file says of the task."""
-        columns = getattr(self, "columns_", None)
-        return self.task_.describe() | {
-            "name": "parser",
-            "fingerprint": self.fingerprint_,
-            "treebank": self.prepared_,
-            "options": self._options(),
-            "files": columns.describe() if isinstance(columns, ParserColumns) else None,
-        }
+    def more_facts(self) -> dict[str, Any]:
+        """What had to be changed in the treebank."""
+        return {"treebank": self.prepared_}
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has."""

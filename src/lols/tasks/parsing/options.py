@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from lols.contract.whole_numbers import check_whole
 from lols.tasks.options import option
@@ -42,10 +41,6 @@ class ParserColumns(TokenColumns):
     )
     format: str | None = file_format()
     header: bool | None = file_header()
-
-    def changed(self, **given: Any) -> ParserColumns:
-        """The same columns in another file, whose format is detected anew, but for those that are given."""
-        return replace(self, **{"format": None, "header": None} | given)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from lols.tasks.parsing.treebank import Relations, Trees
 from lols.tasks.tokens.attributes import NOTHING, Attribute, attribute_values, hash_text
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.encoding import key
+from lols.tasks.tokens.task import TokenTask
 from lols.training.model import Model
 
 HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
@@ -29,7 +30,7 @@ NETWORK = "network"  # arcs are decided by the search, and their relations by th
 ROOTS = ("one", "many")
 
 
-class ParsingTask:
+class ParsingTask(TokenTask):
     """What a parser's search space is made of.
 
     Parameters
@@ -51,6 +52,7 @@ class ParsingTask:
     """
 
     TEMPERATURE = 0.5  # of the beam search
+    OPTIONS = ("columns", "templates", "labelling", "roots")
     FUNCTIONS: ClassVar[Mapping[str, Any]] = FUNCTIONS  # of the space
 
     def __init__(
@@ -82,7 +84,10 @@ class ParsingTask:
         self.templates = [*templates, *more_templates]
         parsed = self.parsed_templates()
         self.search = [t for t in parsed if t.place is None]
-        self.viewed = _by_place([t for t in parsed if t.place is not None])
+        self.viewed: dict[TemplatePlace, list[ParsingTemplate]] = {}
+        for template in parsed:
+            if template.place is not None:
+                self.viewed.setdefault(template.place, []).append(template)
 
     def parsed_templates(self) -> list[ParsingTemplate]:
         """The templates, parsed."""
@@ -161,12 +166,9 @@ class ParsingTask:
         arcs = np.maximum(lengths - (self.roots == "one"), 0)
         return lengths + arcs * (2 if self.labelling == "second" else 1)
 
-    def reference(self, name: str) -> Reference:
-        """One of the paper's teachers."""
-        known = references()
-        if name not in known:
-            raise ConfigurationError(f"unknown reference '{name}': choose {', '.join(known)}")
-        return known[name]
+    def references(self) -> dict[str, Reference]:
+        """The paper's teachers."""
+        return references()
 
     # --- examples ---
 
@@ -199,10 +201,6 @@ class ParsingTask:
         states, steps = HEADER + FIELDS * (lengths + 1), self.steps_of(lengths)
         items = self._items(values, kinds.of, offsets)
         return Examples.from_columns(self.space, lengths.size, x, y, items, states=states, steps=steps)
-
-    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
-        """Further columns of x."""
-        return {}
 
     def _values(self, corpus: Corpus, numbers: np.ndarray, kinds: _Kinds) -> np.ndarray:
         """What the attributes of each distinct word are, [kind of word, attribute]."""
@@ -280,14 +278,6 @@ class ParsingTask:
         found = beam_search(model, examples, width=beam, best=1, **how)
         return np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
 
-    def more_options(self) -> dict[str, Any]:
-        """What a subclass needs to be made again."""
-        return {}
-
-    def grown_by(self, corpus: Corpus) -> Self:
-        """The task with what a network has to know of further sentences."""
-        return self
-
     @property
     def plain(self) -> list[str]:
         """The names of the relations in results."""
@@ -301,7 +291,7 @@ class ParsingTask:
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for model files."""
-        names = ("relations", "right", "left", "root", "templates", "labelling", "roots")
+        names = ("relations", "right", "left", "root", *self.OPTIONS)
         return {name: getattr(self, name) for name in names} | {"columns": list(self.columns), "hashing": HASHING}
 
     @classmethod
@@ -317,7 +307,7 @@ class ParsingTask:
         numbers = [*task["right"], *task["left"], task["root"]]
         if not all(isinstance(s, str) for s in strings) or not all(type(n) is int for n in numbers):
             raise ValueError("its lists are not of strings and numbers")
-        options = {name: task[name] for name in ("columns", "templates", "labelling", "roots")}
+        options = {name: task[name] for name in cls.OPTIONS}
         return cls(task["relations"], task["right"], task["left"], task["root"], **options, **more)
 
 
@@ -328,14 +318,6 @@ def placeless(template: ParsingTemplate) -> ParsingTemplate:
 
 def _signature(group: Sequence[ParsingTemplate]) -> tuple[str, ...]:
     return tuple(placeless(t).text for t in group)
-
-
-def _by_place(templates: Sequence[ParsingTemplate]) -> dict[TemplatePlace, list[ParsingTemplate]]:
-    made: dict[TemplatePlace, list[ParsingTemplate]] = {}
-    for template in templates:
-        if template.place is not None:
-            made.setdefault(template.place, []).append(template)
-    return made
 
 
 class _Kinds(NamedTuple):

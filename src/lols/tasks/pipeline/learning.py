@@ -125,7 +125,8 @@ class PipelineLearning(PipelineVerbs):
         Each sentence is tagged before its tags are learned from, and the parser learns from these tags.
         """
         made: Any = self
-        seen = [[_without_tree(word) for word in sentence] for sentence in made.predict(X)]
+        names = ("word", *self.taggers_)
+        seen = [[{name: word[name] for name in names} for word in sentence] for sentence in made.predict(X)]
         for name, tagger in self.taggers_.items():
             tags = [[str(word[name]) for word in sentence] for sentence in X]
             words = [[word["word"] for word in sentence] for sentence in X]
@@ -146,10 +147,6 @@ class PipelineLearning(PipelineVerbs):
             "dev": None if dev is None else dev[0].fingerprint(*dev[1:3]),
             "options": repr((self.folds, self.tags, self.seed, self.keep_state, parts, before)),
         }
-
-
-def _without_tree(word: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in word.items() if name not in ("head", "relation")}
 
 
 def labels_of(column: Column) -> tuple[np.ndarray, list[str]]:

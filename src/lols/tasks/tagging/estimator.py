@@ -230,18 +230,17 @@ class Tagger(TaggerPrediction):
     def _about_data(self) -> dict[str, Any]:
         return {"tokens": self._tokens}
 
-    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header and arrays of the model file."""
-        self._check_fitted()
-        task = self.task_.describe() | {"temperature": self.temperature_, "fingerprint": self.fingerprint_}
-        task["options"] = self._options()
-        task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
-        tensors = self.stored_strings()
+    def more_facts(self) -> dict[str, Any]:
+        """The temperature of confidences."""
+        return {"temperature": self.temperature_}
+
+    def stored_strings(self) -> dict[str, np.ndarray]:
+        """The strings of all columns, and the clusters."""
+        tensors = super().stored_strings()
         if self.clusters is not None:
-            tensors |= string_tensors("clustered", list(self.clusters)) | string_tensors(
-                "clusters", list(self.clusters.values())
-            )
-        return self._fitted.contents(task, tensors, keep_state=self.keep_state)
+            tensors |= string_tensors("clustered", list(self.clusters))
+            tensors |= string_tensors("clusters", list(self.clusters.values()))
+        return tensors
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has."""

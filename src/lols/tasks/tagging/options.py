@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from lols.errors import LolsError
 from lols.tasks.options import option
@@ -51,10 +51,10 @@ class FileColumns(TokenColumns):
     trained: str | None = None  # the format of the training file
     width: int | None = None  # the number of its columns, unless the labels are in the last one
 
-    def changed(self, **given: Any) -> FileColumns:
-        """The same columns in another file, whose format is detected anew, but for those that are given."""
+    def changed(self, **given: Any) -> Self:
+        """The same columns in another file; columns that are named are those of no training."""
         trained = None if {"word", "label", "use"} & set(given) else self.trained
-        return replace(self, **{"format": None, "header": None, "trained": trained} | given)
+        return super().changed(**{"trained": trained} | given)
 
     def check(self, sentences: Sentences) -> None:
         """Columns by number mean nothing in another format than that of training."""

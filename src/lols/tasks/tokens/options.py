@@ -64,6 +64,10 @@ class LabelOptions(InspectOptions):
 class TokenColumns(FileLayout):
     """Where things are in a file of tokens; a subclass has the columns as fields."""
 
+    def changed(self, **given: Any) -> Self:
+        """The same columns in another file, whose format is detected anew, but for those that are given."""
+        return super().changed(**{"format": None, "header": None} | given)
+
     @classmethod
     def from_description(cls, files: Mapping[str, Any]) -> Self:
         """What `describe` described; anything else is an error."""
