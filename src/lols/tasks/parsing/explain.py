@@ -1,7 +1,7 @@
 """How a parser searches one sentence: stack and buffer step by step, the deviations, and what each would have cost.
 
-This is Figure 2 of the paper for a sentence of the user's, as `tagger_explain` has it for tags. The costs are those of
-the engine that trains; here they are only put into words.
+This is Figure 2 of the paper for a sentence of the user's, as `lols.tasks.tagging.explain` has it for tags. The costs
+are those of the engine that trains; here they are only put into words.
 """
 
 from __future__ import annotations
@@ -213,10 +213,10 @@ def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str
 def _preferred(space: Any, reference: Any, examples: Examples, taken: np.ndarray) -> list[list[int]]:
     """For each step of the path the actions that the teacher finds best; roll-outs take the first."""
     x, y = examples.example(0)
+    states, best = list(_states(space, examples, taken))[:-1], []
     if reference.action is not None:
-        return [[int(reference.action(x, y, state))] for state in list(_states(space, examples, taken))[:-1]]
-    best = []
-    for state in list(_states(space, examples, taken))[:-1]:
+        return [[int(reference.action(x, y, state))] for state in states]
+    for state in states:
         legal, costs = np.zeros(space.sizes.actions, bool), np.zeros(space.sizes.actions)
         space.actions(x, state, legal)
         reference.costs(x, y, state, costs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -81,24 +81,9 @@ class Explanation:
 
     def as_dict(self, top: int) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        return {
-            "loss": self.loss,
-            "loss_name": self.loss_name,
-            "direction": self.direction,
-            "roll_out": self.roll_out,
-            "beta": self.beta,
-            "note": self.note,
-            "words": [
-                {
-                    "place": d.place,
-                    "word": d.word,
-                    "true": d.true,
-                    "predicted": d.predicted,
-                    "deviations": [vars(deviation) for deviation in d.shown(top)],
-                }
-                for d in self.decisions
-            ],
-        }
+        shown = tuple(replace(d, deviations=tuple(d.shown(top))) for d in self.decisions)
+        made = asdict(replace(self, decisions=shown))
+        return made | {"words": made.pop("decisions")}
 
 
 def explain_sentence(

@@ -73,16 +73,9 @@ class TagScores:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        made: dict[str, Any] = {
-            "accuracy": self.accuracy,
-            "error": self.error,
-            "tokens": self.tokens,
-            "sentences": self.sentences,
-            "sentence_accuracy": self.sentence_accuracy,
-            "unknown_tokens": self.unknown_tokens,
-            "unknown_accuracy": self.unknown_accuracy,
-            "unseen_labels": list(self.unseen_labels),
-        }
+        counts = ("tokens", "sentences", "sentence_accuracy", "unknown_tokens", "unknown_accuracy")
+        made = {name: getattr(self, name) for name in ("accuracy", "error", *counts)}
+        made["unseen_labels"] = list(self.unseen_labels)
         if self.spans is not None:
             made |= {"f1": self.spans.f1, "precision": self.spans.precision, "recall": self.spans.recall}
             made["types"] = {name: counts.as_dict() for name, counts in self.spans.by_type.items()}
