@@ -7,16 +7,7 @@ from dataclasses import dataclass
 
 from lols.contract.whole_numbers import check_whole
 from lols.tasks.options import option
-from lols.tasks.tokens.options import (
-    FILE,
-    ExplainOptions,
-    LabelOptions,
-    PlotOptions,
-    TokenColumns,
-    file_format,
-    file_header,
-    use_of,
-)
+from lols.tasks.tokens.options import FILE, ExplainOptions, LabelOptions, PlotOptions, TokenColumns, use_of
 from lols.tasks.verbs import TOKENS, CertifyOptions, PredictOptions, Verbs
 
 MOST_BEAM = 1 << 12  # the widest beam
@@ -39,8 +30,6 @@ class ParserColumns(TokenColumns):
         kind=list[str] | None,
         parse=use_of,
     )
-    format: str | None = file_format()
-    header: bool | None = file_header()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from lols.errors import LolsError
 from lols.tasks.options import option
-from lols.tasks.tokens.options import (
-    FILE,
-    ExplainOptions,
-    LabelOptions,
-    PlotOptions,
-    TokenColumns,
-    file_format,
-    file_header,
-    use_of,
-)
+from lols.tasks.tokens.options import FILE, ExplainOptions, LabelOptions, PlotOptions, TokenColumns, use_of
 from lols.tasks.verbs import TOKENS, CertifyOptions, PredictOptions, Verbs
 
 if TYPE_CHECKING:
@@ -46,8 +37,6 @@ class FileColumns(TokenColumns):
         kind=list[str] | None,
         parse=use_of,
     )
-    format: str | None = file_format()
-    header: bool | None = file_header()
     trained: str | None = None  # the format of the training file
     width: int | None = None  # the number of its columns, unless the labels are in the last one
 

@@ -60,9 +60,19 @@ class LabelOptions(InspectOptions):
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TokenColumns(FileLayout):
     """Where things are in a file of tokens; a subclass has the columns as fields."""
+
+    format: str | None = option(
+        default=None,
+        help="The format of the file: conllu, conllx, columns, tsv or words (one word on each line); detected by "
+        "default.",
+        flag="--format",
+    )
+    header: bool | None = option(
+        default=None, help="Whether the first line of a TSV file names the columns.", flag="--header/--no-header"
+    )
 
     def changed(self, **given: Any) -> Self:
         """The same columns in another file, whose format is detected anew, but for those that are given."""
@@ -92,23 +102,6 @@ class TokenColumns(FileLayout):
         if values.get("width") is None:
             values.pop("width", None)
         return values | {"use": None if values["use"] is None else dict(values["use"])}
-
-
-def file_format() -> Any:
-    """The option that names the format."""
-    return option(
-        default=None,
-        help="The format of the file: conllu, conllx, columns, tsv or words (one word on each line); detected by "
-        "default.",
-        flag="--format",
-    )
-
-
-def file_header() -> Any:
-    """The option that says whether the first line names the columns."""
-    return option(
-        default=None, help="Whether the first line of a TSV file names the columns.", flag="--header/--no-header"
-    )
 
 
 def use_of(entries: list[str]) -> dict[str, str] | None:
