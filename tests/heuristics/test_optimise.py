@@ -177,6 +177,13 @@ def test_an_interval_that_contains_nothing_is_pointed_out() -> None:
     assert "contains 0" not in str(report._replace(rows=(rows[0], rows[0]._replace(high=-0.1))))
 
 
+def test_time_that_went_into_compiling_is_pointed_out() -> None:
+    rows = (Comparison.of("heuristic", np.ones(2), np.ones(2)),) * 2
+    report = OptimisationReport((), "x", 2, rows, 20.0, kept_heuristic=False, compiling=15.0)
+    assert "15 of 20 s were spent on compiling" in str(report) and report.as_dict()["compiling"] == 15.0
+    assert "compiling" not in str(report._replace(compiling=3.0))
+
+
 def test_a_loss_that_needs_labels_is_refused() -> None:
     class Labelled(Shop):
         def encode(shop):
