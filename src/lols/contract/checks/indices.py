@@ -1,4 +1,7 @@
-"""A quick look at the indices that functions use: a few walks with guarded arrays, before anything is compiled."""
+"""A quick look at functions before anything is compiled: a few walks with guarded arrays.
+
+It finds indices that are not there, and a reference that is not deterministic.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from lols.contract.hashing import MASK, mix
 from lols.contract.space import Reference, SearchSpace
 from lols.errors import SpaceError
 
-KINDS = ("outside", "negative index")
+KINDS = ("outside", "negative index", "deterministic")
 WALKS = 2  # through each example: by the reference's actions, and at random
 EXAMINED = 16  # states of a walk at which all functions are called
 
@@ -28,6 +31,7 @@ def check_indices(
 ) -> None:
     """Walk through the chosen examples, and raise a `SpaceError` if a function uses an index that is not there.
 
+    A reference that answers differently when asked again is an error, too: roll-outs that meet are merged.
     It takes about this many seconds at most. Other mistakes are left to those who meet them.
     """
     findings, budget = Findings(KINDS), Budget(seconds)
@@ -57,7 +61,7 @@ def _walk(probe: Probe, rng: np.random.Generator, *, by_reference: bool) -> None
         if closely:
             _call_all(probe, s, legal)
         probe.stream = int(rng.integers(1 << 62))
-        answers = probe.ask_reference(s) if closely or by_reference else {}
+        answers = probe.ask_reference(s, twice=closely) if closely or by_reference else {}
         taken = chosen_action(answers, legal) if by_reference else None
         s = probe.answer("step", s, int(rng.choice(np.flatnonzero(legal))) if taken is None else taken, twice=False)
     if "loss" in probe.functions:
@@ -71,5 +75,5 @@ def _call_all(probe: Probe, s: np.ndarray, legal: np.ndarray) -> None:
     of_actions = ((name, a) for name in ("action_features", "cost") for a in some)
     for name, a in chain(of_state, of_actions):
         if name in probe.functions:
-            with suppress(FailedError):  # reported, if it is about an index
+            with suppress(FailedError):  # reported, if it is of these kinds
                 probe.answer(name, s, a, twice=False)

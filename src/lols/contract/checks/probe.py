@@ -130,7 +130,8 @@ class Probe:
         if twice and "survey" in self.functions and name not in (*WRITERS, *SURVEYED, "loss"):
             self._compare_surveyed(name, s, a, answer)
         if answer.tobytes() != again.tobytes():
-            fix = "draw from the `rng` argument only" if name == "Reference.action" else "use no random numbers"
+            of_reference = name == "Reference.action"
+            fix = "draw by lols.uniform(rng), from the `rng` argument only" if of_reference else "use no random numbers"
             message = "gives another answer when asked again with the same arguments: "
             self.report(name, "deterministic", f"{message}{fix}, and no global that changes")
         if name in ("loss", "cost"):
@@ -171,12 +172,12 @@ class Probe:
                 answers[name] = None
         return answers
 
-    def ask_reference(self, s: np.ndarray) -> Answers:
+    def ask_reference(self, s: np.ndarray, *, twice: bool = False) -> Answers:
         """The answers of the reference at a state; None for a function that fails."""
         answers: Answers = dict.fromkeys(self.reference_functions)
         for name in self.reference_functions:
             with suppress(FailedError):
-                answers[name] = self.answer(name, s, twice=False)
+                answers[name] = self.answer(name, s, twice=twice)
         return answers
 
     # --- helpers ------------------------------------------------------------------------------------------------------
