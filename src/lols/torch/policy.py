@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import pickle
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +31,7 @@ from lols.torch.learning import (
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, joined, joined_inputs
 
+FUNCTIONS = ("loss", "optimizer", "schedule")  # settings that can be functions of the user
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -91,6 +94,7 @@ class TorchPolicy:
     """
 
     room = 1 << 30  # for searches in progress: a call for many states takes hardly longer than one for few
+    together: int | None = None  # examples of a batch if it goes on; None for as many as in training
 
     def __init__(
         self,
@@ -198,6 +202,13 @@ class TorchPolicy:
         """A copy for prediction, with the average of the weights if there is one."""
         average = None if self.learner is None else self.learner.average
         return self._copy(self.network if average is None else average.module)
+
+    def onward(self) -> TorchPolicy:
+        """A copy that learns on from here, with a new optimiser and without a schedule, which is for one training."""
+        made = self._copy(self.network)
+        made.settings = replace(self.settings, schedule=None)
+        made.learner = NetworkLearner(made.network, made.settings)
+        return made
 
     def state(self) -> dict[str, np.ndarray]:
         """The weights, and if the policy learns what that goes on from, as named arrays."""
@@ -313,8 +324,7 @@ class TorchPolicy:
     def _copy(self, network: nn.Module) -> TorchPolicy:
         made = copy.copy(self)
         made._forget()
-        made.network, made.seconds = copy.deepcopy(network).eval(), None
-        made.learner, made.settings = None, LearningSettings()
+        made.network, made.seconds, made.learner = copy.deepcopy(network).eval(), None, None
         for part in made.network.modules():
             if isinstance(part, nn.RNNBase):
                 part.flatten_parameters()  # a copy's weights do not lie side by side, as cuDNN wants them
@@ -324,13 +334,26 @@ class TorchPolicy:
         """A copy that goes on learning by itself, if this one can."""
         made = self._copy(self.network)
         if self.learner is not None:
-            made.settings = self.settings
             made.learner = NetworkLearner(made.network, self.settings)
             made.learner.load(self.learner.state())
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_memory": None, "_examples": None}
+        """What is pickled; of a copy for prediction without functions that cannot be, such as lambdas."""
+        state = vars(self) | {"_memory": None, "_examples": None}
+        if self.learner is None:
+            functions = [name for name in FUNCTIONS if not _pickles(getattr(self.settings, name))]
+            usual = LearningSettings()
+            state["settings"] = replace(self.settings, **{name: getattr(usual, name) for name in functions})
+        return state
+
+
+def _pickles(function: Any) -> bool:
+    try:
+        pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
 
 
 def chosen_device(device: str | torch.device) -> torch.device:
