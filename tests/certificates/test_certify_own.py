@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import lols
+from lols.certificates.fitting import starting_state
 from lols.certificates.training import training_of
 from lols.errors import ConfigurationError, LolsError
-from lols.certificates.fitting import starting_state
 from lols.policies import LinearPolicy
 from tests.certificates.certify_worlds import KNOWING, LAZY, SIGHTED, sentences
 from tests.engine.random_space import VARIANTS, random_data

@@ -233,9 +233,7 @@ def _driver(case: Case, threads: Threads) -> FusedDriver:
     model, how = case.model, dict[str, Any](threads=threads, compiled=case.model.compiled)
     if isinstance(model.policy, FrozenPolicy):
         return FusedDriver(model.space, case.examples, case.reference, **how)
-    return LockStepDriver(
-        model.space, case.examples, case.reference, **how, room=getattr(model.policy, "room", ROOM)
-    )
+    return LockStepDriver(model.space, case.examples, case.reference, **how, room=getattr(model.policy, "room", ROOM))
 
 
 def _followed(model: Model, driver: FusedDriver, own: Deviations) -> tuple[np.ndarray, np.ndarray]:
@@ -251,7 +249,9 @@ def _followed(model: Model, driver: FusedDriver, own: Deviations) -> tuple[np.nd
 
 def _check_same(own: Deviations, taught: Deviations) -> None:
     """Raise an error if a policy went to other states when it was followed again."""
-    if isinstance(own, OwnDeviations) and not np.array_equal(own.taken, getattr(taught, "taken", None)):
+    if not (isinstance(own, OwnDeviations) and isinstance(taught, OwnDeviations)):
+        return
+    if not np.array_equal(own.taken, taught.taken):
         raise LolsError("the policy decides differently if it is asked again: its costs must depend on the state alone")
 
 

@@ -91,7 +91,8 @@ def _best(
     there = deviations.states_of(unseen)
     best, least = None, deviations.regrets(taken[there], there).sum()
     settings = training.settings
-    for way in own_ways(policy, settings) if isinstance(deviations, OwnDeviations) else ways(settings):
+    possible = own_ways(policy, settings) if isinstance(deviations, OwnDeviations) else ways(settings)
+    for way in possible if least > 0.0 else []:  # nothing is better than no regret
         fitted = fit_policy(deviations, seen, training, seed, policy, way)
         after = deviations.regrets(deviations.choices(fitted, there), there).sum()
         if after < least:
@@ -101,9 +102,7 @@ def _best(
     return best.name, fit_policy(deviations, chosen, training, seed, policy, best)
 
 
-def fit_policy(
-    deviations: Deviations, chosen: np.ndarray, training: Training, seed: int, policy: Any, way: Fit
-) -> Any:
+def fit_policy(deviations: Deviations, chosen: np.ndarray, training: Training, seed: int, policy: Any, way: Fit) -> Any:
     """Learn from the deviations of some examples, from zero or from the policy's weights."""
     orders = [chosen[shuffled(chosen.size, mix(mix(seed, 0xF17), number))] for number in range(training.passes)]
     if isinstance(deviations, OwnDeviations):
@@ -127,9 +126,7 @@ def _fit_own(deviations: OwnDeviations, orders: list[np.ndarray], training: Trai
     return getattr(learner, name)() if hasattr(learner, name) else learner
 
 
-def starting_state(
-    learner: Learner, policy: FrozenPolicy, features: np.ndarray | None = None
-) -> dict[str, np.ndarray]:
+def starting_state(learner: Learner, policy: FrozenPolicy, features: np.ndarray | None = None) -> dict[str, np.ndarray]:
     """A learner's state with the policy's weights of some features, which must be sorted, or of all.
 
     AdaGrad's sums of squared gradients are unknown. After updates in one direction only, a weight is

@@ -28,8 +28,8 @@ class Training:
     """How a policy was trained: its algorithm, the last values of β, and its learner.
 
     `beta` is the share of the reference in the roll-outs, None without roll-outs. `passes` is for fits: as many as in
-    training, but at least 5 and at most 10, and 5 of a policy that is not linear. `together` is the number of examples of a batch, `linear` says whether the
-    policy is, and `notes` say what the model does not record.
+    training, but at least 5 and at most 10, and 5 of a policy that is not linear. `together` is the number of examples
+    of a batch, `linear` says whether the policy is, and `notes` say what the model does not record.
     """
 
     algorithm: Algorithm

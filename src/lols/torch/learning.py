@@ -168,6 +168,20 @@ class NetworkLearner:
                 "learning rate, or clip gradients more (clip=1.0)"
             )
 
+    def begin_with(self, other: NetworkLearner) -> None:
+        """Go on where the learner of a smaller network is; what is new has seen no gradients yet."""
+        self.updates, self.steps = other.updates, other.steps
+        held = other.optimizer.state_dict()["state"]
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        old = [p for group in other.optimizer.param_groups for p in group["params"]]
+        for k, parts in held.items():
+            for name, value in parts.items():
+                if isinstance(value, torch.Tensor) and value.shape == old[k].shape:
+                    parts[name] = padded_to(parameters[k].shape, value)
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
+        if self.average is not None and other.average is not None:
+            grow_into(self.average, other.average)
+
     # --- files ---
 
     def state(self) -> dict[str, np.ndarray]:
@@ -229,6 +243,26 @@ def moved_average(decay: float, average: Any, current: Any, count: Any) -> None:
     """An exponential average that forgets the first steps sooner: its decay is less than steps / (steps + 10)."""
     steps = float(count)
     get_ema_multi_avg_fn(min(decay, steps / (steps + 10.0)))(average, current, count)
+
+
+def grow_into(network: nn.Module, smaller: nn.Module) -> None:
+    """Copy the weights of a network that had fewer words or labels; what is new stays as it is."""
+    old = smaller.state_dict()
+    with torch.no_grad():
+        for name, tensor in network.state_dict().items():
+            if name in old:
+                tensor[tuple(slice(size) for size in old[name].shape)] = old[name].to(tensor.device)
+
+
+def padded_to(shape: torch.Size, tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of this shape that begins with the given one; the rest is zero.
+
+    >>> padded_to(torch.Size([2, 3]), torch.ones(1, 2)).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    made = tensor.new_zeros(shape)
+    made[tuple(slice(size) for size in tensor.shape)] = tensor
+    return made
 
 
 def named_arrays(prefix: str, tensors: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -25,6 +25,7 @@ from lols.torch.learning import (
     Optimizer,
     Schedule,
     arrays_named,
+    grow_into,
     loaded_into,
     named_arrays,
 )
@@ -94,7 +95,8 @@ class TorchPolicy:
     """
 
     room = 1 << 30  # for searches in progress: a call for many states takes hardly longer than one for few
-    together: int | None = None  # examples of a batch if it goes on; None for as many as in training
+    together: int | None = None  # examples of a batch if it learns on; None for as many as in training
+    _later: LearningSettings | None = None
 
     def __init__(
         self,
@@ -206,9 +208,13 @@ class TorchPolicy:
     def onward(self) -> TorchPolicy:
         """A copy that learns on from here, with a new optimiser and without a schedule, which is for one training."""
         made = self._copy(self.network)
-        made.settings = replace(self.settings, schedule=None)
+        made.settings = self._later or replace(self.settings, schedule=None)
         made.learner = NetworkLearner(made.network, made.settings)
         return made
+
+    def learns_on_with(self, together: int, settings: LearningSettings) -> None:
+        """Say how the copies learn that `onward` makes: from so many examples at a time, with these settings."""
+        self.together, self._later = together, settings
 
     def state(self) -> dict[str, np.ndarray]:
         """The weights, and if the policy learns what that goes on from, as named arrays."""
@@ -225,13 +231,15 @@ class TorchPolicy:
             self.learner.load(state)
 
     def begin_with(self, other: TorchPolicy) -> None:
-        """Take over the weights of a policy whose network had fewer words or labels; the others stay as they are."""
-        old = other.network.state_dict()
-        with torch.no_grad():
-            for name, tensor in self.network.state_dict().items():
-                if name in old:
-                    tensor[tuple(slice(size) for size in old[name].shape)] = old[name].to(tensor.device)
+        """Take over the weights of a policy whose network had fewer words or labels; the others stay as they are.
+
+        If the other policy learns, its optimiser and its average go on as well.
+        """
+        self._forget()
+        grow_into(self.network, other.network)
         self.learner = NetworkLearner(self.network, self.settings)
+        if other.learner is not None:
+            self.learner.begin_with(other.learner)
 
     # --- the network ---
 

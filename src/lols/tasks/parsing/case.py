@@ -12,6 +12,7 @@ from lols.errors import LolsError
 from lols.tasks.case import Case, Naming, draw_examples, teacher_of
 from lols.tasks.parsing.input import punctuation
 from lols.tasks.parsing.inspect import action_name
+from lols.tasks.parsing.task import NETWORK
 from lols.tasks.parsing.treebank import taught
 from lols.tasks.tokens.corpus import Corpus
 
@@ -42,8 +43,10 @@ def parser_case(parser: Any, examples: Examples, of: int, reference: str | None,
     teacher, name = teacher_of(parser, reference)
     names = [action_name(task, a) for a in range(len(task.actions))]
     more = [f"The greedy search is judged, not the beam of {parser.beam}."] if parser.beam > 1 else []
+    if task.labelling == NETWORK:
+        more.append("Losses count heads: the network labels arcs after the search.")
     naming = Naming(lambda _, a: names[a])
-    return Case(parser.model_, examples, teacher, naming, of, name, (*notes, *more), parser.reference)
+    return Case(parser._fitted, examples, teacher, naming, of, name, (*notes, *more), parser.reference)
 
 
 def treebank_case(
