@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 import lols
 from lols.contract.examples import Examples
@@ -15,6 +16,7 @@ from lols.engine.drivers.lock_step import LockStepDriver
 from lols.errors import ConfigurationError, LolsError
 from lols.torch import LOSSES, FeatureNetwork, PointerNetwork, TorchPolicy
 from lols.torch.batches import Bags, ExampleBatch, StateBatch
+from lols.torch.learning import move_average
 from lols.torch.replay import KeptLessons
 from tests.torch.small_networks import DATA, LABELS, SPACE, TEACHERS, UNSEEN, SmallTagger, make_policy, train
 
@@ -268,3 +270,24 @@ def test_features_of_actions_must_be_there() -> None:
     with pytest.raises(LolsError, match="the space has no features of actions"):
         train(make_policy(PointerNetwork(columns=16)))
     assert train(make_policy(FeatureNetwork(LABELS, columns=256), steps=4), passes=6).evaluate(UNSEEN) < 2.0
+
+
+def test_the_average_is_that_of_pytorch() -> None:
+    """Without asking the device for the number of steps."""
+    network = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    own = AveragedModel(network)
+    count = 0
+
+    def slowly(average: Any, current: Any, steps: Any) -> None:
+        get_ema_multi_avg_fn(min(0.9, float(steps) / (float(steps) + 10.0)))(average, current, steps)
+
+    usual = AveragedModel(network, multi_avg_fn=slowly)
+    for seed in range(4):
+        torch.manual_seed(seed)
+        for tensor in (*network.parameters(), network[1].running_mean):  # type: ignore[operator]
+            tensor.data.normal_()
+        usual.update_parameters(network)
+        move_average(own, network, count, 0.9)
+        count += 1
+    for name, tensor in usual.state_dict().items():
+        assert torch.equal(own.state_dict()[name], tensor), name

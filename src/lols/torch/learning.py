@@ -69,12 +69,12 @@ class NetworkLearner:
 
     def __init__(self, network: nn.Module, settings: LearningSettings):
         self.network, self.settings = network, settings
-        self.updates = self.steps = 0
+        self.updates = self.steps = self.averaged = 0
         self._losses: list[torch.Tensor] = []  # that are still to be checked
         self.replay = ReplayBuffer(settings.replay, settings.replay_decay)
         self.average: AveragedModel | None = None
         if settings.average is not None:
-            self.average = AveragedModel(network, multi_avg_fn=partial(moved_average, settings.average))
+            self.average = AveragedModel(network)
         self._begin()
 
     def _begin(self) -> None:
@@ -152,8 +152,9 @@ class NetworkLearner:
         self.optimizer.step()
         if self.schedule is not None:
             self.schedule.step()
-        if self.average is not None:
-            self.average.update_parameters(self.network)
+        if self.average is not None and self.settings.average is not None:
+            move_average(self.average, self.network, self.averaged, self.settings.average)
+            self.averaged += 1
         self.steps += 1
 
     def _check_losses(self) -> None:
@@ -181,6 +182,7 @@ class NetworkLearner:
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
         if self.average is not None and other.average is not None:
             grow_into(self.average, other.average)
+            self.averaged = other.averaged
 
     # --- files ---
 
@@ -208,6 +210,7 @@ class NetworkLearner:
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
         if self.average is not None:
             loaded_into(self.average, arrays_named("average.", state))
+            self.averaged = int(self.average.n_averaged)
         self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
 
 
@@ -239,10 +242,17 @@ def by_length(rounds: np.ndarray, lengths: np.ndarray, parts: int) -> list[np.nd
 
 
 @torch.no_grad()
-def moved_average(decay: float, average: Any, current: Any, count: Any) -> None:
-    """An exponential average that forgets the first steps sooner: its decay is less than steps / (steps + 10)."""
-    steps = float(count)
-    get_ema_multi_avg_fn(min(decay, steps / (steps + 10.0)))(average, current, count)
+def move_average(average: AveragedModel, network: nn.Module, steps: int, decay: float) -> None:
+    """Move an exponential average towards a network. It forgets the first steps sooner, and begins with the first.
+
+    This is what `update_parameters` does, but that reads the number of steps from the GPU, three times for each step of
+    the optimiser, and so waits until the GPU has nothing left to do.
+    """
+    moved = get_ema_multi_avg_fn(min(decay, steps / (steps + 10.0)))
+    moved([*average.module.parameters()], [*network.parameters()], None)
+    for own, current in zip(average.module.buffers(), network.buffers(), strict=True):
+        own.copy_(current)
+    average.n_averaged += 1
 
 
 def grow_into(network: nn.Module, smaller: nn.Module) -> None:
