@@ -122,6 +122,10 @@ class TorchPolicy:
         if not isinstance(network, nn.Module):
             kind = network.__name__ if isinstance(network, type) else type(network).__name__
             raise ConfigurationError(f"network is {kind}: give an object of a subclass of torch.nn.Module")
+        if type(network).forward is nn.Module.forward:
+            raise ConfigurationError(
+                f"{type(network).__name__} has no `forward`: give it forward(memory, states), the scores of actions"
+            )
         if precision not in PRECISIONS:
             raise ConfigurationError(f"unknown precision '{precision}': choose {' or '.join(PRECISIONS)}")
         for name, most in (("batch", batch), ("most_examples", most_examples)):
@@ -273,6 +277,11 @@ class TorchPolicy:
         known = np.isfinite(lessons.costs)
         costs = torch.from_numpy(np.where(known, lessons.costs, 0.0).astype(np.float32)).to(self.device)
         of_states = self._loss(scores, costs, torch.from_numpy(known).to(self.device))
+        if not isinstance(of_states, torch.Tensor) or of_states.shape != (len(states),):
+            shape = tuple(of_states.shape) if isinstance(of_states, torch.Tensor) else type(of_states).__name__
+            raise LolsError(
+                f"the function given as loss gave {shape} for {len(states)} states: it must give one loss for each"
+            )
         total = (of_states * torch.from_numpy(lessons.weights.astype(np.float32)).to(self.device)).sum()
         own = None
         if batch.has_truth and hasattr(self.network, "own_loss"):
