@@ -298,7 +298,6 @@ def test_the_average_is_that_of_pytorch() -> None:
     """Without asking the device for the number of steps."""
     network = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
     own = AveragedModel(network)
-    count = 0
 
     def slowly(average: Any, current: Any, steps: Any) -> None:
         get_ema_multi_avg_fn(min(0.9, float(steps) / (float(steps) + 10.0)))(average, current, steps)
@@ -309,7 +308,6 @@ def test_the_average_is_that_of_pytorch() -> None:
         for tensor in (*network.parameters(), network[1].running_mean):  # type: ignore[operator]
             tensor.data.normal_()
         usual.update_parameters(network)
-        move_average(own, network, count, 0.9)
-        count += 1
+        move_average(own, network, seed, 0.9)
     for name, tensor in usual.state_dict().items():
         assert torch.equal(own.state_dict()[name], tensor), name

@@ -13,7 +13,6 @@ from lols.contract.examples import Examples, Ragged, Scalar, Shared
 from lols.engine.states import States, column_of
 from lols.errors import LolsError
 
-
 MOST_PAGEABLE = 1 << 16  # bytes; the copy of more to a GPU waits for all work there, unless the memory is pinned
 
 

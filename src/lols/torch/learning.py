@@ -145,8 +145,8 @@ class NetworkLearner:
                 loss = loss + of_examples * (part.size / rounds.size)
             if not loss.requires_grad:
                 raise LolsError(
-                    f"the loss of {type(self.network).__name__} has no gradient: compute scores without no_grad, detach "
-                    "and argmax"
+                    f"the loss of {type(self.network).__name__} has no gradient: compute scores without no_grad, "
+                    "detach and argmax"
                 )
             self._losses.append(loss.detach())
             if not loss.is_cuda:

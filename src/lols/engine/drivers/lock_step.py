@@ -169,17 +169,9 @@ class LockStepDriver(FusedDriver):
         return self.states_along(*where, lambda _: features), slots.costs[kept], slots.weight[kept]
 
     def states_along(
-        self,
-        example: np.ndarray,
-        first: np.ndarray,
-        time: np.ndarray,
-        actions: np.ndarray,
-        find_features: Callable[[States], GatheredFeatures] | None = None,
+        self, example: np.ndarray, first: np.ndarray, time: np.ndarray, actions: np.ndarray, find_features: Any = None
     ) -> States:
-        """The states of examples after `time` of the `actions` from `first` on; those of an example in order of time.
-
-        Unless `find_features` is given, their features are gathered when they are needed.
-        """
+        """The states of examples after `time` of the `actions` from `first` on; those of an example in order of time."""
 
         def find_states() -> tuple[np.ndarray, np.ndarray]:
             vectors, legal = self._states(example.size)
@@ -187,10 +179,8 @@ class LockStepDriver(FusedDriver):
             self._run(replay_kernel, [(self.bound, self.data, self._scratches(None)[0], replayed)], _not_again)
             return vectors, legal
 
-        draws = np.zeros(example.size, np.int64)
-        return States(
-            self.examples, example, draws, find_states=find_states, find_features=find_features or self._gather
-        )
+        find: Any = {"find_states": find_states, "find_features": find_features or self._gather}
+        return States(self.examples, example, np.zeros(example.size, np.int64), **find)
 
     def costs_of(self, policy: Any, states: States) -> np.ndarray:
         """The policy's costs of states, [state, action], in one call."""
