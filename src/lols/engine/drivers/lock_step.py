@@ -171,7 +171,7 @@ class LockStepDriver(FusedDriver):
     def states_along(
         self, example: np.ndarray, first: np.ndarray, time: np.ndarray, actions: np.ndarray, find_features: Any = None
     ) -> States:
-        """The states of examples after `time` of the `actions` from `first` on; those of an example in order of time."""
+        """The states of examples after `time` of the `actions` from `first` on; of each example in order of time."""
 
         def find_states() -> tuple[np.ndarray, np.ndarray]:
             vectors, legal = self._states(example.size)
