@@ -81,7 +81,7 @@ def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
 
 def learn_on(estimator: Any, task: Any) -> Any:
     """The stream from which a network learns on; if the task has grown since, so does the network."""
-    stream = getattr(estimator, "_stream", None)
+    stream = estimator._stream
     if stream is not None and task is estimator.task_:
         return stream
     policy = empty_policy(estimator, task).onward()
