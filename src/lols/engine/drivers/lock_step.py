@@ -164,21 +164,33 @@ class LockStepDriver(FusedDriver):
             number = number[kept]
         time = (np.arange(count) - np.repeat(lessons.first, lessons.filled))[kept]
         trails: Any = self._trails
-        features, example = GatheredFeatures(slots, kept, self._ends), lessons.example[number]
+        features = GatheredFeatures(slots, kept, self._ends)
+        where = lessons.example[number], trails.action.offsets[number], time, trails.action.values
+        return self.states_along(*where, lambda _: features), slots.costs[kept], slots.weight[kept]
+
+    def states_along(
+        self, example: np.ndarray, first: np.ndarray, time: np.ndarray, actions: np.ndarray, find_features: Any = None
+    ) -> States:
+        """The states of examples after `time` of the `actions` from `first` on; of each example in order of time."""
 
         def find_states() -> tuple[np.ndarray, np.ndarray]:
             width = int(self.examples.states.max(initial=1))
             vectors = np.zeros((example.size, width), state_type(self.compiled))
             legal = np.zeros((example.size, self.actions), np.bool_)
-            first = trails.action.offsets[number]
-            replayed = Replayed(example, first, time, trails.action.values, vectors, legal)
+            replayed = Replayed(example, first, time, actions, vectors, legal)
             work = (self.bound, self.data, self._scratches(None)[0], replayed)
             self._run(replay_kernel, [work], lambda _: None)  # its errors need no second run
             return vectors, legal
 
-        draws = np.zeros(example.size, np.int64)
-        states = States(self.examples, example, draws, find_states=find_states, find_features=lambda _: features)
-        return states, slots.costs[kept], slots.weight[kept]
+        find: Any = {"find_states": find_states, "find_features": find_features or self._gather}
+        return States(self.examples, example, np.zeros(example.size, np.int64), **find)
+
+    def costs_of(self, policy: Any, states: States) -> np.ndarray:
+        """The policy's costs of states, [state, action], in one call."""
+        self._begin(policy, np.unique(states.example))
+        found = np.empty((len(states), self.actions), np.float32)
+        self._take_costs(policy, states, policy.costs(states), found)
+        return found
 
     def taken(self, batch: Batch) -> np.ndarray:
         """The actions of the last batch's roll-ins, example after example."""
