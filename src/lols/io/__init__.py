@@ -55,3 +55,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'lols.io' has no attribute '{name}'")
     return getattr(importlib.import_module(f"lols.io.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
