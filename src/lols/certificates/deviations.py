@@ -14,8 +14,7 @@ import numpy as np
 from lols.contract.choosing import numbers_within, offsets_within, runs
 from lols.contract.space import Reference
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.lesson_costs import predicted_costs
-from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
+from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, predicted_costs, slots_of
 from lols.engine.structures import Batch, FrozenPolicy, Lessons, Plan, Slots
 from lols.errors import LolsError
 from lols.training.algorithms import Algorithm

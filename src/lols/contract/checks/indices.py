@@ -23,12 +23,6 @@ WALKS = 2  # through each example: by the reference's actions, and at random
 EXAMINED = 16  # states of a walk at which all functions are called
 
 
-class IndexProbe(Probe):
-    """The functions on one example; of their mistakes, only wrong indices are reported."""
-
-    state_kind = Guarded
-
-
 def check_indices(
     space: SearchSpace, reference: Reference | None, examples: Examples, chosen: Iterable[int], seconds: float
 ) -> None:
@@ -40,7 +34,7 @@ def check_indices(
     with suppress(SpentError), np.errstate(all="ignore"):
         for index in chosen:
             pace = Pace(budget, max(1.0, float(examples.steps[index]) / EXAMINED))
-            probe = IndexProbe(space, reference, examples, index, findings, pace)
+            probe = Probe(space, reference, examples, index, findings, pace, state_kind=Guarded)
             for turn in range(WALKS):
                 with suppress(FailedError):
                     _walk(probe, np.random.default_rng(mix(turn, index) & MASK), by_reference=turn == 0)

@@ -52,8 +52,6 @@ class Probe:
     Every answer is one array, so that any two can be compared byte by byte.
     """
 
-    state_kind: type[Guarded] = GuardedState
-
     def __init__(
         self,
         space: SearchSpace,
@@ -62,10 +60,12 @@ class Probe:
         index: int,
         findings: Findings,
         pace: Pace,
+        *,
+        state_kind: type[Guarded] = GuardedState,
     ):
         x, y = examples.example(index)
         self.space, self.sizes = space, space.sizes
-        self.index, self.findings, self.pace = index, findings, pace
+        self.index, self.findings, self.pace, self.state_kind = index, findings, pace, state_kind
         self.step = self.stream = 0
         self.x, self.y, self.plain_x = guard_record("x", x), guard_record("y", y), read_only_record(x)
         self.state_size, self.limit = int(examples.states[index]), int(examples.steps[index])

@@ -167,10 +167,13 @@ class LockStepDriver(FusedDriver):
         features, example = GatheredFeatures(slots, kept, self._ends), lessons.example[number]
 
         def find_states() -> tuple[np.ndarray, np.ndarray]:
-            vectors, legal = self._states(example.size)
+            width = int(self.examples.states.max(initial=1))
+            vectors = np.zeros((example.size, width), state_type(self.compiled))
+            legal = np.zeros((example.size, self.actions), np.bool_)
             first = trails.action.offsets[number]
             replayed = Replayed(example, first, time, trails.action.values, vectors, legal)
-            self._run(replay_kernel, [(self.bound, self.data, self._scratches(None)[0], replayed)], _not_again)
+            work = (self.bound, self.data, self._scratches(None)[0], replayed)
+            self._run(replay_kernel, [work], lambda _: None)  # its errors need no second run
             return vectors, legal
 
         draws = np.zeros(example.size, np.int64)
@@ -356,11 +359,6 @@ class LockStepDriver(FusedDriver):
             self._walks = make_walks(self.examples, rows, self.compiled)
         return self._walks
 
-    def _states(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """Memory for state vectors and legal actions."""
-        width = int(self.examples.states.max(initial=1))
-        return np.zeros((rows, width), state_type(self.compiled)), np.zeros((rows, self.actions), np.bool_)
-
     def _scratches(self, policy: Any) -> list[Scratch]:
         if not self._scratch:
             self._scratch = [self._fresh(policy) for _ in range(self.threads)]
@@ -380,7 +378,3 @@ class LockStepDriver(FusedDriver):
             kernel(False, *work[0])
         else:
             super()._run(kernel, work, again, indices)
-
-
-def _not_again(_example: int) -> None:
-    """For kernels whose errors need no second run."""
