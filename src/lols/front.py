@@ -61,6 +61,7 @@ def train(
     progress: bool | Progress | None = None,
     after_pass: Callable[[int, Model], bool | None] | None = None,
     start: Model | None = None,
+    held_out: Iterable[Any] | Examples | None = None,
     **unknown: Any,
 ) -> Any:
     """Train a policy in one call: `Trainer(space, reference, ...).fit(data, ...)`.
@@ -99,15 +100,17 @@ def train(
     checkpoint, checkpoint_every, resume
         A file to which training is saved every so many seconds, and whether to continue from it.
     progress
-        Whether to show a progress bar, by default on a terminal only. If the teacher decides without labels, it is then
-        also said how the policy compares with it on training examples (`model.report["teacher"]`); that the policy is
-        worse is a warning unless `progress` is False.
+        Whether to show a progress bar, by default on a terminal only. It is then also said how the policy compares with
+        its teacher (`model.report["teacher"]`); that the policy is worse is a warning unless `progress` is False.
     after_pass
         Called with the number of the pass and the current model; training stops if it returns True.
     start
         A model of the same task that learns on, in place of a new one: from its state if it has one, else from its
         weights alone, with a copy of its policy if that is not linear. The model itself stays as it is. See
         `OnlineModel` for learning one object at a time.
+    held_out
+        Labelled objects that are not learned from. Policy and teacher are compared on up to 256 of them; without them
+        on training examples, which flatter the policy.
     unknown
         Anything else is an error that names the alternatives.
 
@@ -153,29 +156,38 @@ def train(
         "progress": progress,
         "after_pass": after_pass,
     }
+    from lols.engine.structures import FrozenPolicy
+    from lols.training.teaching import check_held_out, compare_with_teacher, say_comparison
+    from lols.training.trainer import Trainer
+
+    trainer: Trainer
+    model: Any
     if isinstance(space, Program):
         from lols.programs.training import program_trainer
 
         if start is not None:
             raise ConfigurationError("start has no effect: programs begin anew; train on all data, or write a Task")
-        return program_trainer(space, data, reference, **options).fit(data, **fitting)
-    from lols.engine.structures import FrozenPolicy
-    from lols.training.learning_state import start_of
-    from lols.training.online import OnlineModel
-    from lols.training.teaching import compare_with_teacher, say_comparison
-    from lols.training.trainer import Trainer
+        trainer = program_trainer(space, data, reference, **options)
+    else:
+        if start is not None and not isinstance(start.policy, FrozenPolicy):
+            from lols.training.policy_stream import learning_copy
 
-    if start is not None and not isinstance(start.policy, FrozenPolicy):
-        from lols.training.policy_stream import learning_copy
-
-        if policy is not None:
-            raise ConfigurationError("start has no effect: policy is given, and learns on by itself; leave out one")
-        options["policy"], start = learning_copy(start.policy), None
-    trainer = Trainer(space, reference, **options)
+            if policy is not None:
+                raise ConfigurationError("start has no effect: policy is given, and learns on by itself; leave out one")
+            options["policy"], start = learning_copy(start.policy), None
+        trainer = Trainer(space, reference, **options)
     examples = trainer.encoded(data)
-    made = trainer.fit(examples, start=None if start is None else start_of(start, trainer), **fitting)
-    model = OnlineModel(**vars(made) | {"learning": trainer.state})
-    found = compare_with_teacher(trainer, model, examples)
+    others = None if held_out is None else check_held_out(trainer.encoded(held_out))
+    if isinstance(space, Program):
+        model = trainer.fit(examples, **fitting)
+    else:
+        from lols.training.learning_state import start_of
+        from lols.training.online import OnlineModel
+
+        made = trainer.fit(examples, start=None if start is None else start_of(start, trainer), **fitting)
+        model = OnlineModel(**vars(made) | {"learning": trainer.state})
+    compared = examples if others is None else others
+    found = compare_with_teacher(trainer, model, compared, held_out=others is not None)
     if found is not None:
         model.report["teacher"] = found.as_dict()
         say_comparison(trainer, found, progress)

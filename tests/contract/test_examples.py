@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
@@ -234,6 +235,20 @@ def test_the_widest_item_has_the_features_of_all_its_parts() -> None:
         made = Items(np.array([0, 1]), np.array(types), start, ids, np.ones(4, np.float32), parts)
         assert made.widest() == widest
     assert Items(np.array([0, 0]), np.zeros(0, int), np.array([0]), ids[:0], np.ones(0, np.float32), 2).widest() == 0
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 1 << 20])
+def test_the_widest_item_is_found_in_pieces(monkeypatch: pytest.MonkeyPatch, at_once: int) -> None:
+    monkeypatch.setattr("lols.contract.arrays.AT_ONCE", at_once)
+    rng = np.random.default_rng(0)
+    for items in (0, 1, 2, 30):
+        bounds = np.concatenate([[0], np.cumsum(rng.integers(4, size=items))])  # some have no type
+        start = np.concatenate([[0], np.cumsum(rng.integers(5, size=6))])
+        types = rng.integers(6, size=bounds[-1])
+        ids = np.zeros(start[-1], int)
+        made = Items(np.array([0, items]), types, start, ids, np.ones(ids.size, np.float32), bounds=bounds)
+        widths = [np.diff(start)[types[low:high]].sum() for low, high in itertools.pairwise(bounds)]
+        assert made.widest() == max(widths, default=0)
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

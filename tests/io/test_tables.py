@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -364,3 +365,12 @@ def test_the_time_to_open_a_table_is_linear_in_its_columns(tmp_path: Path) -> No
 
     few, many = (min(seconds(count) for _ in range(3)) for count in (4000, 32000))
     assert many < 24 * few  # 8 times as many; where it was quadratic, 50 times as long
+
+
+def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).normal(size=1 << 19)
+    table, path = pa.table({f"x{k}": np.roll(numbers, k) for k in range(16)}), tmp_path / "t.parquet"
+    pyarrow.parquet.write_table(table, path, row_group_size=1 << 12, use_dictionary=False, compression="none")
+    held = pa.total_allocated_bytes()
+    most = max(pa.total_allocated_bytes() - held for _ in open_table(path).batches())
+    assert most < table.nbytes // 2

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import lols
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
@@ -30,7 +31,32 @@ def test_the_report_has_the_losses_of_both() -> None:
     apart = model.losses(DATA) - model.reference_losses(DATA)
     assert found["examples"] == len(DATA) and found["difference"] == pytest.approx(apart.mean())
     assert found["error"] == pytest.approx(apart.std(ddof=1) / np.sqrt(len(DATA)))
+    low, high = stats.t.interval(0.95, len(DATA) - 1, apart.mean(), stats.sem(apart))
+    assert (found["low"], found["high"]) == pytest.approx((low, high))
+    assert not (found["held_out"] or found["labelled"])
     assert found["policy"] < found["teacher"] and warned == []
+    assert "on 40 training examples" in model._repr_html_()
+
+
+def test_held_out_examples_are_compared_in_place_of_those_of_training() -> None:
+    others = shops(20, seed=5)
+    model, _ = said(Shop, DATA, held_out=others)
+    found = model.report["teacher"]
+    assert found["held_out"] and found["examples"] == 20 and found["policy"] == pytest.approx(model.evaluate(others))
+    assert np.array_equal(model.policy.single_stack, said(Shop, DATA)[0].policy.single_stack)
+
+
+def zero(x, y, s):
+    return 0
+
+
+def test_held_out_examples_must_be_enough_and_labelled() -> None:
+    with pytest.raises(lols.LolsError, match="held_out has 3 examples, too few for a comparison"):
+        lols.train(Shop, DATA, held_out=DATA[:3])
+    data = tagging_data(20, labels=3, words=20)
+    unlabelled, lazy = [{"words": each["words"]} for each in data], lols.Reference(action=zero, needs_truth=False)
+    with pytest.raises(lols.LolsError, match="held_out has no labels"):
+        lols.train(tagging_space(labels=3), data, lazy, held_out=unlabelled, compiled=False)
 
 
 def test_a_worse_policy_is_warned_of_and_nothing_else_changes() -> None:
@@ -65,18 +91,92 @@ def test_so_are_those_of_a_cost_matrix(cost: float) -> None:
     assert any("costs of about 1" in str(each.message) for each in caught) == (cost == 1000)
 
 
-def test_a_teacher_that_needs_labels_is_no_rival() -> None:
+SENTENCES, NEW = (tagging_data(n, labels=3, words=20, seed=seed) for n, seed in ((20, 0), (60, 1)))
+
+
+def often_wrong(x, y, s):
+    """The truth but for the third word, where the cheapest action is never taken."""
+    return y.tags[s[0]] if s[0] != 2 else (y.tags[2] + 1) % 3
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_teachers_that_read_labels_are_warned_of_only_if_they_could_be_beaten(compiled: bool) -> None:
     space, teachers = tagging_space(labels=3), tagging_references()
-    for name in ("optimal", "suboptimal"):
-        model, warned = said(space, tagging_data(20, labels=3, words=20), teachers[name])
-        assert "teacher" not in model.report and warned == []
+    how: Any = {"held_out": NEW, "compiled": compiled}
+    model, warned = said(space, SENTENCES, teachers["optimal"], **how)
+    found = model.report["teacher"]
+    assert found["labelled"] and not found["beatable"] and found["low"] > 0.0 == found["teacher"] and warned == []
+    model, warned = said(space, SENTENCES, teachers["suboptimal"], **how)
+    assert model.report["teacher"]["high"] < 0.0 and model.report["teacher"]["beatable"] and warned == []
+    model, warned = said(space, SENTENCES[:1], lols.Reference(action=often_wrong), **how)
+    assert model.report["teacher"]["beatable"] and len(warned) == 1
+    assert "teacher 1, which reads the labels" in warned[0] and "lols.optimise" not in warned[0]
+
+
+def test_an_optimal_teacher_with_a_loss_is_not_warned_of() -> None:
+    class Never(lols.Task):
+        """The last word has no right tag, so that even the truth costs 1."""
+
+        columns = lols.Columns(x="words", y="tags")
+        sizes = lols.Sizes(state=lambda x: 1 + len(x.words), actions=3, features=1, steps=lambda x: len(x.words))
+
+        def actions(x, s, legal):
+            legal[:] = s[0] < len(x.words)
+
+        def step(x, s, a):
+            s[0] += 1
+            s[s[0]] = a
+
+        def features(x, s, out):
+            lols.emit(out, lols.feature(0, s[0]))
+
+        def loss(x, y, s):
+            wrong = 1.0
+            for i in range(len(x.words) - 1):
+                wrong += s[1 + i] != y.tags[i]
+            return wrong
+
+        def output(x, s):
+            return s[1:].tolist()
+
+        def reference(x, y, s):
+            return y.tags[s[0]]
+
+    model, warned = said(Never, SENTENCES, compiled=False)
+    found = model.report["teacher"]
+    assert found["teacher"] == 1.0 < found["policy"] and found["low"] > 0.0
+    assert not found["beatable"] and warned == []
+
+
+def test_programs_are_compared_too() -> None:
+    def tag(search: Any, x: Any) -> Any:
+        made = []
+        for word, tag in zip(x["words"], x["tags"], strict=True):
+            made.append(search.predict([word], reference=tag if len(made) != 2 else (tag + 1) % 3))
+            search.loss(float(made[-1] != tag))
+        return made
+
+    model, warned = said(lols.Program(tag, actions=3), SENTENCES, held_out=NEW, learner="csoaa")
+    found = model.report["teacher"]
+    assert found["examples"] == 32 and found["teacher"] == 1.0 and found["beatable"]
+    assert found["difference"] == pytest.approx(found["policy"] - 1.0) and len(warned) == (found["low"] > 0.0)
+
+
+def comparison(difference: float, held_out: bool = False) -> TeacherComparison:
+    return TeacherComparison(
+        9, held_out, 2.0 + difference, 2.0, difference, 0.1, difference - 0.2306, difference + 0.2306
+    )
 
 
 def test_where_progress_is_shown_the_comparison_is(capsys: Any) -> None:
     trainer = lols.Trainer(Shop)
-    say_comparison(trainer, TeacherComparison(9, 1.0, 2.0, -1.0, 0.1), True)
-    assert capsys.readouterr().err == "lols: policy 1, teacher 2 (-1 ± 0.2) on 9 training examples\n"
-    say_comparison(trainer, TeacherComparison(9, 1.0, 2.0, -1.0, 0.1), None)
+    shown = "lols: policy 1, teacher 2 (difference -1, 95 % interval -1.23 to -0.769) on 9"
+    say_comparison(trainer, comparison(-1.0), True)
+    said = capsys.readouterr().err
+    assert said == f"{shown} training examples, which flatter it: give held_out=... to compare on others\n"
+    say_comparison(trainer, comparison(-1.0, held_out=True), True)
+    assert capsys.readouterr().err == f"{shown} held-out examples\n"
+    say_comparison(trainer, comparison(-1.0), None)
     assert capsys.readouterr().err == ""
 
 
@@ -92,4 +192,4 @@ def test_where_progress_is_shown_the_comparison_is(capsys: Any) -> None:
 )
 def test_the_warning_names_what_to_try_next(options: dict[str, Any], hint: str) -> None:
     with pytest.warns(UserWarning, match=hint):
-        say_comparison(lols.Trainer(Shop, **options), TeacherComparison(9, 2.0, 1.0, 1.0, 0.1), None)
+        say_comparison(lols.Trainer(Shop, **options), comparison(1.0), None)

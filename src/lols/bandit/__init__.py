@@ -31,3 +31,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'lols.bandit' has no attribute '{name}'")
     return getattr(import_module(f"lols.bandit.{_MODULES.get(name, 'off_policy')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,6 +11,7 @@ import numpy as np
 from lols.errors import SpaceError, shown
 
 NO_BOUNDS = np.zeros(0, np.int64)
+AT_ONCE = 1 << 20  # types whose lengths are looked at together
 
 
 class Ragged(NamedTuple):
@@ -55,11 +56,13 @@ class Items(NamedTuple):
         lengths = np.diff(self.start)
         if self.bounds.size and lengths.max(initial=0) <= 1:
             return int(np.diff(self.bounds).max(initial=0))
-        lengths = lengths[self.types]
-        if self.bounds.size:
-            sums = np.concatenate([[0], np.cumsum(lengths)])[self.bounds]
-            return int(np.diff(sums).max(initial=0))
-        return int(lengths.reshape(-1, self.parts).sum(axis=1).max(initial=0))
+        bounds = self.bounds if self.bounds.size else np.arange(0, self.types.size + 1, self.parts)
+        most, together = 0, max(1, AT_ONCE * (bounds.size - 1) // max(self.types.size, 1))
+        for low in range(0, bounds.size - 1, together):  # in pieces: lengths of all types would take twice their memory
+            some = bounds[low : low + together + 1]
+            sums = np.concatenate([[0], np.cumsum(lengths[self.types[some[0] : some[-1]]])])[some - some[0]]
+            most = max(most, int(np.diff(sums).max(initial=0)))
+        return most
 
 
 NO_ITEMS = Items(np.zeros(1, np.int64), NO_BOUNDS, np.zeros(1, np.int64), NO_BOUNDS, np.ones(0, np.float32))

@@ -42,3 +42,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'lols.io' has no attribute '{name}'")
     module = "spacy_docs" if name.endswith("_spacy") else "sentences"
     return getattr(importlib.import_module(f"lols.io.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -26,6 +26,7 @@ PIECE = 1 << 22  # bytes of a CSV file in a batch
 PARQUET, ARROW = b"PAR1", b"ARROW1"  # the first bytes of such files
 ROWS = 1 << 16  # the most of a Parquet file in a batch
 CELLS = 1 << 21  # of wide ones
+BUFFERED = {"pre_buffer": False, "buffer_size": 1 << 16}  # else all that was read of a file stays in memory
 
 
 class TableSource:
@@ -234,7 +235,11 @@ class _Binary(_File):
             raise LolsError(f"{path}: is empty; give a table with a row of data")
 
     def _reader(self, path: str) -> Any:
-        return pyarrow.parquet.ParquetFile(path) if self.parquet else pyarrow.ipc.open_file(pa.memory_map(path))
+        return (
+            pyarrow.parquet.ParquetFile(path, **BUFFERED)
+            if self.parquet
+            else pyarrow.ipc.open_file(pa.memory_map(path))
+        )
 
     def batches(self, names: list[str], piece: int, threads: int) -> Iterator[Any]:
         rows = 0

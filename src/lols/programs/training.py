@@ -49,10 +49,14 @@ class ProgramTrainer(Trainer):
 
     def new_run(self, data: Any) -> ProgramRun:
         """A new run over these objects."""
-        objects = list(as_objects(data))
+        objects = self.encoded(data)
         if not objects:
             raise ConfigurationError("there are no examples to learn from: give at least one")
         return ProgramRun(self, objects)
+
+    def encoded(self, data: Any) -> Any:
+        """The objects themselves, in a list."""
+        return list(as_objects(data))
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:
         """A progress bar that counts objects, because the number of decisions is not known in advance."""

@@ -23,6 +23,8 @@ def model_html(title: str, about: Mapping[str, Any], report: Mapping[str, Any]) 
         facts["learner"] = f"{learner['reduction']}, {learner['update']}"
     facts |= {name.replace("_", " "): about[name] for name in FACTS if about.get(name) is not None}
     facts |= {name.replace("_", " "): report[name] for name in NUMBERS if report.get(name) is not None}
+    if report.get("teacher"):
+        facts["beside its teacher"] = report["teacher"]["summary"]
     parts = [f"<p><code>{html.escape(title)}</code></p>", _table(("", ""), [(k, _shown(v)) for k, v in facts.items()])]
     losses = report.get("progressive_loss") or []
     if losses:

@@ -1,9 +1,10 @@
-"""Is a policy better than its teacher? Asked after training, where the teacher could decide in its place."""
+"""Is a policy better than its teacher? Asked after training, on held-out examples if there are any."""
 
 from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,53 +12,136 @@ import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
-from lols.training.model import Model
+from lols.engine.structures import NONE, REFERENCE
+from lols.errors import ConfigurationError
 from lols.training.progress import Progress
+from lols.training.students_t import t_quantile
 from lols.training.trainer import Trainer
 
 MOST, MOST_PLAIN = 256, 32  # examples that are compared, by compiled code and by plain Python
 FEWEST = 8  # for an interval
-WIDTH = 1.96  # standard errors on each side: 95 % of a normal distribution
+LEVEL = 0.95
+DEVIATED = 16  # examples on which single actions of the teacher are changed
 
 
 @dataclass(frozen=True)
 class TeacherComparison:
-    """The mean losses of policy and teacher on training examples, and their difference with its standard error."""
+    """The mean losses of policy and teacher on the same examples, and the 95 % interval of their difference.
+
+    Attributes
+    ----------
+    examples, held_out
+        How many examples were compared, and whether training has not seen them. If it has, they flatter the policy.
+    policy, teacher
+        The mean losses.
+    difference, error, low, high
+        Policy less teacher: the mean over examples, its standard error, and the ends of the interval.
+    labelled
+        Whether the teacher reads labels, which the policy cannot.
+    beatable
+        Whether the policy could be better. A teacher that reads labels may be optimal: then its loss is 0, or no single
+        change of its actions is of use.
+
+    """
 
     examples: int
+    held_out: bool
     policy: float
     teacher: float
     difference: float
     error: float
+    low: float
+    high: float
+    labelled: bool = False
+    beatable: bool = True
 
     @property
     def worse(self) -> bool:
-        """Whether the policy is worse, beyond chance: the interval of 95 % is above 0."""
-        return self.difference - WIDTH * self.error > 0.0
+        """Whether the policy is worse beyond chance, and need not be."""
+        return self.low > 0.0 and self.beatable
 
     def __str__(self) -> str:
-        change = f"{self.difference:+.4g} ± {WIDTH * self.error:.2g}"
-        return f"policy {self.policy:.4g}, teacher {self.teacher:.4g} ({change}) on {self.examples} training examples"
+        about = ", which reads the labels" if self.labelled else ""
+        change = f"difference {self.difference:+.4g}, 95 % interval {self.low:+.3g} to {self.high:+.3g}"
+        kind = "held-out" if self.held_out else "training"
+        return (
+            f"policy {self.policy:.4g}, teacher {self.teacher:.4g}{about} ({change}) on {self.examples} {kind} examples"
+        )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, for `model.report`."""
-        return asdict(self)
+        """Plain values, and all in a sentence, for `model.report`."""
+        return asdict(self) | {"summary": str(self)}
 
 
-def compare_with_teacher(trainer: Trainer, model: Model, examples: Examples) -> TeacherComparison | None:
-    """Follow policy and teacher on some training examples; None if the teacher needs labels, or losses are unknown.
+def compare_with_teacher(
+    trainer: Trainer, model: Any, data: Examples | Sequence[Any], *, held_out: bool = False
+) -> TeacherComparison | None:
+    """Follow policy and teacher on some examples; None if there are few, or losses are unknown.
 
-    Nothing is learned from it, and the examples are the same in every run.
+    Nothing is learned from it, and the examples are the same in every run. `data` are the objects of a program, or the
+    examples of any other space.
     """
-    with_labels = trainer.reference.needs_truth and len(examples.y) > 0
-    if with_labels or not examples.has_truth or len(examples) < FEWEST:
+    columns = data if isinstance(data, Examples) else None
+    if len(data) < FEWEST or (columns is not None and not columns.has_truth):
         return None
-    most = min(MOST if model.compiled else MOST_PLAIN, len(examples))
-    few = some(examples, np.linspace(0, len(examples) - 1, most).astype(np.int64))
-    policy, teacher = model.losses(few), model.reference_losses(few, trainer.reference)
+    few = _spread(data, MOST if columns is not None and model.compiled else MOST_PLAIN)
+    policy = model.losses(few)
+    teacher = model.reference_losses(few) if columns is None else model.reference_losses(few, trainer.reference)
     apart = policy - teacher
-    error = float(apart.std(ddof=1) / np.sqrt(apart.size))
-    return TeacherComparison(apart.size, float(policy.mean()), float(teacher.mean()), float(apart.mean()), error)
+    difference, error = float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(apart.size))
+    width = t_quantile(apart.size - 1, (1.0 + LEVEL) / 2.0) * error
+    labelled = columns is None or (trainer.reference.needs_truth and len(columns.y) > 0)
+    beatable = not labelled or (bool(teacher.any()) and (difference <= width or improvable(trainer, few)))
+    return TeacherComparison(
+        examples=apart.size,
+        held_out=held_out,
+        policy=float(policy.mean()),
+        teacher=float(teacher.mean()),
+        difference=difference,
+        error=error,
+        low=difference - width,
+        high=difference + width,
+        labelled=labelled,
+        beatable=beatable,
+    )
+
+
+def check_held_out(data: Any) -> Any:
+    """The examples, if a policy and its teacher can be compared on them."""
+    if len(data) < FEWEST:
+        raise ConfigurationError(f"held_out has {len(data)} examples, too few for a comparison: give at least {FEWEST}")
+    if isinstance(data, Examples) and not data.has_truth:
+        raise ConfigurationError("held_out has no labels, so losses are unknown: give labelled objects")
+    return data
+
+
+def improvable(trainer: Trainer, data: Examples | Sequence[Any]) -> bool:
+    """Whether some action other than the teacher's, completed by the teacher, would have cost less.
+
+    Looks at some examples, and at the steps and actions that the algorithm samples.
+    """
+    run = trainer.new_run(_spread(data, DEVIATED))
+    plan = trainer.plan._replace(roll_in=REFERENCE, compare=False, bound=False, exact=True, slack=np.inf)
+    policy = run.student.rolling_policy()
+    with run.driver() as driver:
+        for number in range(run.count):
+            one = np.array([number])
+            found = []
+            for choices in ({"roll_out": NONE, "imitate": True}, {"roll_out": REFERENCE, "imitate": False}):
+                batch = driver.make_lessons(one, one, policy, plan._replace(**choices), np.ones(1), np.ones(1))
+                slots = slice(int(batch.lessons.first[0]), int(batch.lessons.first[0] + batch.lessons.filled[0]))
+                found.append((batch.lessons.slots.costs[slots].copy(), batch.lessons.slots.weight[slots] > 0.0))
+            (marks, _), (costs, weighed) = found
+            taken = np.where(marks == 0.0, costs, np.inf).min(axis=1)  # of the teacher's action, or the best of several
+            if (weighed & np.isfinite(taken) & (taken > 0.0)).any():
+                return True
+    return False
+
+
+def _spread(data: Any, most: int) -> Any:
+    """At most so many examples, from the first to the last."""
+    chosen = np.linspace(0, len(data) - 1, min(most, len(data))).astype(np.int64)
+    return some(data, chosen) if isinstance(data, Examples) else [data[k] for k in chosen.tolist()]
 
 
 def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | Progress | None) -> None:
@@ -65,22 +149,24 @@ def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | 
     if progress is False:
         return
     if found.worse:
-        warnings.warn(f"the policy is worse than its teacher: {found}; {_next(trainer)}", stacklevel=3)
+        warnings.warn(f"the policy is worse than its teacher: {found}; {_next(trainer, found)}", stacklevel=3)
     elif progress or (progress is None and sys.stderr.isatty()):
-        print(f"lols: {found}", file=sys.stderr)
+        honest = "" if found.held_out else ", which flatter it: give held_out=... to compare on others"
+        print(f"lols: {found}{honest}", file=sys.stderr)
 
 
-def _next(trainer: Trainer) -> str:
+def _next(trainer: Trainer, found: TeacherComparison) -> str:
     """What to try."""
     settings, chosen = trainer.settings, trainer.algorithm
+    strategies = "" if found.labelled else ", or lols.optimise, which compares strategies"
     if chosen.roll_out == "none":
         return f'{chosen.name} does not see what actions lead to: try algorithm="lols"'
-    if trainer.policy is None and settings.reduction == "hinge" and settings.margin == "unit":
+    if trainer.policy is None and settings.reduction == "hinge" and settings.margin == "unit" and not found.labelled:
         return 'a unit margin counts mistakes alike: try learner=LearnerSettings(margin="cost", scale=None)'
     if trainer.policy is None and settings.reduction != "hinge":
         return f'{settings.reduction} predicts costs: try learner="hinge", or more passes'
     if chosen.roll_in != "learned":
         return 'it learns at states of its teacher: try roll_in="learned"'
     if chosen.roll_out != "reference":
-        return 'try roll_out="reference", more examples, other features, or lols.optimise, which compares strategies'
-    return "try more examples, other features, or lols.optimise, which compares strategies"
+        return f'try roll_out="reference", more examples, other features{strategies}'
+    return f"try more examples, other features{strategies}"

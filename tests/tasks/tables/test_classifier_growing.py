@@ -112,6 +112,23 @@ def test_costs_in_columns_from_file_to_file(tmp_path: Path) -> None:
     mistake("evaluate", model, few, "--label", "w", says="that of 'b' is missing, or one too many")
 
 
+def test_without_columns_of_costs_errors_are_counted(tmp_path: Path) -> None:
+    path, plain, model = write(tmp_path / "t.csv", Y, **COSTS), write(tmp_path / "p.csv", Y), tmp_path / "m.lols"
+    head = ("train", "classifier", path, "-o", model, "--cost-columns", "cost ", "--passes", 2)
+    fine(*head, "--label", "label")
+    with_costs, without = (json.loads(fine("evaluate", model, each, "--json").out) for each in (path, plain))
+    assert without["cost"] == pytest.approx(without["error"]) and without["error"] == with_costs["error"]
+    assert with_costs["cost"] != pytest.approx(with_costs["error"])
+    assert without["note"] == "there are no columns cost CLASS of costs: every error costs 1"
+    assert "note" not in with_costs
+    assert without["note"].encode() in fine("evaluate", model, plain).out
+    assert lols.load(model).evaluate_files(str(plain)).cost == pytest.approx(without["cost"])
+    mistake("evaluate", model, plain, "--cost-columns", "cost ", says="there must be a column cost CLASS")
+    fine(*head, "--ignore", "label")  # labels are the cheapest classes
+    mistake("evaluate", model, plain, says="name their column with --label to count errors")
+    assert "note" in json.loads(fine("evaluate", model, plain, "--label", "label", "--json").out)
+
+
 # --- trials -----------------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import warnings
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,26 @@ def test_dates_after_many_numbers_are_an_error(monkeypatch: pytest.MonkeyPatch) 
     column.look(Cells(codes=np.arange(3, dtype=np.int32), texts=["1", "2", "3"], typed=False))
     with pytest.raises(NoNumber, match="column 'x': '2020-01-01' is not a number"):
         column.look(Cells(codes=np.arange(3, dtype=np.int32), texts=["2020-01-01", "2020-01-02", "?"], typed=False))
+
+
+def test_missing_values_and_dates_make_the_same_model_in_every_kind_of_table(tmp_path: Path) -> None:
+    polars, rng = pytest.importorskip("polars"), np.random.default_rng(0)
+    days = [datetime(2024, 1, 1) + timedelta(hours=int(h)) for h in rng.integers(5000, size=120)]
+    columns: dict[str, list[Any]] = {
+        "when": [None if k % 17 == 3 else day for k, day in enumerate(days)],
+        "n": [None if k % 13 == 5 else round(float(x), 3) for k, x in enumerate(rng.normal(size=120))],
+        "c": [None if k % 11 == 7 else "xyz"[int(c)] for k, c in enumerate(rng.integers(3, size=120))],
+    }
+    labels = np.where(np.array(days) > datetime(2024, 4, 10), "late", "early")
+    frame, path = pd.DataFrame(columns), tmp_path / "t.csv"
+    frame.assign(y=labels).to_csv(path, index=False)
+    lists = [list(row) for row in zip(*columns.values(), strict=True)]
+    tables = {"pandas": frame, "polars": polars.DataFrame(columns), "arrow": pa.table(columns), "lists": lists}
+    models = {kind: CostSensitiveClassifier(passes=2).fit(table, labels) for kind, table in tables.items()}
+    of_file = CostSensitiveClassifier(passes=2).fit_files(str(path))
+    wanted, right = of_file.contents()[1], of_file.predict_files(str(path)).tolist()
+    for kind, model in models.items():
+        made = model.contents()[1]
+        assert made.keys() == wanted.keys(), kind
+        assert all(made[name].tobytes() == wanted[name].tobytes() for name in made), kind
+        assert model.predict(tables[kind]).tolist() == right, kind

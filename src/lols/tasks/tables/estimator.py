@@ -23,7 +23,7 @@ from lols.tasks.tables.input import InputTable, table_of
 from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.own_files import fit_own_files
 from lols.tasks.tables.predicting import evaluate_files, predict_batches
-from lols.tasks.tables.reading import open_files
+from lols.tasks.tables.reading import costs_or_labels, open_files
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.scores import ClassScores, score_classes
 from lols.tasks.tables.settling import LARGE, fixed, settle, settled
@@ -267,9 +267,13 @@ class CostSensitiveClassifier(ProbableClassifier):
     def evaluate_files(
         self, paths: Sequence[str] | str, *, label: str | None = None, threads: Threads = None
     ) -> ClassScores:
-        """Compare predictions with labelled rows in files, in constant memory."""
+        """Compare predictions with labelled rows in files, in constant memory.
+
+        If the model was trained with `cost_columns` and the files have none, each error costs 1.
+        """
         layout = self.file_columns if label is None else self.file_columns.changed(label=label)
-        return evaluate_files(self, open_files(as_paths(paths), layout), layout, threads=threads)
+        source = open_files(as_paths(paths), layout)
+        return evaluate_files(self, source, costs_or_labels(source, layout), threads=threads)
 
     def set_fitted(
         self,

@@ -92,6 +92,7 @@ def fit_files(
     if held is None:
         estimator.settle(empty, None)
         made = encoder(estimator.chosen_)
+        scans.clear()  # in a wide table they take as much as many rows
 
         def pieces() -> Iterator[tuple[Rows, Targets]]:
             return ((part, weighed(targets, by_class)) for part, targets in reader.encoded(made, empty, renumber))

@@ -106,6 +106,19 @@ def target_columns(
     return TargetColumns(label, weight, costs), names
 
 
+def costs_or_labels(source: TableSource, layout: TableFiles) -> TableFiles:
+    """The layout of a model for a file to evaluate on: without any column of costs, errors by its labels count."""
+    begin = layout.cost_columns
+    if begin is None or any(name.startswith(begin) and name != begin for name in source.names):
+        return layout
+    if layout.label is None:
+        raise LolsError(
+            f"{source.paths[0]}: there are no columns {begin}CLASS, with which the model was trained, and its training "
+            "names no labels: name their column with --label to count errors"
+        )
+    return layout.changed(cost_columns=None)
+
+
 class LabelNumbers:
     """Numbers the classes of labels as they come; if they are given, all others are mistakes unless they may grow."""
 

@@ -42,6 +42,7 @@ class ClassifierScores:
     scores: ClassScores
     unknown: dict[str, int]
     plot: str | None = None
+    note: str = ""  # on costs
 
     @classmethod
     def of_parts(cls, parts: Sequence[ClassifierScores]) -> ClassifierScores:
@@ -64,17 +65,19 @@ class ClassifierScores:
             confusion=confusion,
             reliability=added(each.reliability for each in scores),
         )
-        return cls(whole, dict(unknown))
+        return cls(whole, dict(unknown), note=next((part.note for part in parts if part.note), ""))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
         drawn = {} if self.plot is None else {"plot": self.plot}
-        return self.scores.as_dict() | {"unknown": self.unknown} | drawn
+        return self.scores.as_dict() | {"unknown": self.unknown} | drawn | ({"note": self.note} if self.note else {})
 
     def show(self, console: Console) -> None:
         """Print them."""
         found = self.scores
         write(console, f"cost {found.cost:.4f} per row on {found.rows:,} rows, error {100 * found.error:.2f} %")
+        if self.note:
+            write(console, self.note)
         for line in unknown_text(self.unknown):
             write(console, line)
         show_calibration(console, found.reliability)

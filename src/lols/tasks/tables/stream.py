@@ -58,6 +58,7 @@ def fit_stream(
                 if number == 0:
                     estimator.look_at(rows, NO_ROWS if done == rows.rows else estimator._seen)
                 bar.advance(done, loss=float(stream.sums[0] / max(stream.sums[1], 1.0)))
+                del rows, targets  # before the next ones are read
             assert training is not None
             task, stream, choice = training
             loss, seen = stream.sums - before
@@ -75,8 +76,10 @@ def mixed(pieces: Iterator[Piece], room: int) -> Iterator[Piece]:
         held.append(piece)
         size += piece[0].nbytes
         if size >= room:
-            yield _together(held)
-            held, size = [], 0
+            whole, held, size = _together(held), [], 0  # what it was made of is not kept while it is learned from
+            del piece
+            yield whole
+            del whole
     if held:
         yield _together(held)
 

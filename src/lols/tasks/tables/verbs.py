@@ -17,7 +17,7 @@ from lols.tasks.tables.classifier_rows import ClassifierRows
 from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.options import VERBS, ClassifierInspectOptions, TableFiles
 from lols.tasks.tables.predicting import evaluate_files, predict_batches, table_encoder
-from lols.tasks.tables.reading import check_columns, open_files
+from lols.tasks.tables.reading import check_columns, costs_or_labels, open_files
 from lols.tasks.tables.validation import installed
 from lols.tasks.verbs import Evaluation, Say, VerbReport, silent
 from lols.training.clock import Clock
@@ -96,6 +96,10 @@ class ClassifierVerbs(ClassifierRows):
             check_plot(asked.plot)
         self.prepare()
         source, seconds, before = self.open_file(path, layout), {"reading": 0.0}, self.unknown_
+        note = ""
+        if layout.cost_columns is not None and options.get("cost_columns") is None:
+            layout, begin = costs_or_labels(source, layout), layout.cost_columns
+            note = "" if layout.cost_columns else f"there are no columns {begin}CLASS of costs: every error costs 1"
         scores = evaluate_files(self, source, layout, threads=threads, seconds=seconds)
         if asked.plot is not None:
             from lols.plots import confusion
@@ -103,7 +107,7 @@ class ClassifierVerbs(ClassifierRows):
             confusion(scores, asked.plot)
         unknown = {name: count - before.get(name, 0) for name, count in self.unknown_.items()}
         unknown = {name: count for name, count in unknown.items() if count}
-        found = Evaluation(ClassifierScores(scores, unknown, asked.plot), scores.rows, seconds["reading"])
+        found = Evaluation(ClassifierScores(scores, unknown, asked.plot, note), scores.rows, seconds["reading"])
         if asked.plot is None or scores.reliability is None:
             return found
         beside = Path(asked.plot)
