@@ -65,6 +65,11 @@ def new_figure(width: float, height: float) -> Any:
     return figure
 
 
+def band(axes: Any, x: Any, low: Any, high: Any, colour: str) -> None:
+    """Shade what lies between two curves."""
+    axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+
+
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure, as PNG, SVG or PDF by the ending of the path; the same figure gives the same file."""
     check_plot(path)
