@@ -240,7 +240,7 @@ def gap_curves(gap: Values) -> Any:
     worlds.set_title("two worlds, exactly")
     means.plot(betas, [row["mean"] for row in rows], color=BLUE, linewidth=1.8, marker="o", markersize=4)
     means.set_ylim(bottom=0.0)
-    means.set_title(f"{max(row['spaces'] for row in rows)} random spaces: mean of it")
+    means.set_title(f"{max(row['spaces'] for row in rows)} random spaces: mean gap")
     names = (("above_zero", "with a gap above 0"), ("worse_than_reference", "with a policy worse than the teacher"))
     for (name, label), style in zip(names, SERIES):
         percent = [100.0 * row[name] / row["spaces"] for row in rows]
