@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import lols
 from benchmarks import data
 from benchmarks.tagging_space import shape
-from lols import emit, feature, look
+from lols import emit, feature, hamming, look
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import corpus_of
 
@@ -86,10 +86,7 @@ class Tagging(lols.Task):
         return 1.0 if a != y.tags[s[0]] else 0.0
 
     def loss(x, y, s):
-        wrong = 0.0
-        for i in range(len(x.words)):
-            wrong += s[2 + i] != y.tags[i]
-        return wrong
+        return hamming(s[2:], y.tags)
 
     def key(x, s):
         return s[0] * (x.labels + 1) + s[1]

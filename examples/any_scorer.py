@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.linear_model import SGDRegressor
 
 import lols
-from lols import emit, feature
+from lols import emit, feature, hamming
 from lols.policies import States
 
 KINDS, PIXELS = 4, 4
@@ -55,10 +55,7 @@ class Tiles(lols.Task):
         return s[0] * 8 + s[1]
 
     def loss(x, y, s):
-        wrong = 0.0
-        for i in range(len(x.hints)):
-            wrong += s[2 + i] != y.kinds[i]
-        return wrong
+        return hamming(s[2:], y.kinds)
 
     def output(x, s):
         return s[2 : 2 + len(x.hints)].tolist()

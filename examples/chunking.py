@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 import lols
-from lols import Sizes, emit, feature, look
+from lols import Sizes, emit, feature, hamming, look
 from lols.engine.compile.kernel import compile_seconds
 from lols.tasks.tagging.span_scores import span_scores
 
@@ -81,10 +81,7 @@ class Chunks(lols.Task):
         return 1.0 if a != y.tags[s[0]] else 0.0
 
     def loss(x, y, s):
-        wrong = 0.0
-        for i in range(x.length):
-            wrong += s[3 + i] != y.tags[i]
-        return wrong
+        return hamming(s[3:], y.tags)
 
     def output(x, s):
         return [TAGS[a] for a in s[3:]]

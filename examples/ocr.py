@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 import lols
-from lols import emit, feature, look, mix
+from lols import emit, feature, hamming, look, mix
 
 BEFORE = 8
 FILE = "ocr-letters.tsv.gz"
@@ -64,10 +64,7 @@ class Letters(lols.Task):
         return 1.0 if a != y.letters[s[0]] else 0.0
 
     def loss(x, y, s):
-        wrong = 0.0
-        for i in range(x.length):
-            wrong += s[1 + i] != y.letters[i]
-        return wrong
+        return hamming(s[1:], y.letters)
 
     def output(x, s):
         return s[1:].tolist()

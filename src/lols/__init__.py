@@ -40,6 +40,7 @@ _HOME = {
     "emit_surface": "contract.features",
     "explain": "training.algorithms",
     "feature": "contract.features",
+    "hamming": "contract.features",
     "load": "front",
     "look": "contract.features",
     "mix": "contract.hashing",
@@ -88,6 +89,7 @@ __all__ = [
     "engines",
     "explain",
     "feature",
+    "hamming",
     "io",
     "load",
     "look",
@@ -111,7 +113,7 @@ if TYPE_CHECKING:
     from lols.certificates.certify import certify
     from lols.contract.columns import Columns
     from lols.contract.examples import Examples
-    from lols.contract.features import above_least, emit, emit_curve, emit_surface, feature, look, uniform
+    from lols.contract.features import above_least, emit, emit_curve, emit_surface, feature, hamming, look, uniform
     from lols.contract.frames import objects
     from lols.contract.hashing import mix
     from lols.contract.space import Example, Reference, SearchSpace, Sizes

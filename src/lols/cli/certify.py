@@ -17,7 +17,7 @@ Every decision is changed to every other one, and the model itself completes the
 given in two ways: with hindsight, and within the class, by policies with the same features and learner that were fitted
 on the other half of the examples. Intervals are 95 %, by a bootstrap over examples.
 """
-Limit = Annotated[int, typer.Option(help="The most examples that are looked at, drawn by the seed; 0 for all.")]
+Limit = Annotated[int, typer.Option(help="The largest number of examples to look at, drawn by the seed; 0 for all.")]
 Seed = Annotated[int, typer.Option(help="The seed of all random choices.")]
 Top = Annotated[int, typer.Option(help="How many kinds of decisions are listed.")]
 Plot = Annotated[str | None, typer.Option(help="Draw where regret arises, as .png, .svg or .pdf.", show_default=False)]

@@ -23,8 +23,8 @@ def new_task(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="The name of the task, and of its file: NAME.py.", show_default=False)
     ],
-    folder: Annotated[Path, typer.Option(help="Where to write; made if it is not there.")] = Path(),
-    force: Annotated[bool, typer.Option("--force", help="Write over files that are there already.")] = False,
+    folder: Annotated[Path, typer.Option(help="The folder to write to; created if it does not exist.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Write a search problem of your own to begin with: NAME.py, a small task that works, and test_NAME.py.
 

@@ -23,7 +23,7 @@ def optimise(
         str | None, option("A function of a random generator, or a list; default: draw, or instances.")
     ] = None,
     minutes: Annotated[float, typer.Option(help="The time budget, compiling included.")] = 2.0,
-    best_of: Annotated[int, typer.Option(help="Samples of the policy that the report compares, too.")] = 64,
+    best_of: Annotated[int, typer.Option(help="How many samples of the policy the report also compares.")] = 64,
     sample_steps: Annotated[
         int | None, option("Deviate at this many random states of an instance; at all by default.")
     ] = None,

@@ -103,7 +103,7 @@ def written(output: str) -> Iterator[BinaryIO | Any]:
         return
     path = Path(output)
     if os.path.isdir(path) or not os.path.isdir(path.parent):  # these never raise
-        raise LolsError(f"{output}: cannot be written; name a file in a folder that is there")
+        raise LolsError(f"{output}: cannot be written; name a file in an existing folder")
     with whole_file(path) as file, compressing(file, output) as stream:
         yield stream
 

@@ -60,7 +60,7 @@ def reproduce(
     `lols reproduce table3 --quick`
     """
     from lols.io.whole_file import check_output
-    from lols.plots.look import check_matplotlib
+    from lols.plots.look import check_folder, check_matplotlib
     from lols.reproduction import run
     from lols.reproduction.console import print_sections
     from lols.reproduction.describe import describe
@@ -71,7 +71,7 @@ def reproduce(
         check_output(html)
         check_matplotlib()
     if plots is not None:
-        run.check_folder(plots)
+        check_folder(plots)
     chosen = engine_of({"engine": engine, "address": address, "workers": jobs if engine else None})
     command = _command(part, data, quick, seeds, only or [])
 

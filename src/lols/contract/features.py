@@ -58,6 +58,18 @@ def feature(template: int, *values: int) -> int:
     return identity
 
 
+def hamming(made: np.ndarray, true: np.ndarray) -> float:
+    """The number of places where what was made differs from the truth: the Hamming loss.
+
+    >>> hamming(np.array([0, 2, 1]), np.array([0, 1, 1]))
+    1.0
+    """
+    wrong = 0.0
+    for i in range(len(true)):
+        wrong += made[i] != true[i]
+    return float(wrong)
+
+
 def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
     """Append one feature. More features than `Sizes.features` are only counted, and reported as an error.
 

@@ -157,10 +157,7 @@ class SearchSpace:
     ...     lols.emit(out, lols.feature(0, x.words[s[0]]))
     ...     lols.emit(out, lols.feature(1, s[1]))
     >>> def loss(x, y, s):
-    ...     wrong = 0.0
-    ...     for i in range(len(x.words)):
-    ...         wrong += s[2 + i] != y.tags[i]
-    ...     return wrong
+    ...     return lols.hamming(s[2:], y.tags)
     >>> def output(x, s): return s[2 : 2 + len(x.words)].tolist()
     >>> def encode(obj):
     ...     return lols.Example({"words": obj["words"]}, {"tags": obj["tags"]} if "tags" in obj else None)

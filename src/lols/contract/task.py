@@ -148,10 +148,7 @@ class Task:
     ...         lols.emit(out, lols.feature(0, x.letters[s[0]]))
     ...         lols.emit(out, lols.feature(1, s[s[0]]))
     ...     def loss(x, y, s):
-    ...         wrong = 0.0
-    ...         for i in range(len(x.letters)):
-    ...             wrong += s[1 + i] != y.ends[i]
-    ...         return wrong
+    ...         return lols.hamming(s[1:], y.ends)
     ...     def output(x, s):
     ...         return s[1:].tolist()
     ...     def reference(x, y, s):

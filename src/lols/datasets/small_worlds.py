@@ -128,7 +128,7 @@ class SmallWorld:
         return cost(learned) - min(cost(policy) for policy in self.policies())
 
     def zero_regret(self, roll_in: str, roll_out: str, beta: Fraction = HALF) -> list[Policy]:
-        """The policies that a no-regret learner may stay with for ever."""
+        """The policies that a no-regret learner may stay with forever."""
         return [p for p in self.policies() if self.cost_sensitive_regret(p, roll_in, roll_out, beta) == 0]
 
     def worst_loss(self, roll_in: str, roll_out: str, beta: Fraction = HALF) -> Fraction:

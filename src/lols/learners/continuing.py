@@ -57,7 +57,7 @@ def widened(state: Mapping[str, np.ndarray], learner: Learner, places: np.ndarra
     for part in ("weights", "squares", "sums"):
         old = state[f"shared.{part}"]
         if old.ndim != 2 or old.shape[1] != places.size:
-            raise ConfigurationError("the learner's state is of another number of actions")
+            raise ConfigurationError("the learner's state has another number of actions: give one of this task")
         new = np.zeros((old.shape[0], columns), np.float32)
         new[:, places] = old
         if settings.reduction != "hinge" and part != "squares" and places.size:

@@ -131,7 +131,7 @@ class LearnerSettings:
         return replace(self, scale=None)
 
     def settled(self, costs: np.ndarray, steps: int) -> LearnerSettings:
-        """The settings for costs such as these, all above 0, in searches of so many steps.
+        """The settings for costs such as these, all above 0, in searches of this many steps.
 
         Costs that are whole numbers, and no larger than the number of steps, count mistakes.
 

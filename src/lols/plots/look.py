@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ParamSpec
 
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import write_whole
 
 P = ParamSpec("P")
@@ -65,6 +65,11 @@ def new_figure(width: float, height: float) -> Any:
     return figure
 
 
+def band(axes: Any, x: Any, low: Any, high: Any, colour: str) -> None:
+    """Shade what lies between two curves."""
+    axes.fill_between(x, low, high, color=colour, alpha=0.16, linewidth=0)
+
+
 def save(figure: Any, path: str | os.PathLike[str]) -> None:
     """Write a figure, as PNG, SVG or PDF by the ending of the path; the same figure gives the same file."""
     check_plot(path)
@@ -106,8 +111,18 @@ def check_plot(path: str | os.PathLike[str]) -> None:
     if Path(path).suffix.lower() not in ENDINGS:
         raise ConfigurationError(f"{path}: a drawing is .png, .svg or .pdf; name it so")
     if Path(path).is_dir() or not Path(path).parent.is_dir():
-        raise ConfigurationError(f"{path}: cannot be written; name a file in a folder that is there")
+        raise ConfigurationError(f"{path}: cannot be written; name a file in an existing folder")
     check_matplotlib()
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder for drawings if it is missing; raise an error, before the work, if they could not be written."""
+    target = Path(path)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise LolsError(f"{target}: cannot be made a folder ({error.strerror}); name another") from None
+    check_plot(target / "drawing.png")
 
 
 def check_matplotlib() -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from lols.plots.look import BLUE, GOLD, GREEN, GREY, LINE, ORANGE, SERIES, SOFT, TEXT, drawing, new_figure
-from lols.reproduction.document import TextCell, TextTable
+from lols.plots.look import BLUE, GOLD, GREEN, GREY, LINE, ORANGE, SERIES, SOFT, TEXT, band, drawing, new_figure
+from lols.reproduction.document import TextCell, TextTable, Values
 from lols.reproduction.paper import LOLS
 from lols.reproduction.plan import row_name
 
-Values = Mapping[str, Any]
 UNITS = {"accuracy": "accuracy, %", "uas": "UAS, %", "cost": "average cost"}
 ORDER = (LOLS, "learned/reference", "learned/learned", "searn", "auto")  # the rows with curves, in the order of styles
 SLACK = (
@@ -33,7 +32,7 @@ def overtaking(story: Values) -> Any:
     figure = new_figure(12.4, 4.2)
     curve, *maps = figure.subplots(1, 3, width_ratios=[1.25, 1, 1])
     sizes, lengths = story["maps"], np.array(story["lengths"])
-    curve.fill_between(sizes, lengths.min(axis=1), lengths.max(axis=1), color=BLUE, alpha=0.16, linewidth=0)
+    band(curve, sizes, lengths.min(axis=1), lengths.max(axis=1), BLUE)
     curve.plot(
         sizes, lengths.mean(axis=1), label=f"the policy, mean and range of {lengths.shape[1]} trainings", **SERIES[0]
     )
@@ -99,8 +98,7 @@ def heat_map(table: Values, strategies: Sequence[TextTable]) -> Any:
 def learning_curves(table: Values) -> Any:
     """The score after each pass, a panel for each learner and teacher."""
     curves = table["curves"]
-    others = dict.fromkeys(curve["row"] for curve in curves if curve["row"] not in ORDER)
-    rows = [*ORDER, *others]
+    rows = list(dict.fromkeys([*ORDER, *(curve["row"] for curve in curves)]))
     learners, teachers = (
         [x for x in table[f"{of}s"] if any(c[of] == x for c in curves)] for of in ("learner", "teacher")
     )
@@ -112,8 +110,7 @@ def learning_curves(table: Values) -> Any:
         for curve in sorted(here, key=lambda c: rows.index(c["row"])):
             label = row_name(curve["row"]) + (" (LOLS)" if curve["row"] == LOLS else "")
             style = SERIES[rows.index(curve["row"]) % len(SERIES)]
-            axes.plot(curve["passes"], curve["values"], markersize=4.5, label=label, **style)
-            _band(axes, curve["passes"], curve["values"], curve.get("sd"), style)
+            _line(axes, curve["passes"], curve["values"], curve["sd"], label, style | {"markersize": 4.5})
         axes.set_title(f"{learner}, {teacher} teacher", fontsize=10)
         axes.xaxis.get_major_locator().set_params(integer=True)
     return _finished(figure, grid, "passes", table)
@@ -122,33 +119,29 @@ def learning_curves(table: Values) -> Any:
 @drawing
 def beta_sweep(table: Values) -> Any:
     """LOLS by β, a panel for each learner and a line for each teacher."""
-    cells = table["beta"]["cells"]
+    cells = sorted(table["beta"]["cells"], key=lambda c: float(c["beta"]))
     learners = [x for x in table["learners"] if any(c["learner"] == x for c in cells)]
     figure = new_figure(1.2 + 4.2 * len(learners), 3.9)
     grid = figure.subplots(1, len(learners), sharey=True, squeeze=False)
     for axes, learner in zip(grid[0], learners):
         for k, teacher in enumerate(table["teachers"]):
             here = [c for c in cells if c["learner"] == learner and c["teacher"] == teacher]
-            here.sort(key=lambda c: float(c["beta"]))
             if here:
-                x, y, spread = ([c.get(name) or 0.0 for c in here] for name in ("beta", "mean", "sd"))
-                style = SERIES[k % len(SERIES)]
-                axes.plot(x, y, markersize=5, label=f"{teacher} teacher", **style)
-                _band(axes, x, y, spread, style)
+                x, y, sd = ([c[name] for c in here] for name in ("beta", "mean", "sd"))
+                _line(axes, x, y, sd, f"{teacher} teacher", SERIES[k % len(SERIES)] | {"markersize": 5})
         axes.set_title(learner, fontsize=10)
     return _finished(figure, grid, "β, the probability of the reference", table)
 
 
-def _band(axes: Any, x: Sequence[float], y: Sequence[float], sd: Sequence[float] | None, style: Values) -> None:
-    """Draw what lies within one standard deviation over seeds."""
-    if sd is not None and any(sd):
-        low, high = np.subtract(y, sd), np.add(y, sd)
-        axes.fill_between(x, low, high, color=style["color"], alpha=0.16, linewidth=0)
+def _line(axes: Any, x: Sequence[float], y: Sequence[float], sd: Sequence[float], label: str, style: Values) -> None:
+    """Draw a curve, and a band of one standard deviation over seeds around it."""
+    axes.plot(x, y, label=label, **style)
+    if any(sd):
+        band(axes, x, np.subtract(y, sd), np.add(y, sd), style["color"])
 
 
 def _title(table: Values) -> str:
-    parts = [f"Table {table['paper_table']}" if table.get("paper_table") else "", str(table.get("title", ""))]
-    return ": ".join(part for part in parts if part)
+    return f"Table {table['paper_table']}: {table['title']}"
 
 
 def _finished(figure: Any, grid: np.ndarray, x: str, table: Values) -> Any:
@@ -156,7 +149,7 @@ def _finished(figure: Any, grid: np.ndarray, x: str, table: Values) -> Any:
     for axes in grid[-1]:
         axes.set_xlabel(x)
     for axes in grid[:, 0]:
-        axes.set_ylabel(UNITS.get(table.get("metric", ""), ""))
+        axes.set_ylabel(UNITS.get(table["metric"], ""))
     handles: dict[str, Any] = {}
     for axes in grid.flat:
         handles |= dict(zip(*reversed(axes.get_legend_handles_labels())))
@@ -171,7 +164,7 @@ def _finished(figure: Any, grid: np.ndarray, x: str, table: Values) -> Any:
 @drawing
 def regret_slope(regret: Values) -> Any:
     """How the bandit's regret falls with the rounds, on logarithmic scales."""
-    rounds, values, slope = np.array(regret["rounds"]), regret["values"], regret.get("slope") or {}
+    rounds, values, slope, bound = np.array(regret["rounds"]), regret["values"], regret["slope"], regret["bound"]
     means = np.array([np.mean(runs) for runs in values])
     figure = new_figure(6.2, 4.4)
     axes = figure.subplots()
@@ -179,13 +172,12 @@ def regret_slope(regret: Values) -> Any:
         label = None if k else "one seed"
         axes.plot([n] * len(runs), runs, linestyle="none", marker="v", markersize=4, color=GREY, label=label)
     axes.plot(rounds, means, linestyle="none", marker="o", markersize=6, color=BLUE, label="mean over seeds")
-    if math.isfinite(slope.get("value", math.nan)):
-        label = f"slope {slope['value']:.2f} ({slope['low']:.2f} to {slope['high']:.2f})"
+    if math.isfinite(slope["value"]):
+        label = "slope {value:.2f} ({low:.2f} to {high:.2f})".format(**slope)
         axes.plot(rounds, slope["height"] * rounds ** slope["value"], color=BLUE, linewidth=1.6, label=label)
-    if regret.get("bound") is not None:
-        line = means[0] * (rounds / rounds[0]) ** regret["bound"]
-        label = f"slope {regret['bound']:.2f}, Corollary 2"
-        axes.plot(rounds, line, color=ORANGE, linestyle=(0, (5, 2)), linewidth=1.4, label=label)
+    promised = means[0] * (rounds / rounds[0]) ** bound
+    label = f"slope {bound:.2f}, Corollary 2"
+    axes.plot(rounds, promised, color=ORANGE, linestyle=(0, (5, 2)), linewidth=1.4, label=label)
     axes.set(xscale="log", yscale="log")
     axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
     axes.set_xticks([], minor=True)
@@ -248,7 +240,7 @@ def gap_curves(gap: Values) -> Any:
     worlds.set_title("two worlds, exactly")
     means.plot(betas, [row["mean"] for row in rows], color=BLUE, linewidth=1.8, marker="o", markersize=4)
     means.set_ylim(bottom=0.0)
-    means.set_title(f"{max(row['spaces'] for row in rows)} random spaces: mean of it")
+    means.set_title(f"{max(row['spaces'] for row in rows)} random spaces: mean gap")
     names = (("above_zero", "with a gap above 0"), ("worse_than_reference", "with a policy worse than the teacher"))
     for (name, label), style in zip(names, SERIES):
         percent = [100.0 * row[name] / row["spaces"] for row in rows]

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from lols.reproduction import charts
-from lols.reproduction.document import FIGURES, Chart, FigureText, Section, TextCell, TextTable
+from lols.reproduction.document import FIGURES, Chart, FigureText, Section, TextCell, TextTable, Values, figure
 from lols.reproduction.paper import LOLS, PAPER
 from lols.reproduction.plan import row_name
 
-Values = Mapping[str, Any]
 BANDS = "Bands: standard deviation over seeds."
 LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}
 METRICS = {
@@ -25,41 +23,30 @@ METRICS = {
 
 def table_section(name: str, table: Values) -> Section:
     """All that a table has."""
-    title, number, command = str(table.get("title", name)), table.get("paper_table"), str(table.get("command") or "")
     figures = [strategies(name, table), _curves(name, table), _betas(name, table), _coins(table)]
-    return Section(
-        f"Table {number}: {title}" if number else title,
-        _about(table),
-        [figure._replace(command=command) for figure in figures if figure is not None],
-    )
+    made = [one._replace(command=table["command"]) for one in figures if one is not None]
+    return Section(f"Table {table['paper_table']}: {table['title']}", _about(table), made)
 
 
 def _about(table: Values) -> list[str]:
-    better = "higher is better" if table.get("higher_is_better", True) else "lower is better"
-    metric = METRICS.get(table.get("metric", ""), str(table.get("metric", "")))
-    passes = table.get("passes")
-    lines = [f"{metric[:1].upper()}{metric[1:]}; {better}{f'; {passes} passes' if passes else ''}."]
-    if table.get("data"):
-        lines.append(f"Ours: {table['data']}.")
-    of_paper = PAPER.get(table.get("paper_name", ""))
-    if of_paper is not None and any(cell.get("paper") is not None for cell in table["cells"]):
-        lines.append(f"The paper's figures beside ours: {of_paper.train}; tested on {of_paper.test}.")
+    better = "higher is better" if table["higher_is_better"] else "lower is better"
+    metric = METRICS.get(table["metric"]) or str(table["metric"])
+    lines = [f"{metric[:1].upper()}{metric[1:]}; {better}; {table['passes']} passes.", f"Ours: {table['data']}."]
+    if any(cell["paper"] is not None for cell in table["cells"]):
+        paper = PAPER[table["paper_name"]]
+        lines.append(f"The paper's figures beside ours: {paper.train}; tested on {paper.test}.")
     return lines
 
 
 def strategies(name: str, table: Values) -> FigureText:
     """All strategies under all teachers, a table for each learner."""
-    seeds = max((len(cell.get("values") or ()) for cell in table["cells"]), default=0)
+    seeds = max(len(cell["values"]) for cell in table["cells"])
     spread = f"mean ± standard deviation over {seeds} seeds" if seeds > 1 else "one seed"
     cells = [cell | {"shade": shade} for cell, shade in zip(table["cells"], closeness(table))]
     by_learner = {learner: [c for c in cells if c["learner"] == learner] for learner in table["learners"]}
     tables = [_strategy_table(table, learner, of) for learner, of in by_learner.items() if of]
-    legend = (
-        "The darker, the closer to the best of the table, by the logarithm of the distance. Bold: best of its column, "
-        "or level with it. Framed: LOLS, the paper's algorithm."
-    )
-    chart = Chart(name, f"{table.get('title', name)}: heat map", partial(charts.heat_map, table, tables), True)
-    return FigureText(f"Every strategy under every teacher: {spread}", tables, [chart], legend=legend)
+    chart = Chart(name, f"{table['title']}: heat map", partial(charts.heat_map, table, tables), True)
+    return figure("strategies", tables, chart, spread=spread)
 
 
 def _strategy_table(table: Values, learner: str, cells: Sequence[Values]) -> TextTable:
@@ -69,8 +56,8 @@ def _strategy_table(table: Values, learner: str, cells: Sequence[Values]) -> Tex
     texts: dict[tuple[str, str], TextCell] = {}
     for teacher in teachers:
         column = [cell for cell in cells if cell["teacher"] == teacher]
-        for cell, best in zip(column, level_with_best(column, bool(table.get("higher_is_better", True)))):
-            paper = "" if cell.get("paper") is None else f"{cell['paper']:.{digits}f}"
+        for cell, best in zip(column, level_with_best(column, table["higher_is_better"])):
+            paper = "" if cell["paper"] is None else f"{cell['paper']:.{digits}f}"
             text = _with_spread(table, cell)
             texts[cell["row"], teacher] = TextCell(text, paper=paper, best=best, shade=cell["shade"])
     rows = [[row_name(row), *(texts.get((row, teacher), "") for teacher in teachers)] for row in strategies]
@@ -90,7 +77,7 @@ def closeness(table: Values) -> list[float]:
     [1.0, 0.81, 0.68, 0.0]
     """
     means = [cell["mean"] for cell in table["cells"]]
-    best = max(means) if table.get("higher_is_better", True) else min(means)
+    best = max(means) if table["higher_is_better"] else min(means)
     far = [abs(mean - best) for mean in means]
     typical = statistics.median(far) or max(far)
     if not typical:
@@ -110,22 +97,21 @@ def level_with_best(cells: Sequence[Values], higher: bool) -> list[bool]:
 
 def _paper_digits(table: Values) -> int:
     """The number of decimals that the paper's figures have."""
-    printed = [c["paper"] for c in table["cells"] if c.get("paper") is not None]
+    printed = [c["paper"] for c in table["cells"] if c["paper"] is not None]
     return max((len(f"{value:.6g}".partition(".")[2]) for value in printed), default=0)
 
 
 def shown(table: Values, value: float) -> str:
     """A figure of a table: percentages have two decimals, costs four."""
-    return f"{value:.2f}" if table.get("unit", "percent") == "percent" else f"{value:.4f}"
+    return f"{value:.2f}" if table["unit"] == "percent" else f"{value:.4f}"
 
 
 def _with_spread(table: Values, cell: Values) -> str:
-    several = len(cell.get("values") or ()) > 1
-    return shown(table, cell["mean"]) + (f"±{shown(table, cell['sd'])}" if several else "")
+    return shown(table, cell["mean"]) + (f"±{shown(table, cell['sd'])}" if len(cell["values"]) > 1 else "")
 
 
 def _curves(name: str, table: Values) -> FigureText | None:
-    curves = [curve for curve in table.get("curves") or [] if len(curve["passes"]) > 1]
+    curves = [curve for curve in table["curves"] if len(curve["passes"]) > 1]
     if not curves:
         return None
     passes = max((curve["passes"] for curve in curves), key=len)
@@ -134,16 +120,13 @@ def _curves(name: str, table: Values) -> FigureText | None:
         for c in curves
     ]
     columns = ("teacher", "learner", "roll-in / roll-out", *(f"pass {number}" for number in passes))
-    return FigureText(
-        "Learning curves: after each pass, on the test part",
-        [TextTable(columns, rows, words=3, folded=FIGURES)],
-        [Chart(f"{name}-curves", "Learning curves", partial(charts.learning_curves, table))],
-        legend=BANDS if any(any(curve.get("sd") or ()) for curve in curves) else "",
-    )
+    chart = Chart(f"{name}-curves", "Learning curves", partial(charts.learning_curves, table))
+    bands = BANDS if any(any(curve["sd"]) for curve in curves) else ""
+    return figure("curves", [TextTable(columns, rows, words=3, folded=FIGURES)], chart, bands=bands)
 
 
 def _betas(name: str, table: Values) -> FigureText | None:
-    cells = (table.get("beta") or {}).get("cells") or []
+    cells = table["beta"]["cells"] if table["beta"] else []
     if not cells:
         return None
     betas = sorted({cell["beta"] for cell in cells})
@@ -151,13 +134,11 @@ def _betas(name: str, table: Values) -> FigureText | None:
     for cell in cells:
         means.setdefault((cell["teacher"], cell["learner"]), {})[cell["beta"]] = shown(table, cell["mean"])
     rows = [[*who, *(by_beta.get(beta, "") for beta in betas)] for who, by_beta in means.items()]
-    note = "β = 0 rolls out with the learned policy only, β = 1 with the reference only."
-    note += " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
-    legend = BANDS if any(cell.get("sd") for cell in cells) else ""
     columns = ("teacher", "learner", *(f"β = {beta:g}" for beta in betas))
     chart = Chart(f"{name}-beta", "LOLS by β", partial(charts.beta_sweep, table))
-    title = "LOLS by β, the probability of the reference in roll-outs"
-    return FigureText(title, [TextTable(columns, rows, words=2)], [chart], note, legend=legend)
+    alike = " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
+    bands = BANDS if any(cell["sd"] for cell in cells) else ""
+    return figure("betas", [TextTable(columns, rows, words=2)], chart, alike=alike, bands=bands)
 
 
 def _alike(cells: Sequence[Values]) -> bool:
@@ -170,11 +151,8 @@ def _alike(cells: Sequence[Values]) -> bool:
 
 def _coins(table: Values) -> FigureText | None:
     """LOLS with one coin for all deviations of a state, and with one for each roll-out."""
-    if not table.get("coins"):
+    if not table["coins"]:
         return None
     words = {"state": "one coin for all deviations of a state (ours)", "rollout": "one coin for each roll-out"}
-    rows = [[words.get(c["coin"], c["coin"]), c["learner"], _with_spread(table, c)] for c in table["coins"]]
-    coins = TextTable(("LOLS with", "learner", "mean"), rows, words=2)
-    return FigureText(
-        "The coin that chooses who rolls out (optimal teacher)", [coins], note="Algorithm 1 as printed has the second."
-    )
+    rows = [[words[c["coin"]], c["learner"], _with_spread(table, c)] for c in table["coins"]]
+    return figure("coins", [TextTable(("LOLS with", "learner", "mean"), rows, words=2)])

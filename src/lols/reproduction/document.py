@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from lols.reproduction.files import data_file
+
+Values = Mapping[str, Any]
+TEXTS = data_file("texts.toml")
 FIGURES = "The figures behind it"  # a heading
 SIGNS = {
     "holds": ("✓", "good"), "fails": ("✗", "bad"), "no difference": ("≈", "level"),
@@ -78,7 +82,17 @@ def verdict(word: str) -> TextCell:
     return TextCell(f"{sign} {word}", mark=mark)
 
 
-def formatted(columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]]) -> TextTable:
+def figure(text: str, tables: Sequence[TextTable] = (), /, *charts: Chart, **values: Any) -> FigureText:
+    """A figure with the title, note and legend that `texts.toml` has for it, filled in with values.
+
+    >>> figure("table1", agree=5, cells=6).note
+    '5 of 6 cells come out as the paper prints them.'
+    """
+    title, note, legend = (TEXTS[text].get(part, "").format(**values) for part in ("title", "note", "legend"))
+    return FigureText(title, tables, charts, note, legend=legend)
+
+
+def formatted(columns: Mapping[str, str], rows: Sequence[Values]) -> TextTable:
     """A table of numbers with a row for each mapping, from a format for each column.
 
     >>> formatted({"β": "{beta:g}", "equal": "{equal}/{runs}"}, [{"beta": 0.5, "equal": 2, "runs": 9}]).rows

@@ -1,15 +1,14 @@
-"""What the paper says: Tables 2, 3 and 4 as data, and its text claim by claim.
+"""What the paper's Tables 2, 3 and 4 say, from `paper.toml`, and with what error.
 
-All figures are from Chang, Krishnamurthy, Agarwal, Daumé III & Langford 2015, "Learning to search better than your
-teacher" (ICML), section 6. A row is a roll-in and a roll-out; LOLS is `learned/mixture`, as the paper's green cells
-are. Searn's figures stand in the captions.
+A row is a roll-in and a roll-out; LOLS is `learned/mixture`, as the paper's green cells are.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lols.datasets.small_worlds import ROLL_INS, ROLL_OUTS
+from lols.reproduction.files import data_file
 
 CITATION = "Chang, Krishnamurthy, Agarwal, Daumé III & Langford 2015"
 TEACHERS = ("optimal", "suboptimal", "bad")
@@ -36,36 +35,12 @@ class PaperTable(NamedTuple):
         return 1.0 if self.metric == "cost" else 100.0
 
 
-def _table(*numbers: float, searn: float) -> dict[str, float]:
-    """Figures in the paper's order, roll-ins from top to bottom and roll-outs from left to right."""
-    return {**dict(zip(STRATEGIES, numbers, strict=True)), "searn": searn}
+def _printed(figures: dict[str, list[float]], best: dict[str, list[str]], **facts: Any) -> PaperTable:
+    by_row = {teacher: dict(zip((*STRATEGIES, "searn"), row, strict=True)) for teacher, row in figures.items()}
+    return PaperTable(figures=by_row, best={teacher: tuple(rows) for teacher, rows in best.items()}, **facts)
 
 
-# The sizes of the test parts: Table 2's is in the paper. Table 3's is "11k sentences" there, of 23.85 words each (the
-# Wall Street Journal part of the Penn Treebank 3 has 1,173,766 words in 49,208 sentences). Table 4's is section 23 of
-# it, which has 56,684 words.
-PAPER = {
-    "table2": PaperTable(
-        2, "classification", "cost",
-        {"optimal": _table(0.282, 0.282, 0.279, 0.267, 0.266, 0.266, searn=0.281),
-         "bad": _table(1.670, 1.664, 0.316, 0.266, 0.266, 0.266, searn=0.282)},
-        {"optimal": (LOLS, "learned/learned"), "bad": ("learned/reference", LOLS, "learned/learned")},
-        "KDD Cup 99, 4,898,431 rows", "KDD Cup 99, 311,029 rows", 311_029, 4.0,
-    ),
-    "table3": PaperTable(
-        3, "tagging", "accuracy", {"optimal": _table(95.58, 94.12, 94.10, 95.61, 94.13, 94.10, searn=94.88)},
-        {"optimal": ("learned/reference",)},
-        "Penn Treebank, 38k sentences", "Penn Treebank, 11k sentences", 262_000, 1.0,
-    ),
-    "table4": PaperTable(
-        4, "parsing", "uas",
-        {"optimal": _table(87.2, 89.7, 88.2, 90.7, 90.5, 86.9, searn=84.0),
-         "suboptimal": _table(83.3, 87.2, 81.6, 87.1, 90.2, 86.8, searn=81.1),
-         "bad": _table(68.7, 65.4, 66.7, 75.8, 89.4, 87.5, searn=63.4)},
-        {"optimal": ("learned/reference",), "suboptimal": (LOLS,), "bad": (LOLS,)},
-        "Penn Treebank, sections 02-21", "Penn Treebank, section 23", 56_684, 1.0,
-    ),
-}  # fmt: skip
+PAPER = {name: _printed(**facts) for name, facts in data_file("paper.toml").items()}
 
 
 def paper_figure(table: str, teacher: str, row: str) -> float | None:

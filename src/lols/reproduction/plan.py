@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
+from lols.reproduction.files import data_file
 from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS, PaperTable
 
 LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
@@ -21,7 +22,7 @@ SAME = {0.0: "learned/learned", 0.5: LOLS, 1.0: "learned/reference"}
 
 
 class TableSpec(NamedTuple):
-    """One table: of the paper, or the same on another data set."""
+    """One table: of the paper, or the same on another data set; `tables.toml` lists them."""
 
     name: str
     paper: str  # which of the paper's tables
@@ -55,32 +56,13 @@ class TableSpec(NamedTuple):
         return PAPER[self.paper]
 
 
-KDD99 = ("kdd99-10percent.csv.gz", "kdd99-corrected.csv.gz")
-WSJ = ("wsj-train.conll.gz", "wsj-test.conll.gz")
-CRAFT = ("craft-train.conllu.gz", "craft-test.conllu.gz")
-EWT = ("ewt-train.conllu.gz", "ewt-test.conllu.gz")
-# From the user's own copy, where there is one: scripts/prepare_corpora.py
-PTB_TAGS = ("ptb-tags-train.conll.gz", "ptb-tags-test.conll.gz")
-PTB_TREES = ("ptb-trees-train.conll.gz", "ptb-trees-test.conll.gz")
-TABLES: dict[str, TableSpec] = {
-    spec.name: spec
-    for spec in (
-        TableSpec("table2", "table2", "Cost-sensitive classification", KDD99, 494_021,
-                  "KDD Cup 99: the 10 % file, tested on the contest's test set"),
-        TableSpec("table3", "table3", "Part-of-speech tagging", WSJ, 3_401,
-                  "the Penn Treebank sample of NLTK, fine tags", coins=True),
-        TableSpec("table4", "table4", "Dependency parsing", WSJ, 3_401, "the Penn Treebank sample of NLTK, arcs only"),
-        TableSpec("table3-craft", "table3", "Part-of-speech tagging, CRAFT", CRAFT, 18_951, "CRAFT, fine tags",
-                  ("optimal",), ("hinge",), betas=(), coins=True, passes=3),
-        TableSpec("table4-ewt", "table4", "Dependency parsing, EWT", EWT, 12_544,
-                  "Universal Dependencies English EWT 2.16, arcs only",
-                  ("optimal", "bad"), ("hinge",), betas=(), passes=2),
-        TableSpec("table3-ptb", "table3", "Part-of-speech tagging, the paper's own data", PTB_TAGS, 38_219,
-                  "Penn Treebank 3, sections 00-18, tested on 19-24", ("optimal",), betas=(), coins=True, passes=3),
-        TableSpec("table4-ptb", "table4", "Dependency parsing, the paper's own data", PTB_TREES, 39_832,
-                  "Penn Treebank 3, sections 02-21, tested on 23", betas=(), passes=2),
-    )
-}  # fmt: skip
+def _table(name: str, facts: dict[str, Any]) -> TableSpec:
+    lists = {key: tuple(value) for key, value in facts.items() if isinstance(value, list)}
+    return TableSpec(name, **facts | lists)
+
+
+TABLES = {name: _table(name, facts) for name, facts in data_file("tables.toml").items()}
+KDD99, EWT = TABLES["table2"].files, TABLES["table4-ewt"].files
 
 
 class Cell(NamedTuple):

@@ -85,7 +85,8 @@ def write_plots(result: Mapping[str, Any], folder: str | os.PathLike[str], endin
     The ending is `.png`, `.svg` or `.pdf`.
 
     >>> import tempfile
-    >>> regret = {"rounds": [100, 400], "values": [[0.1], [0.05]]}
+    >>> slope = {"value": -0.5, "height": 1.0, "low": -0.5, "high": -0.5}
+    >>> regret = {"rounds": [100, 400], "values": [[0.1], [0.05]], "slope": slope, "bound": -1 / 3}
     >>> [path.name for path in write_plots({"bandit": {"regret": regret}}, tempfile.mkdtemp(), ".svg")]
     ['bandit-regret.svg']
     """

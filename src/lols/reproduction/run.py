@@ -16,7 +16,6 @@ from lols.contract.threads import cores
 from lols.engines import Engine
 from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import check_output, write_whole
-from lols.plots.look import check_plot
 from lols.reproduction import parts
 from lols.reproduction.cells import Run, measure
 from lols.reproduction.claims import judge_claims
@@ -277,13 +276,3 @@ class _State:
             "settings": self.settings(),
             "runs": {name: run._asdict() for name, run in runs.items()} | self.kept,
         }
-
-
-def check_folder(path: str | os.PathLike[str]) -> None:
-    """Make a folder for pictures if it is missing; raise an error if they could not be written."""
-    target = Path(path)
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LolsError(f"{target}: cannot be made a folder ({error.strerror}); name another") from None
-    check_plot(target / "table2.png")

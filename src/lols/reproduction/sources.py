@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
-import shutil
 import sys
-import tempfile
-import tomllib
-import urllib.error
 import urllib.request
 import zlib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lols.errors import LolsError
+from lols.io.whole_file import write_whole
+from lols.reproduction.files import data_file
 
 PACKED = b"\x1f\x8b"  # how files of gzip begin
 PATIENCE = 60.0  # seconds without a byte
@@ -37,10 +38,7 @@ class Source(NamedTuple):
     made: str = ""  # how the file is made from what is at its home, where it is not there as it is
 
 
-SOURCES = {
-    file: Source(file, **facts)
-    for file, facts in tomllib.loads(Path(__file__).with_name("sources.toml").read_text(encoding="utf-8")).items()
-}
+SOURCES = {file: Source(file, **facts) for file, facts in data_file("sources.toml").items()}
 
 
 def cache_folder() -> Path:
@@ -84,19 +82,24 @@ def _advice(source: Source) -> str:
 
 def checked(path: Path, source: Source) -> Path:
     """The path itself, if the content of the file is that of the data set."""
+    _check(path, partial(path.open, "rb"), source)
+    return path
+
+
+def _check(where: object, opened: Callable[[], Any], source: Source) -> None:
+    """Raise an error, which says where, if the content of a file is not that of the data set."""
     try:
-        with path.open("rb") as file:
+        with opened() as file:
             packed = file.read(2) == PACKED
-        with gzip.open(path) if packed else path.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+            file.seek(0)
+            found = hashlib.file_digest(gzip.GzipFile(fileobj=file) if packed else file, "sha256").hexdigest()
     except (OSError, EOFError, zlib.error) as error:
-        raise LolsError(f"{path}: cannot be read ({error}); get it again from {source.home}") from None
+        raise LolsError(f"{where}: cannot be read ({error}); get it again from {source.home}") from None
     if source.sha256 and found != source.sha256:
         raise LolsError(
-            f"{path}: is not {source.about}: the SHA-256 of its content is {found[:12]}..., not "
-            f"{source.sha256[:12]}...; delete it, and get it again from {source.home}"
+            f"{where}: is not {source.about}: the SHA-256 of its content is {found[:12]}..., not "
+            f"{source.sha256[:12]}...; get it again from {source.home}"
         )
-    return path
 
 
 def download(source: Source) -> Path:
@@ -107,24 +110,16 @@ def download(source: Source) -> Path:
         raise LolsError(f"{target}: cannot be downloaded as it is; {_advice(source)}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder, prefix=source.file, suffix=".part")
     except OSError as error:
         raise LolsError(f"{folder}: cannot be written ({error.strerror}); let LOLS_CACHE name another") from None
-    part = Path(name)
     try:
-        with os.fdopen(handle, "wb") as file, urllib.request.urlopen(source.address, timeout=PATIENCE) as answer:
-            first = answer.read(2)
-            # kept compressed, as its name says
-            with file if first == PACKED else gzip.open(file, "wb", 6) as packed:
-                packed.write(first)
-                shutil.copyfileobj(answer, packed)
-        checked(part, source)
-        part.replace(target)
-    except (OSError, urllib.error.URLError) as error:
-        reason = getattr(error, "reason", None) or error.strerror or error
+        with urllib.request.urlopen(source.address, timeout=PATIENCE) as answer:
+            content = answer.read()
+    except OSError as error:
+        why = getattr(error, "reason", None) or error.strerror or error
         raise LolsError(
-            f"{source.address}: cannot be fetched ({reason}); without a network, put this file at {target}"
+            f"{source.address}: cannot be fetched ({why}); without a network, put this file at {target}"
         ) from None
-    finally:
-        part.unlink(missing_ok=True)
+    _check(source.address, partial(io.BytesIO, content), source)
+    write_whole(target, content if content.startswith(PACKED) else gzip.compress(content, 6))  # as its name says
     return target

@@ -15,7 +15,7 @@ import numpy as np
 import lols
 from lols.contract.features import emit, feature
 from lols.reproduction import charts
-from lols.reproduction.document import FIGURES, Chart, FigureText, Section, TextTable
+from lols.reproduction.document import FIGURES, TEXTS, Chart, Section, TextTable, figure
 
 HOUSES, TESTS, SEEDS = 20, 300, 3
 SIZES = (1, 3, 10, 30, 100, 300)  # maps to learn from
@@ -104,7 +104,7 @@ def run_story(
     shown = int(np.argsort(learned - teacher)[tests // 2])  # the median of what it gains
     return {
         "houses": new[shown].round(4).tolist(),
-        "teacher": _followed(new[shown]),
+        "teacher": [int(house) for house in models[0].reference_outputs([new[shown]], Trip.teacher)[0]],
         "learned": [int(house) for house in models[0].predict_one(new[shown])],
         "shown_lengths": [float(teacher[shown]), float(learned[shown])],
         "maps": list(sizes),
@@ -118,15 +118,6 @@ def run_story(
 
 def _maps(count: int, houses: int, seed: int) -> list[np.ndarray]:
     return list(np.random.default_rng(seed).random((count, houses, 2)))
-
-
-def _followed(houses: np.ndarray) -> list[int]:
-    """The teacher's trip."""
-    trip, left = [0], set(range(1, len(houses)))
-    while left:
-        trip.append(min(left, key=lambda house: float(np.linalg.norm(houses[house] - houses[trip[-1]]))))
-        left.remove(trip[-1])
-    return trip
 
 
 def drawn_map(houses: Sequence[Sequence[float]], trip: Sequence[int], width: int = 36, height: int = 13) -> list[str]:
@@ -161,18 +152,12 @@ def story_section(story: Mapping[str, Any]) -> Section:
     drawn += ["", f"{'maps learned from':<20}mean length on {story['new_maps']:,} new maps"]
     rows = [("(the teacher)", teacher), *((f"{size:,}", mean) for size, mean in zip(story["maps"], means))]
     drawn += [f"{name:<20}{'█' * round(8 * mean)} {mean:.2f}{' shorter' * (mean < teacher)}" for name, mean in rows]
-    gain, error = 100 * story["gain"] / teacher, 100 * 2 * story["gain_error"] / teacher
-    said = (
-        f"A courier visits {len(story['houses'])} houses and returns. The teacher is a rule of thumb: always go to the "
-        "nearest house that is left. The policy learns from it, and from what other choices would have cost (LOLS)."
-    )
-    seen = (
-        f"After {story['maps'][-1]:,} maps its trips through {story['new_maps']:,} new ones are {gain:.1f} % shorter "
-        f"than its teacher's (± {error:.1f}, two standard errors over maps). The map shown has the median gain."
-    )
+    values = {"maps": story["maps"][-1], "new_maps": story["new_maps"]}
+    values |= {"gain": 100 * story["gain"] / teacher, "error": 100 * 2 * story["gain_error"] / teacher}
     figures = TextTable(
         ("maps learned from", "mean length"), [[name, f"{mean:.3f}"] for name, mean in rows], folded=FIGURES
     )
     chart = Chart("story", "Lengths of round trips, and one map twice", partial(charts.overtaking, story))
-    figure = FigureText("Round trips", [figures], [chart], seen, "lols reproduce story", drawn=drawn)
-    return Section("A policy overtakes its teacher", (said,), [figure])
+    made = figure("story", [figures], chart, **values)._replace(command="lols reproduce story", drawn=drawn)
+    said = TEXTS["story"]["about"].format(houses=len(story["houses"]))
+    return Section("A policy overtakes its teacher", (said,), [made])

@@ -10,21 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.datasets.small_worlds import BLIND, ROLL_INS, ROLL_OUTS, WORLDS, SmallWorld, TwoSteps, out_reference
+from lols.reproduction.document import TEXTS
 from lols.reproduction.theory.runs import train_lols
 from lols.reproduction.theory.small_spaces import SmallSpace, figure3_space, random_space, tree_space
 from lols.reproduction.theory.snakes import descend, hamming_losses, remember, snake, snake_losses
 from lols.reproduction.theory.table1 import learned_policy, table_1
 from lols.reproduction.theory.theorem3 import run_lols, sides, stay
-
-PRINTED = {
-    ("reference", "reference"): "inconsistent",
-    ("reference", "mixture"): "inconsistent",
-    ("reference", "learned"): "inconsistent",
-    ("learned", "reference"): "not locally optimal",
-    ("learned", "mixture"): "good",
-    ("learned", "learned"): "reinforcement learning",
-}
-"""Table 1 as it is printed."""
 
 BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 GAP_BETAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -73,11 +64,11 @@ def run_theory(quick: bool = True, seed: int = 0, *, amounts: Amounts | None = N
 
 
 def _table_1() -> list[dict[str, Any]]:
-    ours = table_1()
+    ours, printed = table_1(), TEXTS["table1"]["printed"]
     return [
-        {"roll_in": i, "roll_out": o, "paper": PRINTED[i, o], "ours": ours[i, o], "agrees": PRINTED[i, o] == ours[i, o]}
+        {"roll_in": i, "roll_out": o, "paper": paper, "ours": ours[i, o], "agrees": paper == ours[i, o]}
         for i in ROLL_INS
-        for o in ROLL_OUTS
+        for o, paper in zip(ROLL_OUTS, printed[i], strict=True)
     ]
 
 
@@ -242,51 +233,27 @@ def _claims(result: dict[str, Any]) -> list[dict[str, Any]]:
     cells = {(cell["world"][:3], cell["roll_in"], cell["roll_out"]): cell for cell in result["figure3"]}
     a, b = cells["(a)", "reference", "reference"], cells["(b)", "reference", "mixture"]
     c = cells["(c)", "learned", "reference"]
-    three, gap, snakes = result["theorem3"], result["gap"], result["snakes"]
-    runs, half = len(three["runs"]), next(row for row in gap["spaces"] if row["beta"] == 0.5)
-    updates = [row["updates"] for row in snakes["rows"]]
-    equal = sum(row["equal"] for row in three["by_beta"])
+    three, snakes = result["theorem3"], result["snakes"]
+    half = next(row for row in result["gap"]["spaces"] if row["beta"] == 0.5)
     agree = sum(row["agrees"] for row in result["table1"])
+    updates = [row["updates"] for row in snakes["rows"]]
+    holds = {
+        "Theorem 1": a["worst_loss"] > a["reference_loss"] and b["worst_loss"] > b["reference_loss"],
+        "Theorem 2": c["worst_deviation_regret"] > 0,
+        "Table 1": agree == 6,
+        "Theorem 3": three["violations"] == 0,
+        "Section 3.2, remark 1": three["negative_deviations"] == 0 and three["two_policies"] >= 0.0,
+        "Section 3.2, the gap": half["above_zero"] > 0,
+        "Theorem 4": updates == [4, 7, 13, 26, 50],
+        "Theorem 4, Hamming loss": all(row["hamming_updates"] <= row["steps"] for row in snakes["rows"]),
+    }
+    values = {
+        "a": a, "b": b, "c": c, "three": three, "half": half, "agree": agree, "fit": snakes["fit"],
+        "runs": len(three["runs"]), "equal": sum(row["equal"] for row in three["by_beta"]),
+        "updates": ", ".join(map(str, updates)),
+    }  # fmt: skip
     return [
-        _claim(
-            "Theorem 1", "rolling in with the reference: no cost-sensitive regret, yet far from the reference",
-            a["worst_loss"] > a["reference_loss"] and b["worst_loss"] > b["reference_loss"],
-            f"a loss of {a['worst_loss']:g} in (a), {b['worst_loss']:g} in (b), where the reference has 0; training "
-            f"ends with {a['trained_loss']:g} and {b['trained_loss']:g}",
-        ),
-        _claim(
-            "Theorem 2", "rolling out with the reference: no regret, yet arbitrarily worse than a one-step deviation",
-            c["worst_deviation_regret"] > 0,
-            f"worse by {c['worst_deviation_regret']:g} in (c), where losses are about 1; more if losses are scaled",
-        ),
-        _claim("Table 1", "one cell of six is good: LOLS", agree == 6, f"{agree} of 6 cells come out as printed"),
-        _claim(
-            "Theorem 3", "left side at most T δ_N", three["violations"] == 0,
-            f"{three['violations']} violations in {runs:,} runs; equal in {equal:,}",
-        ),
-        _claim(
-            "Section 3.2, remark 1", "the sum over one-step deviations is never negative",
-            three["negative_deviations"] == 0 and three["two_policies"] >= 0.0,
-            f"{three['two_policies']:g} for the average of two policies that go different ways: no one change need suit"
-            f" all that were averaged; in runs of LOLS negative in {three['negative_deviations']:,} of {runs:,}",
-        ),
-        _claim(
-            "Section 3.2, the gap", "for 0 < β < 1 it does not always vanish, whatever the class",
-            half["above_zero"] > 0,
-            f"at β = 0.5 it can stay in {half['above_zero']} of {half['spaces']} random spaces, up to "
-            f"{half['largest']:.2f}",
-        ),
-        _claim(
-            "Theorem 4", "descent can take Ω(2^T) updates", updates == [4, 7, 13, 26, 50],
-            f"{', '.join(map(str, updates))} updates for T = 3 to 7: {snakes['fit']['scale']:.2f} x "
-            f"{snakes['fit']['base']:.2f}^T",
-        ),
-        _claim(
-            "Theorem 4, Hamming loss", "the construction does not apply to it",
-            all(row["hamming_updates"] <= row["steps"] for row in snakes["rows"]), "at most T updates from any start",
-        ),
-    ]  # fmt: skip
-
-
-def _claim(where: str, paper: str, holds: bool, ours: str) -> dict[str, Any]:
-    return {"where": where, "paper": paper, "holds": bool(holds), "ours": ours}
+        {"where": where, "paper": said["paper"], "holds": bool(holds[where]), "ours": said["ours"].format(**values)}
+        for said in TEXTS["theory_claims"]["claims"]
+        for where in [said["where"]]
+    ]

@@ -94,7 +94,7 @@ def test_spaces_that_make_no_sense_are_refused() -> None:
     for name, value, message in [
         ("layer", np.zeros_like(good.layer), "skips a layer"),
         ("policies", good.policies + 1, "need an action from 0 to 1"),
-        ("start", good.start / 2, "1 together"),
+        ("start", good.start / 2, "sum to 1"),
     ]:
         with pytest.raises(ConfigurationError, match=message):
             SmallSpace(**(fields | {name: value}))

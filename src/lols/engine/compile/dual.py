@@ -25,6 +25,7 @@ TWINS: dict[Any, Any] = {
         features.emit,
         features.emit_curve,
         features.emit_surface,
+        features.hamming,
         features.look,
         features.uniform,
     )

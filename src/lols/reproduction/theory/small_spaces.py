@@ -63,7 +63,7 @@ class SmallSpace:
         if tables.shape[1] != states or not ((tables >= 0) & (tables < actions)).all():
             raise ConfigurationError(f"policies need an action from 0 to {actions - 1} for each of {states} states")
         if self.start.size != (self.layer == 0).sum() or not np.isclose(self.start.sum(), 1.0):
-            raise ConfigurationError("start needs a probability for each state of the first layer, 1 together")
+            raise ConfigurationError("start needs a probability for each state of the first layer, which sum to 1")
 
     @property
     def steps(self) -> int:

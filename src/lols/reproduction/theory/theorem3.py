@@ -15,7 +15,7 @@ action in each state and round; and `gap`, the minimum of the average less the a
 
 A roll-out is the reference's with probability β, else the policy's. What an action costs is the average of the two, and
 the best action for the average need not be the best for either. A learner that has no regret left chooses well by the
-average only, so its policy may stay where it is for ever while the gap is above 0. It is 0 for β = 0 and for β = 1.
+average only, so its policy may stay where it is forever while the gap is above 0. It is 0 for β = 0 and for β = 1.
 """
 
 from __future__ import annotations
