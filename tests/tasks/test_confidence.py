@@ -125,13 +125,11 @@ def test_the_confidence_of_a_parser(parser: lols.Parser) -> None:
 
 @pytest.mark.parametrize("labelling", ["joint", "second", "none"])
 def test_every_head_has_the_step_that_decides_on_it(labelling: str) -> None:
-    from lols.tasks.parsing.confidence import deciding
-
     made = lols.Parser(passes=1, labelling=labelling).fit(TRAIN[0], TRAIN[2])
     corpus = made._corpus(TEST[0][:20])
     run = made.model_.run(made.task_.examples(corpus))
     actions, task = run.all_actions(), made.task_
-    found = deciding(task, actions, corpus.offsets)
+    found = task.replay(actions, corpus.offsets)[1]
     heads = task.trees(actions, corpus.offsets).heads
     steps = task.steps_of(np.diff(corpus.offsets))
     for k, low in enumerate(corpus.offsets[:-1].tolist()):

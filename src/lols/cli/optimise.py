@@ -61,7 +61,10 @@ def optimise(
     if output is not None:
         found.save(output)
     if picture is not None:
-        _draw(found, source, module.show, picture, seed=seed, best_of=best_of)
+        import numpy as np
+
+        instance = source(np.random.default_rng([seed, 1])) if callable(source) else source[0]  # one drawn anew
+        found.picture(instance, module.show, picture, best_of=best_of)
     if as_json:
         written = {"model": output and str(output), "picture": picture and str(picture)}
         print_json({"file": str(file), "task": kind.__name__, **found.report.as_dict(), **written})
@@ -73,14 +76,6 @@ def optimise(
         print(f"\nWrote {output}: {load} reads it.{kept}")
     if picture is not None:
         print(f"\nDrew an instance before and after: {picture}")
-
-
-def _draw(found: Any, source: Any, show: Any, path: Path, *, seed: int, best_of: int) -> None:
-    """Draw an instance that was drawn anew, or the first of a list, as the heuristic and the best samples decide it."""
-    import numpy as np
-
-    instance = source(np.random.default_rng([seed, 1])) if callable(source) else source[0]
-    found.picture(instance, show, path, best_of=best_of)
 
 
 def _run(file: Path) -> ModuleType:

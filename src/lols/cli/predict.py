@@ -25,7 +25,6 @@ HELP = """Tag, parse or classify a file: the output is the input with the predic
 Comments, multi-word tokens, empty nodes and all other columns stay as they are, byte for byte. A table keeps its
 format; if it has no column of labels, one for the classes is appended.
 """
-INPUT = "The input; - is standard input. With several files or an engine, -o is a folder."
 Output = Annotated[
     str,
     typer.Option("--output", "-o", help="The file to write; - is standard output. .gz, .xz and .bz2 are compressed."),

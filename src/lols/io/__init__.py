@@ -8,20 +8,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-_HOME = {
-    "Sentence": "sentences",
-    "from_frame": "sentences",
-    "from_spacy": "spacy_docs",
-    "read_columns": "sentences",
-    "read_conllu": "sentences",
-    "split_text": "sentences",
-    "to_pandas": "sentences",
-    "to_polars": "sentences",
-    "to_spacy": "spacy_docs",
-    "write_columns": "sentences",
-    "write_conllu": "sentences",
-}
-
 __all__ = [
     "Sentence",
     "from_frame",
@@ -52,6 +38,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(f"module 'lols.io' has no attribute '{name}'")
-    return getattr(importlib.import_module(f"lols.io.{_HOME[name]}"), name)
+    module = "spacy_docs" if name.endswith("_spacy") else "sentences"
+    return getattr(importlib.import_module(f"lols.io.{module}"), name)

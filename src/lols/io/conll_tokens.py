@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lols.contract.choosing import runs
 from lols.errors import LolsError, shown
 from lols.io import conll_scan as kernels
 from lols.io.conll_layout import FORMATS, TITLES, TokenLayout, find_layout, resolve
@@ -40,6 +41,12 @@ class Sentences(NamedTuple):
     end: np.ndarray  # int64 [columns asked for, tokens]; both are 0 for the texts of a missing column
     columns: tuple[str, ...]  # as asked
     width: int  # the number of columns in the file
+
+    def select(self, chosen: np.ndarray) -> Sentences:
+        """The sentences with these numbers."""
+        tokens, offsets = runs(self.offsets, chosen)
+        begin, end = (np.take(places, tokens, axis=1) for places in (self.begin, self.end))
+        return self._replace(offsets=offsets, lines=self.lines[tokens], begin=begin, end=end)
 
 
 class Places(NamedTuple):

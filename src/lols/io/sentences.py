@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 from lols.errors import LolsError
-from lols.io.opening import opened, reading
+from lols.io.opening import read_text
 from lols.io.whole_file import write_whole
 
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -168,15 +168,8 @@ def _conllu(block: list[tuple[int, str]], path: Any) -> Sentence:
 
 def _blocks(path: str | os.PathLike[str]) -> Iterator[list[tuple[int, str]]]:
     """The lines between blank lines, with their numbers."""
-    name = os.fspath(path)
-    with opened(path, name) as stream, reading(name):
-        data = stream.read()
-    try:
-        lines = data.decode("utf-8-sig").split("\n")
-    except UnicodeDecodeError as error:
-        raise LolsError(f"{name}: byte {error.start + 1} is not UTF-8; convert the file") from None
     block: list[tuple[int, str]] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         line = line.removesuffix("\r")
         if line.strip():
             block.append((number, line))

@@ -57,8 +57,8 @@ class Estimator(FileVerbs):
     vocabulary_: list[str]
     column_values_: dict[str, list[str]]
     fingerprint_: str
-    _stream: Any
-    _model: Any
+    _stream: Any = None  # what goes on learning
+    _model: Any = None  # what the stream had learned when it was last asked for
     _judged_on: Any  # which decisions on labelled sentences are right
     _about_data: Any  # what a model says of the data that it learned from
 

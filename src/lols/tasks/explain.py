@@ -7,6 +7,7 @@ Figure 2 of the paper.
 from __future__ import annotations
 
 import html
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -28,6 +29,7 @@ from lols.training.trainer import Trainer
 if TYPE_CHECKING:
     from rich.console import Console
 
+DRAWN = "Searn draws a policy at every decision, so that no deviation has a cost of its own."
 BETA = 0.5  # where training adapted β, and the file does not say to what
 
 
@@ -87,13 +89,8 @@ class SentenceReport(ExampleReport):
         return self
 
     def _repr_html_(self) -> str:
-        return framed(self.page())
-
-
-def framed(page: str) -> str:
-    """A whole page as a frame in a notebook: its styles stay inside, and nothing in it is executed."""
-    height = 620
-    return f'<iframe sandbox srcdoc="{html.escape(page)}" style="width:100%;height:{height}px;border:0"></iframe>'
+        """The page as a frame in a notebook: its styles stay inside, and nothing in it is executed."""
+        return f'<iframe sandbox srcdoc="{html.escape(self.page())}" style="width:100%;height:620px;border:0"></iframe>'
 
 
 def roll_out_text(roll_out: str | None, beta: float | None, what: str) -> list[str]:
@@ -130,12 +127,48 @@ def draws_policies(model: Model) -> bool:
     return isinstance(model.policy, FrozenPolicy) and model.policy.chances.size > 1
 
 
-class DeviationCosts(NamedTuple):
-    """What deviations from a path cost, and the loss of the path itself."""
+class Followed(NamedTuple):
+    """The path that a model takes through one example, and what deviations from it cost, if that is known."""
 
-    costs: np.ndarray  # [step, action], relative to the best action of the step; infinite where illegal
-    losses: np.ndarray | None  # of the whole example; None if nothing was rolled out
-    loss: float
+    taken: np.ndarray
+    predicted: np.ndarray  # [step, action]: the predicted costs, infinite where illegal
+    costs: np.ndarray | None = None  # [step, action], relative to the best action of the step; infinite where illegal
+    losses: np.ndarray | None = None  # of the whole example; None if nothing was rolled out
+    loss: float | None = None
+    roll_out: str | None = None  # who completed the deviations
+    beta: float | None = None  # the reference's share, if it was a mixture
+
+    def actions(self, step: int) -> Iterator[tuple[int, tuple[float, float | None, float | None, bool]]]:
+        """The legal actions by predicted cost: number; predicted cost, loss, cost, and whether it was taken."""
+        for a in np.argsort(self.predicted[step], kind="stable").tolist():
+            if np.isfinite(self.predicted[step, a]):
+                loss, cost = (None if v is None else float(v[step, a]) for v in (self.losses, self.costs))
+                yield a, (float(self.predicted[step, a]), loss, cost, a == int(self.taken[step]))
+
+
+def follow(
+    estimator: Any,
+    examples: Examples,
+    labelled: Examples | None = None,
+    *,
+    roll_out: str | None = None,
+    beta: Any = None,
+    compiled: bool = True,
+) -> Followed:
+    """Follow an estimator through one example; with the same, `labelled`, evaluate the deviations from its path.
+
+    They have no cost of their own where one of several policies is drawn at every decision.
+    """
+    model = estimator._fitted
+    run = model.run(examples, scores=True)
+    path = Followed(run.actions(0).astype(np.int64), run.costs(0))
+    if labelled is None or draws_policies(model) or not path.taken.size:
+        return path
+    chosen, share = explained_roll_out(model, roll_out, beta)
+    teacher, seed = estimator.task_.reference(estimator.reference), estimator.seed
+    found = deviation_costs(model, teacher, labelled, path.taken, chosen, share, seed=seed, compiled=compiled)
+    mixed = share if chosen.roll_out == "mixture" else None
+    return Followed(path.taken, path.predicted, *found, chosen.roll_out, mixed)
 
 
 def deviation_costs(
@@ -148,8 +181,8 @@ def deviation_costs(
     *,
     seed: int = 0,
     compiled: bool = True,
-) -> DeviationCosts:
-    """Evaluate all deviations from the path that the model takes through one example.
+) -> tuple[np.ndarray, np.ndarray | None, float]:
+    """Evaluate all deviations from the path that the model takes through one example: costs, losses, its own loss.
 
     The engine keeps costs relative to the best action. It does measure the whole loss at one step of an example, to
     compare teacher and learner; rounds are chosen such that each step is measured in one of them.
@@ -167,11 +200,11 @@ def deviation_costs(
     costs = batch.lessons.slots.costs[batch.lessons.first + at].astype(np.float64)
     final = float(batch.losses[0, 0])
     if chosen.roll_out == "none":
-        return DeviationCosts(costs, None, final)
+        return costs, None, final
     by_teacher, by_learner = batch.losses[:, 1], batch.losses[:, 2]
     weight = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_out, beta)
     anchor = _spent(space, examples, taken) + weight * by_teacher + (1.0 - weight) * by_learner
-    return DeviationCosts(costs, (anchor - costs[at, taken])[:, np.newaxis] + costs, final)
+    return costs, (anchor - costs[at, taken])[:, np.newaxis] + costs, final
 
 
 def _measuring_rounds(seed: int, steps: int) -> np.ndarray:

@@ -19,7 +19,7 @@ from lols.contract.task import Task
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.opening import opened
-from lols.tasks.case import Case, Naming, draw_examples
+from lols.tasks.case import Case, case_of
 from lols.tasks.options import is_plain
 from lols.tasks.replay import ReplayedFile
 from lols.tasks.search import Judges, SearchEstimator
@@ -215,10 +215,7 @@ class ObjectEstimator(SearchEstimator):
         return self._case(self.labelled_examples(path, layout), getattr(asked, "reference", None), limit, seed)
 
     def _case(self, examples: Examples, reference: str | None, limit: int | None, seed: int) -> Case:
-        chosen, count = draw_examples(examples, limit, seed)
-        name = reference or self.reference
-        teacher = ObjectTask(self.TASK).reference(name)
-        return Case(self.model_, chosen, teacher, Naming(lambda _, action: self.action_name(action)), count, name)
+        return case_of(self, examples, self.action_name, reference, limit, seed)
 
     def action_name(self, action: int) -> str:
         """What an action is called."""

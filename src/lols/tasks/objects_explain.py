@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from lols.contract.examples import Examples
-from lols.tasks.explain import ExampleReport, deviation_costs, explained_roll_out, roll_out_text
+from lols.tasks.explain import ExampleReport, follow, roll_out_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,14 +42,13 @@ class ObjectReport(ExampleReport):
 
     def show(self, console: Console) -> None:
         """Print a line for each action of each step."""
-        from lols.tasks.show import step_table, styled, write
+        from lols.tasks.show import show_legend, step_table, styled, write
 
         loss = "" if self.loss is None else f", loss {self.loss:g}"
         about = [f"predicted {self.output} by {self.model}{loss}"]
         for line in [self.heading, *about, *roll_out_text(self.roll_out, self.beta, "an action")]:
             write(console, line)
-        losses = self.steps and self.steps[0][0].loss is not None
-        table = step_table(["#", "", "action"], self.roll_out is not None, bool(losses))
+        table = step_table(["#", "", "action"], self.roll_out)
         for k, step in enumerate(self.steps, 1):
             for n, each in enumerate(step):
                 costly = each.taken and each.cost is not None and each.cost > 1e-6
@@ -63,34 +60,18 @@ class ObjectReport(ExampleReport):
                 table.add_row(*row)
         write(console)
         write(console, table, soft_wrap=False)
-        write(console, "\n→ the action taken; predicted: its cost as the model predicts it")
-        if losses:
-            write(console, "loss: of the whole example, with that action here and the rest as said above")
-        if self.roll_out is not None:
-            write(console, "cost: how much more than with the best action here")
+        show_legend(console, "action", self.roll_out, "of the whole example")
 
 
-def explain_object(estimator: Any, path: str, objects: Sequence[Any], number: int) -> ObjectReport:
+def explain_object(estimator: Any, file: str, objects: Sequence[Any], number: int) -> ObjectReport:
     """Follow the model through one labelled object, and evaluate its deviations."""
     model = estimator.model_
     examples = Examples(model.space, [objects[number - 1]], truth=True)
-    predictions = model.run(examples, scores=True)
-    taken, predicted = predictions.actions(0).astype(np.int64), predictions.costs(0)
-    costs = losses = loss = chosen = beta = None
-    if model.policy.chances.size == 1 and taken.size:  # where policies are drawn, deviations have no cost of their own
-        algorithm, share = explained_roll_out(model, None, None)
-        chosen, beta = algorithm.roll_out, share if algorithm.roll_out == "mixture" else None
-        teacher = estimator.task_.reference(estimator.reference)
-        costs, losses, loss = deviation_costs(model, teacher, examples, taken, algorithm, share, seed=estimator.seed)
-
-    def action(step: int, a: int) -> ActionCosts:
-        loss, cost = (None if values is None else float(values[step, a]) for values in (losses, costs))
-        return ActionCosts(estimator.action_name(a), float(predicted[step, a]), loss, cost, bool(a == taken[step]))
-
-    steps = []
-    for step in range(taken.size):
-        order = np.argsort(predicted[step], kind="stable").tolist()
-        steps.append(tuple(action(step, a) for a in order if np.isfinite(predicted[step, a])))
-    output = str(predictions.output(0))
-    head = (estimator.named, path, estimator.VERBS.one, number, len(objects))
-    return ObjectReport(*head, output, loss, chosen, beta, tuple(steps))
+    path = follow(estimator, examples, examples)
+    steps = tuple(
+        tuple(ActionCosts(estimator.action_name(a), *numbers) for a, numbers in path.actions(step))
+        for step in range(path.taken.size)
+    )
+    output = str(model.run(examples).output(0))
+    head = (estimator.named, file, estimator.VERBS.one, number, len(objects))
+    return ObjectReport(*head, output, path.loss, path.roll_out, path.beta, steps)

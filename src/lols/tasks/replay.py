@@ -47,14 +47,4 @@ def thinned(sentences: Sentences, path: Any) -> Sentences:
     """The sentences of a file; of one that is replayed, only its share."""
     if not isinstance(path, ReplayedFile):
         return sentences
-    chosen = path.chosen(sentences.offsets.size - 1)
-    lengths = np.diff(sentences.offsets)[chosen]
-    kept = np.zeros(sentences.offsets.size - 1, np.bool_)
-    kept[chosen] = True
-    tokens = np.repeat(kept, np.diff(sentences.offsets))
-    return sentences._replace(
-        offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        lines=sentences.lines[tokens],
-        begin=np.ascontiguousarray(sentences.begin[:, tokens]),
-        end=np.ascontiguousarray(sentences.end[:, tokens]),
-    )
+    return sentences.select(path.chosen(sentences.offsets.size - 1))

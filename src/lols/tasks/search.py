@@ -299,7 +299,7 @@ class SearchEstimator(Estimator):
 
     def starts_from_weights(self) -> str | None:
         """What is to be said where learning goes on without the learner's state; None if it has it."""
-        if self._fitted.learning is not None or getattr(self, "_stream", None) is not None:
+        if self._fitted.learning is not None or self._stream is not None:
             return None
         if not isinstance(self._fitted.policy, FrozenPolicy):
             return f"{self.named} goes on from its weights, with a new optimiser: a network keeps no state of learning"

@@ -82,15 +82,35 @@ def show_matrix(console: Console, heading: str, names: Sequence[str], rows: Sequ
     write(console, table)
 
 
-def step_table(columns: Sequence[str], known: bool, losses: bool, wide: str = "") -> PlainTable:
-    """The table of a search: what identifies a step, its actions, and their predicted costs, losses and costs."""
+def step_table(columns: Sequence[str], roll_out: str | None, wide: str = "") -> PlainTable:
+    """The table of a search: what identifies a step, its actions, and their predicted costs, losses and costs.
+
+    `roll_out` says who completed deviations; None if losses and costs are not known.
+    """
     table = plain_table(padding=(0, 2, 0, 0))
     for name in columns:
         if name == wide:
             table.add_column(name, overflow="fold", max_width=30)
         else:
             table.add_column(name, justify="right" if name in ("#", "stack") else "left", no_wrap=True)
-    for name, wanted in (("predicted", True), ("loss", losses), ("cost", known)):
-        if wanted:
-            table.add_column(name, justify="right", no_wrap=True)
+    for name in ["predicted", *(["loss"] if has_losses(roll_out) else []), *([] if roll_out is None else ["cost"])]:
+        table.add_column(name, justify="right", no_wrap=True)
     return table
+
+
+def has_losses(roll_out: str | None) -> bool:
+    """Whether the loss at the end of each deviation is known."""
+    return roll_out not in (None, "none")
+
+
+def show_legend(
+    console: Console, one: str, roll_out: str | None, loss: str, true: str = "", more: Sequence[str] = ()
+) -> None:
+    """What the marks and numbers of a table of steps mean; `one` is what an action is called."""
+    write(console, f"\n→ the {one} taken{true}; predicted: its cost as the model predicts it")
+    for line in more:
+        write(console, line)
+    if has_losses(roll_out):
+        write(console, f"loss: {loss}, with that {one} here and the rest as said above")
+    if roll_out is not None:
+        write(console, f"cost: how much more than with the best {one} here")

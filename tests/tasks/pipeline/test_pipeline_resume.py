@@ -10,6 +10,7 @@ import pytest
 
 import lols
 from lols import Parser, Pipeline, Tagger
+from lols.tasks.pipeline.progress import PipelineProgress
 from lols.training import trainer
 from tests.cli.calling import fine, mistake, run
 from tests.tasks.parsing.parser_files import conllu
@@ -48,6 +49,30 @@ def test_a_killed_training_resumes_to_the_same_file(
     assert "m.lols.checkpoint" in os.listdir(tmp_path)
     other = ("train", "pipeline", folder / "other.conllu", "-o", tmp_path / "m.lols", *OPTIONS, "--resume")
     mistake(*other, says="m.lols.checkpoint: made with another data; resume with the same data and options")
+    fine(*command, "--resume")
+    assert sorted(os.listdir(tmp_path)) == ["m.lols", "whole.lols"]
+    assert (tmp_path / "m.lols").read_bytes() == (tmp_path / "whole.lols").read_bytes()
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])  # after a fold, after the other, which have no dev data, after the tagger
+def test_a_kill_before_the_checkpoint_of_a_step_is_deleted(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    options = (*OPTIONS, "--dev", folder / "other.conllu")
+    command = ("train", "pipeline", folder / "train.conllu", "-o", tmp_path / "m.lols", *options)
+    fine("train", "pipeline", folder / "train.conllu", "-o", tmp_path / "whole.lols", *options)
+    write = PipelineProgress._write
+
+    def killed(self: PipelineProgress, path: Path) -> None:
+        write(self, path)
+        if len(self.headers) == step:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setitem(trainer.Trainer.fit.__kwdefaults__, "checkpoint_every", 0.0)
+        patch.setattr(PipelineProgress, "_write", killed)
+        assert run(*command).code not in (0, 2)
+    assert len(os.listdir(tmp_path)) > 2 and any(".part" in name for name in os.listdir(tmp_path))
     fine(*command, "--resume")
     assert sorted(os.listdir(tmp_path)) == ["m.lols", "whole.lols"]
     assert (tmp_path / "m.lols").read_bytes() == (tmp_path / "whole.lols").read_bytes()

@@ -11,8 +11,8 @@ import lols
 from lols.contract.checks import check_space
 from lols.engine.compile.kernel import kernel
 from lols.tasks.tagging.span_oracle import completions, span_step, span_step_cost
-from lols.tasks.tagging.spans import Automaton, automaton, convert, span_marks
-from tests.tasks.tagging.span_twin import WITH_AUTOMATON, labels_of, legal_sequences, spans_of_legal
+from lols.tasks.tagging.spans import Automaton, automaton, span_marks
+from tests.tasks.tagging.span_twin import WITH_AUTOMATON, convert, labels_of, legal_sequences, spans_of_legal
 
 
 def check_completions(machine: Automaton, labels: list[str], gold: tuple[int, ...], loss: str) -> int:

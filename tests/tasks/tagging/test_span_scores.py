@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.tagging.span_scores import SpanScores, f1_loss, span_scores
-from lols.tasks.tagging.spans import convert, make_labels
+from lols.tasks.tagging.spans import make_labels
 from lols.tasks.tokens.counts import F1Counts
+from tests.tasks.tagging.span_twin import convert
 
 SCHEMES = ("bio", "iob1", "bilou", "bioes")
 TYPES = ["B-LOC", "B-PER", "B-X-Y"]

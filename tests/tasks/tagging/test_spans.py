@@ -13,17 +13,22 @@ from lols.errors import ConfigurationError
 from lols.tasks.tagging.span_oracle import completions
 from lols.tasks.tagging.spans import (
     automaton,
-    convert,
     convert_columns,
     detect_scheme,
     detect_scheme_columns,
     label_parts,
-    legal,
     make_labels,
-    read_spans,
     span_marks,
 )
-from tests.tasks.tagging.span_twin import WITH_AUTOMATON, labels_of, legal_sequences, spans_of_legal
+from tests.tasks.tagging.span_twin import (
+    WITH_AUTOMATON,
+    convert,
+    labels_of,
+    legal,
+    legal_sequences,
+    read_spans,
+    spans_of_legal,
+)
 
 SCHEMES = ("bio", "iob1", "bilou", "bioes")
 
@@ -111,7 +116,7 @@ def test_make_labels() -> None:
 def test_errors_name_place_and_fix() -> None:
     offsets = np.array([0, 1])
     with pytest.raises(ConfigurationError, match="'bmewo': choose one of bio, iob1, bilou, bioes"):
-        convert(["O"], "bio", "bmewo")
+        convert_columns(np.array([0]), offsets, ["O"], ["O"], "bio", "bmewo")
     with pytest.raises(ConfigurationError, match="'NN' is not a span label: write it as O or"):
         make_labels("bio", ["NN"])
     with pytest.raises(

@@ -67,9 +67,9 @@ def test_text_is_not_labelled(content: str, options: list[str], says: str, tmp_p
     ("options", "says"),
     [
         (["--dev", "nothing.conllu"], "nothing.conllu: there is no such file; correct the name"),
-        (["--templates", "nothing"], "nothing: cannot be read"),
+        (["--templates", "nothing"], "nothing: there is no such file"),
         (["--template", "sufix3"], "template 'sufix3': there is no attribute or column 'sufix3'; columns: word"),
-        (["--clusters", "nothing"], "nothing: cannot be read"),
+        (["--clusters", "nothing"], "nothing: there is no such file"),
         (["--scheme", "bilu"], "unknown scheme 'bilu': choose"),
         (["--loss", "f1"], "loss 'f1' needs span labels such as B-NP and I-NP; these are plain tags"),
         (["--algorithm", "x"], "unknown algorithm 'x': choose one of"),

@@ -17,7 +17,7 @@ from lols import Tagger
 from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.tasks.tagging.files import FileColumns
-from lols.tasks.tagging.spans import convert
+from tests.tasks.tagging.span_twin import convert
 from tests.tasks.tagging.tagger_data import sentences, spans, weights
 
 WORDS, GOLD = sentences(25)

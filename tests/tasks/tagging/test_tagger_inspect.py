@@ -16,7 +16,7 @@ from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.table import features_by_row
 from lols.front import train
 from lols.tasks.registry import read_model
-from lols.tasks.tagging.inspect import speaking_features
+from lols.tasks.tagging.inspect import find_names, speaking_features
 from lols.tasks.tokens import feature_names
 from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, attribute_text, hash_text
 from lols.tasks.tokens.encoding import key
@@ -183,7 +183,7 @@ def test_large_vocabularies_are_searched_from_both_ends():
         chain(triple, hash_text("w3"), OUTSIDE, 2): "word = w3 & word[+1] = (end) & tag[-1] = B",
         chain(pair, hash_text("never"), hash_text("w1")): None,
     }
-    found = feature_names.find_names(task, {"word": words}, np.array(list(ids))).by_id
+    found = find_names(task, {"word": words}, np.array(list(ids))).by_id
     assert found == {identity: name for identity, name in ids.items() if name is not None}
 
 

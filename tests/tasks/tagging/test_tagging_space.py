@@ -15,11 +15,11 @@ from lols.contract.checks import check_space
 from lols.contract.examples import Examples
 from lols.engine.compile.dual import bind
 from lols.errors import ConfigurationError, LolsError
-from lols.tasks.tagging.spans import automaton, legal, make_labels
+from lols.tasks.tagging.spans import automaton, make_labels
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import corpus_of
 from lols.training.trainer import TRICKS, Trainer
-from tests.tasks.tagging.span_twin import legal_sequences, spans_of_legal
+from tests.tasks.tagging.span_twin import legal, legal_sequences, spans_of_legal
 
 TEACHERS = ["optimal", "suboptimal", "bad"]
 DIRECTIONS = ["forward", "backward"]

@@ -16,13 +16,18 @@ from lols.errors import LolsError
 from lols.io.strings import Interner, intern, texts_of
 from lols.tasks.tokens.attributes import attribute_text, hash_text
 from lols.tasks.tokens.corpus import Corpus, backward, corpus_of
-from lols.tasks.tokens.encoding import Encoded, Encoder, Extra, TemplateLayout, encode
+from lols.tasks.tokens.encoding import Encoded, Encoder, Extra, TemplateLayout
 from lols.tasks.tokens.templates import Template, parse_templates
 
 COLUMNS = ("word", "pos", "cluster")
 PLACES = ["", "[-2]", "[-1]", "[+1]", "[+9]"]
 KINDS = ["word", "lower", "prefix2", "suffix3", "shape", "class", "length", "digits"]
 Sentence = list[dict[str, str]]
+
+
+def encode(layout: TemplateLayout, *given: Any) -> Encoded:
+    """Encode sentences at once."""
+    return Encoder(layout).encode(*given)
 
 
 # --- the twin ---------------------------------------------------------------------------------------------------------

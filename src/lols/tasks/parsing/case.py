@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lols.contract.examples import Examples
 from lols.errors import LolsError
-from lols.tasks.case import Case, Naming, draw_examples, teacher_of
+from lols.tasks.case import Case, case_of
 from lols.tasks.parsing.input import punctuation
 from lols.tasks.parsing.inspect import action_name
 from lols.tasks.parsing.treebank import taught
@@ -36,19 +37,11 @@ def parser_examples(
     return task.examples(corpus, gold.trees, weights), notes
 
 
-def parser_case(parser: Any, examples: Examples, of: int, reference: str | None, notes: Sequence[str] = ()) -> Case:
-    """The case of a parser; decisions are named by their transitions."""
-    task = parser.task_
-    teacher, name = teacher_of(parser, reference)
-    names = [action_name(task, a) for a in range(len(task.actions))]
-    more = [f"The greedy search is judged, not the beam of {parser.beam}."] if parser.beam > 1 else []
-    naming = Naming(lambda _, a: names[a])
-    return Case(parser.model_, examples, teacher, naming, of, name, (*notes, *more), parser.reference)
-
-
 def treebank_case(
     parser: Any, corpus: Corpus, trees: tuple[Any, ...], reference: str | None, limit: int | None, seed: int
 ) -> Case:
-    """The case of sentences and trees in columns, of which at most `limit` are drawn."""
+    """The case of sentences and trees in columns; decisions are named by their transitions."""
     examples, notes = parser_examples(parser, corpus, *trees)
-    return parser_case(parser, *draw_examples(examples, limit, seed), reference, notes)
+    if parser.beam > 1:
+        notes.append(f"The greedy search is judged, not the beam of {parser.beam}.")
+    return case_of(parser, examples, partial(action_name, parser.task_), reference, limit, seed, notes)

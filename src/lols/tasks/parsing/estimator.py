@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +27,7 @@ from lols.tasks.parsing.verbs import ParserVerbs
 from lols.tasks.search import Judges
 from lols.tasks.tokens.corpus import Corpus, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
-from lols.tasks.tokens.input import check_lengths
+from lols.tasks.tokens.input import check_lengths, cut
 from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say
@@ -237,34 +236,24 @@ class Parser(ParserVerbs):
             raise ConfigurationError(f"unknown labelling '{labelling}': choose auto, {', '.join(LABELLINGS)}")
         if labelling == "auto":
             labelling = "joint" if len({*prepared.right, *prepared.left}) > 1 else "none"
-        names = prepared.names
-        if self.policy == "neural":
-            return self._neural(corpus, prepared, labelling)
-        options: Any = {"columns": tuple(corpus.columns), **self.template_lines(), "roots": prepared.roots}
+        names, sides = prepared.names, (prepared.right, prepared.left, prepared.root)
+        options: Any = {"columns": tuple(corpus.columns), "roots": prepared.roots}
+        if self.policy == "neural":  # a network gives relations to arcs by itself
+            if self.labelling not in ("auto", "none"):
+                raise ConfigurationError(
+                    f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "
+                    "auto or none"
+                )
+            options |= {"vocabulary": self.network_vocabulary(corpus)}
+            labelling = labelling if labelling == "none" else NETWORK
+            neural: ParsingTask = self.neural_class()(names, *sides, labelling=labelling, **options)
+            return neural
+        options |= self.template_lines()
         if labelling != "none":
-            return ParsingTask(names, prepared.right, prepared.left, prepared.root, labelling=labelling, **options)
+            return ParsingTask(names, *sides, labelling=labelling, **options)
         arcs = {names[k].partition(ARROW)[0] for k in (*prepared.right, *prepared.left) if k != prepared.root}
         arc = arcs.pop() if len(arcs) == 1 else UNLABELLED
         return ParsingTask([arc, names[prepared.root]], [0], [0], 1, labelling=labelling, **options)
-
-    def _neural(self, corpus: Corpus, prepared: Prepared, labelling: str) -> ParsingTask:
-        """The task of a network, which gives relations to arcs by itself."""
-        if self.labelling not in ("auto", "none"):
-            raise ConfigurationError(
-                f"labelling='{self.labelling}' has no effect: a neural policy labels arcs after the search; choose "
-                "auto or none"
-            )
-        made: ParsingTask = self.neural_class()(
-            prepared.names,
-            prepared.right,
-            prepared.left,
-            prepared.root,
-            columns=tuple(corpus.columns),
-            labelling=labelling if labelling == "none" else NETWORK,
-            roots=prepared.roots,
-            vocabulary=self.network_vocabulary(corpus),
-        )
-        return made
 
     @classmethod
     def neural_class(cls) -> Any:
@@ -289,8 +278,8 @@ class Parser(ParserVerbs):
         trees, sure = self.predict_confident(corpus) if confidence else (self.predict_columns(corpus), None)
         names = self.task_.plain
         flat = [(h + 1, names[r]) for h, r in zip(trees.heads.tolist(), trees.relations.tolist(), strict=True)]
-        made = [flat[a:b] for a, b in pairwise(corpus.offsets.tolist())]
-        return made if sure is None else (made, [sure[a:b] for a, b in pairwise(corpus.offsets.tolist())])
+        made = cut(flat, corpus.offsets)
+        return made if sure is None else (made, cut(sure, corpus.offsets))
 
     def predict_confident(self, corpus: Corpus) -> tuple[Trees, np.ndarray]:
         """Trees in columns, and how likely each head is to be right."""
@@ -369,21 +358,9 @@ class Parser(ParserVerbs):
 
     # --- files ---
 
-    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header and arrays of the model file."""
-        self._check_fitted()
-        return self._fitted.contents(self.describe(), self.stored_strings(), keep_state=self.keep_state)
-
-    def describe(self) -> dict[str, Any]:
-        """What a model file says of the task."""
-        columns = getattr(self, "columns_", None)
-        return self.task_.describe() | {
-            "name": "parser",
-            "fingerprint": self.fingerprint_,
-            "treebank": self.prepared_,
-            "options": self._options(),
-            "files": columns.describe() if isinstance(columns, ParserColumns) else None,
-        }
+    def more_facts(self) -> dict[str, Any]:
+        """What had to be changed in the treebank."""
+        return {"treebank": self.prepared_}
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has."""

@@ -1,7 +1,7 @@
 """How a parser searches one sentence: stack and buffer step by step, the deviations, and what each would have cost.
 
-This is Figure 2 of the paper for a sentence of the user's, as `tagger_explain` has it for tags. The costs are those of
-the engine that trains; here they are only put into words.
+This is Figure 2 of the paper for a sentence of the user's, as `lols.tasks.tagging.explain` has it for tags. The costs
+are those of the engine that trains; here they are only put into words.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.errors import LolsError
 from lols.io import conll
-from lols.io.strings import Texts, intern
-from lols.tasks.explain import deviation_costs, draws_policies, explained_roll_out
+from lols.io.strings import Texts
+from lols.tasks.explain import DRAWN, Followed, draws_policies, follow
+from lols.tasks.parsing.files import cut_columns
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.inspect import KINDS, action_name
 from lols.tasks.parsing.options import ParserColumns
@@ -27,7 +28,7 @@ from lols.tasks.parsing.treebank import Trees, taught
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import checked_sentences
-from lols.tasks.tokens.verbs import check_sentence
+from lols.tasks.tokens.verbs import one_sentence
 
 EMPTY = ("", "_")
 
@@ -164,7 +165,7 @@ def explain_parse(
     (0.0, [('Shift', 0.0), ('Left det', 0.0), ('Shift', 0.0)])
     """
     corpus = sentence if isinstance(sentence, Corpus) else corpus_of(checked_sentences([sentence]))
-    task, model = parser.task_, parser.model_
+    task, model = parser.task_, parser._fitted
     if corpus.tokens == 0:
         raise LolsError("there are no words in this sentence: nothing is decided")
     missing = [name for name in task.columns if name not in corpus.columns]
@@ -173,29 +174,24 @@ def explain_parse(
     examples, notes = task.examples(corpus), []
     if parser.beam > 1:
         notes.append(f"The greedy search is shown; predictions are those of a beam of {parser.beam}.")
-    predictions = model.run(examples, scores=True)
-    taken, predicted = predictions.actions(0).astype(np.int64), predictions.costs(0)
     true = None if tree is None else checked_trees([range(corpus.tokens)], [tree])
-    greedy = task.parsing(corpus)(model) if task.labelling == NETWORK else task.parses(taken, corpus.offsets)
+    labelled, liked = None, None
+    if true is not None:
+        gold, changed = _gold(task, *true)
+        notes += changed
+        weights = None if parser.punctuation else (~punctuation(corpus)).astype(np.float64)
+        labelled = task.examples(corpus, gold, weights)
+        if draws_policies(model):
+            notes.append(DRAWN)
+        elif task.labelling == NETWORK:
+            notes.append("The network labels arcs after the search: losses and costs count heads only.")
+    path = follow(parser, examples, labelled, roll_out=roll_out, beta=beta, compiled=compiled)
+    greedy = task.parsing(corpus)(model) if task.labelling == NETWORK else task.parses(path.taken, corpus.offsets)
     words = _words(task, corpus, greedy, true)
-    if true is None:
-        steps = _steps(task, examples, taken, predicted)
-        return Parse(words, _labelled(task, steps, words), parser.reference, notes=tuple(notes))
-    gold, more = _gold(task, *true)
-    weights = None if parser.punctuation else (~punctuation(corpus)).astype(np.float64)
-    labelled, reference = task.examples(corpus, gold, weights), task.reference(parser.reference)
-    preferred = _preferred(task.space, reference, labelled, taken)
-    if draws_policies(model):
-        more.append("Searn draws a policy at every decision, so that no deviation has a cost of its own.")
-        steps = _steps(task, examples, taken, predicted, preferred)
-        return Parse(words, steps, parser.reference, notes=(*notes, *more))
-    if task.labelling == NETWORK:
-        more.append("The network labels arcs after the search: losses and costs count heads only.")
-    chosen, share = explained_roll_out(model, roll_out, beta)
-    found = deviation_costs(model, reference, labelled, taken, chosen, share, seed=parser.seed, compiled=compiled)
-    steps = _labelled(task, _steps(task, examples, taken, predicted, preferred, found.costs, found.losses), words)
-    mixed = share if chosen.roll_out == "mixture" else None
-    return Parse(words, steps, parser.reference, found.loss, chosen.roll_out, mixed, (*notes, *more))
+    if labelled is not None:
+        liked = _preferred(task.space, task.reference(parser.reference), labelled, path.taken)
+    steps = _labelled(task, _steps(task, examples, path, liked), words)
+    return Parse(words, steps, parser.reference, path.loss, path.roll_out, path.beta, tuple(notes))
 
 
 def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str]) -> tuple[Trees, list[str]]:
@@ -217,10 +213,10 @@ def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str
 def _preferred(space: Any, reference: Any, examples: Examples, taken: np.ndarray) -> list[list[int]]:
     """For each step of the path the actions that the teacher finds best; roll-outs take the first."""
     x, y = examples.example(0)
+    states, best = list(_states(space, examples, taken))[:-1], []
     if reference.action is not None:
-        return [[int(reference.action(x, y, state))] for state in list(_states(space, examples, taken))[:-1]]
-    best = []
-    for state in list(_states(space, examples, taken))[:-1]:
+        return [[int(reference.action(x, y, state))] for state in states]
+    for state in states:
         legal, costs = np.zeros(space.sizes.actions, bool), np.zeros(space.sizes.actions)
         space.actions(x, state, legal)
         reference.costs(x, y, state, costs)
@@ -242,23 +238,12 @@ def _states(space: Any, examples: Examples, taken: np.ndarray) -> Any:
 # --- numbers to names -------------------------------------------------------------------------------------------------
 
 
-def _steps(
-    task: Any,
-    examples: Examples,
-    taken: np.ndarray,
-    predicted: np.ndarray,
-    liked: Sequence[Sequence[int]] | None = None,
-    costs: np.ndarray | None = None,
-    losses: np.ndarray | None = None,
-) -> tuple[Step, ...]:
+def _steps(task: Any, examples: Examples, path: Followed, liked: Sequence[Sequence[int]] | None) -> tuple[Step, ...]:
     names, made = [action_name(task, a) for a in range(len(task.actions))], []
-    for k, (state, action) in enumerate(zip(_states(task.space, examples, taken), taken.tolist(), strict=False)):
+    states = _states(task.space, examples, path.taken)
+    for k, (state, action) in enumerate(zip(states, path.taken.tolist(), strict=False)):
         good = () if liked is None else liked[k]
-        moves = tuple(
-            Move(names[a], float(predicted[k, a]), _at(losses, k, a), _at(costs, k, a), a == action, a in good)
-            for a in np.argsort(predicted[k], kind="stable").tolist()
-            if np.isfinite(predicted[k, a])
-        )
+        moves = tuple(Move(names[a], *numbers, a in good) for a, numbers in path.actions(k))
         stack = tuple(int(on_stack(state, back)) + 1 for back in range(int(state[DEPTH]) - 1, -1, -1))
         front, waiting = int(state[NEXT]) + 1, int(state[PENDING])
         arc = _arc(task, action, stack, front, waiting, int(examples.example(0)[0].length))
@@ -276,10 +261,6 @@ def _labelled(task: Any, steps: tuple[Step, ...], words: Sequence[ParsedWord]) -
         step if step.arc is None else replace(step, arc=step.arc._replace(relation=named[step.arc.dependent]))
         for step in steps
     )
-
-
-def _at(numbers: np.ndarray | None, step: int, action: int) -> float | None:
-    return None if numbers is None else float(numbers[step, action])
 
 
 def _arc(task: Any, action: int, stack: Sequence[int], front: int, waiting: int, length: int) -> Arc | None:
@@ -318,35 +299,26 @@ def _strings(corpus: Corpus, name: str) -> list[str]:
 # --- where sentences come from ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class TreebankSentence:
-    """A sentence of a file; the tree is None where the file has none for it."""
+def read_tree(
+    parser: Any, path: str | os.PathLike[str], number: int, columns: ParserColumns
+) -> tuple[Corpus, list[tuple[int, str]] | None, int]:
+    """Sentence `number` of a file, counted from 1, its tree if it has one, and how many sentences there are.
 
-    corpus: Corpus
-    tree: list[tuple[int, str]] | None
-    number: int
-    count: int
-
-
-def read_tree(parser: Any, path: str | os.PathLike[str], number: int, columns: ParserColumns) -> TreebankSentence:
-    """Sentence `number` of a file, counted from 1; other sentences may be wrong."""
+    Other sentences may be wrong.
+    """
     use = dict(columns.use or {})
-    wanted, trees = [columns.word, columns.head, columns.relation, *use.values()], [columns.head, columns.relation]
+    trees = [columns.head, columns.relation]
+    wanted = [columns.word, *trees, *use.values()]
     whole = conll.read(path, wanted, format=columns.format, header=columns.header, optional=trees)
-    count = whole.offsets.size - 1
-    check_sentence(number, count, path)
-    tokens = slice(int(whole.offsets[number - 1]), int(whole.offsets[number]))
-    offsets, begin, end = np.array([0, tokens.stop - tokens.start]), whole.begin[:, tokens], whole.end[:, tokens]
-    one = whole._replace(offsets=offsets, lines=whole.lines[tokens], begin=begin, end=end)
-    places = {WORD: 0, **{name: k for k, name in enumerate(use, 3)}}
-    corpus = Corpus({n: intern(Texts(one.buffer, one.begin[k], one.end[k])) for n, k in places.items()}, offsets)
+    one, count = one_sentence(whole, number, path)
+    corpus = Corpus(cut_columns(one, [WORD, "", "", *use]), one.offsets)
     heads, relations = (Texts(one.buffer, one.begin[k], one.end[k]).strings() for k in (1, 2))
     nameless = set(relations) <= set(EMPTY)
     flat = set(heads) <= {"0"} and len(heads) > 1 and (nameless or parser.task_.roots == "one")
     if set(heads) <= set(EMPTY) or flat:
-        return TreebankSentence(corpus, None, number, count)
+        return corpus, None, count
     numbers = read_heads(one, 1)
     require_trees(numbers, one)
     if nameless:
         relations = ["dep"] * len(relations)
-    return TreebankSentence(corpus, list(zip((numbers + 1).tolist(), relations, strict=True)), number, count)
+    return corpus, list(zip((numbers + 1).tolist(), relations, strict=True)), count

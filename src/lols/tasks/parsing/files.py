@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.training.clock import Clock
 
 NOTHING = "_"
+Changes = dict[str, tuple[Sequence[str], np.ndarray]]  # labels and their numbers, by column
 USUAL = ("upos", "xpos", "feats")  # what a parser looks at, if a file has it
 
 
@@ -163,11 +164,38 @@ def parse_pieces(
     With `confidence`, that in heads is written as well.
     """
     use = dict(columns.use or {})
-    wanted = [columns.word, *use.values(), columns.head, columns.relation, "id"]
+
+    def predict(piece: Sentences) -> tuple[Changes, dict[str, np.ndarray]]:
+        corpus, sure = Corpus(cut_columns(piece, [WORD, "", "", "", *use]), piece.offsets), {}
+        if confidence:
+            trees, sure["head"] = parser.predict_confident(corpus)
+        else:
+            trees = parser.predict_columns(corpus)
+        return tree_changes(columns, trees, parser.task_.plain), sure
+
+    return changed_pieces(path, columns, list(use.values()), predict, needed=True, threads=threads, size=size)
+
+
+def changed_pieces(
+    path: str | os.PathLike[str],
+    columns: ParserColumns,
+    others: Sequence[str],
+    predict: Callable[[Sentences], tuple[Changes, dict[str, np.ndarray]]],
+    *,
+    needed: bool,
+    threads: Threads,
+    size: int,
+) -> Iterator[tuple[bytes, int]]:
+    """The file with changed columns, piece by piece, and how many tokens each piece has.
+
+    `predict` is given word, head, relation, id and the other columns, which may be missing unless they are `needed`. It
+    returns what to change, and confidences to be added.
+    """
+    wanted = [columns.word, columns.head, columns.relation, "id", *others]
     pieces = conll.chunks(path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size)
 
     def work(piece: Sentences) -> tuple[bytes, int]:
-        missing = next((name for name in use.values() if is_missing(piece, name)), None)
+        missing = next((name for name in others if needed and is_missing(piece, name)), None)
         if missing is not None:
             raise LolsError(
                 f"{piece.path}: there is no column {missing!r}, which the parser uses; tag the file first, or use a "
@@ -176,16 +204,12 @@ def parse_pieces(
         piece = with_columns(piece, columns.head)
         if piece.lines.size == 0:
             return piece.buffer.tobytes(), 0
-        check_ids(piece, len(wanted) - 1)
-        found = cut_columns(piece, [WORD, *use])
-        corpus = Corpus(found, piece.offsets)
-        if not confidence:
-            return write_trees(piece, columns, parser.predict_columns(corpus), parser.task_.plain), piece.lines.size
-        made, sure = parser.predict_confident(corpus)
-        data = write_trees(piece, columns, made, parser.task_.plain)
-        return conll.add_confidence(data, piece, {"head": sure}), piece.lines.size
+        check_ids(piece, 3)
+        changes, sure = predict(piece)
+        data = conll.replace_columns(piece, changes)
+        return conll.add_confidence(data, piece, sure) if sure else data, piece.lines.size
 
-    yield from in_order(work, pieces, threads)
+    return in_order(work, pieces, threads)
 
 
 def is_missing(piece: Sentences, column: str) -> bool:
@@ -208,14 +232,7 @@ def with_columns(piece: Sentences, head: str) -> Sentences:
     return piece
 
 
-def write_trees(sentences: Sentences, columns: ParserColumns, trees: Trees, names: Sequence[str]) -> bytes:
-    """The bytes of sentences with other heads and relations."""
-    return conll.replace_columns(sentences, tree_changes(columns, trees, names))
-
-
-def tree_changes(
-    columns: ParserColumns, trees: Trees, names: Sequence[str]
-) -> dict[str, tuple[Sequence[str], np.ndarray]]:
+def tree_changes(columns: ParserColumns, trees: Trees, names: Sequence[str]) -> Changes:
     """What `conll.replace_columns` must change to write trees."""
     numbers = [str(n) for n in range(int(trees.heads.max(initial=-1)) + 2)]
     return {columns.head: (numbers, trees.heads + 1), columns.relation: (names, trees.relations)}

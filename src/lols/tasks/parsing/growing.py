@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
@@ -54,10 +53,4 @@ def _with_actions(task: ParsingTask, names: list[str], trees: Trees, offsets: np
         numbers += [r for r in np.unique(trees.relations[labelled & side]).tolist() if r not in numbers]
     if names == task.relations and (right, left) == (task.right, task.left):
         return task, trees
-    options: Any = {
-        "columns": task.columns,
-        "templates": task.templates,
-        "labelling": task.labelling,
-        "roots": task.roots,
-    }
-    return type(task)(names, right, left, task.root, **options, **task.more_options()), trees
+    return type(task)(names, right, left, task.root, **task.options()), trees

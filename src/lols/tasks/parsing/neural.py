@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.choosing import runs
 from lols.contract.examples import Ragged, Scalar
 from lols.contract.hashing import mix
 from lols.engine.compile.kernel import kernel
@@ -30,7 +31,7 @@ from lols.tasks.parsing.space import (
 from lols.tasks.parsing.task import NETWORK, ParsingTask
 from lols.tasks.parsing.templates import ParsingTemplate
 from lols.tasks.parsing.treebank import Trees
-from lols.tasks.tokens.corpus import Corpus, tokens_of
+from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.model import Model
 
@@ -108,7 +109,7 @@ class NeuralParsingTask(ParsingTask):
         chosen = [order[low : low + TOGETHER] for low in range(0, order.size, TOGETHER)]
         corpora = [corpus.select(numbers) for numbers in chosen]
         parts = [(part.offsets, self.examples(part)) for part in corpora]
-        whole = np.concatenate([tokens_of(corpus.offsets, numbers) for numbers in chosen])
+        whole = np.concatenate([runs(corpus.offsets, numbers)[0] for numbers in chosen])
 
         def parsed(model: Model) -> Trees:
             policy: Any = model.policy

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from lols.contract.whole_numbers import check_whole
 from lols.tasks.options import option
-from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions, TokenColumns, file_format, file_header, use_of
-from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, PredictOptions, Verbs
+from lols.tasks.tokens.options import FILE, ExplainOptions, LabelOptions, PlotOptions, TokenColumns, use_of
+from lols.tasks.verbs import TOKENS, CertifyOptions, PredictOptions, Verbs
 
 MOST_BEAM = 1 << 12  # the widest beam
 
@@ -31,12 +30,6 @@ class ParserColumns(TokenColumns):
         kind=list[str] | None,
         parse=use_of,
     )
-    format: str | None = file_format()
-    header: bool | None = file_header()
-
-    def changed(self, **given: Any) -> ParserColumns:
-        """The same columns in another file, whose format is detected anew, but for those that are given."""
-        return replace(self, **{"format": None, "header": None} | given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,17 +66,6 @@ class ParserExplainOptions(ExplainOptions):
     top: int = option(default=3, help="How many actions to show, those of the least predicted cost and the teacher's.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ParserInspectOptions(InspectOptions):
-    """What is shown of a parser."""
-
-    label: Sequence[str] | None = option(
-        default=None,
-        help="Show the features of this action only, such as 'Left nsubj', or of this relation; may be repeated.",
-        kind=list[str] | None,
-    )
-
-
 VERBS = Verbs(
     name="parser",
     unit="sentences",
@@ -93,7 +75,7 @@ VERBS = Verbs(
         "predict": ParserPredictOptions,
         "evaluate": ParserEvaluateOptions,
         "explain": ParserExplainOptions,
-        "inspect": ParserInspectOptions,
+        "inspect": LabelOptions,
         "certify": CertifyOptions,
     },
     counted=TOKENS,

@@ -33,6 +33,10 @@ class RelationCounts(F1Counts):
     attached: int
     """Of those in gold, how many have the right head, whatever their relation."""
 
+    def as_dict(self, **more: float) -> dict[str, float]:
+        """Plain values, with the share of right heads."""
+        return super().as_dict(attached=_part(self.attached, self.gold), **more)
+
 
 class TreeScores(NamedTuple):
     """Scores over a corpus, as fractions; 0 where there is nothing to score."""

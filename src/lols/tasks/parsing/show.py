@@ -12,7 +12,16 @@ from lols.tasks.explain import SentenceReport, roll_out_text
 from lols.tasks.parsing.explain import Move, Parse, Step
 from lols.tasks.parsing.options import ParserExplainOptions
 from lols.tasks.parsing.tree_svg import parse_page
-from lols.tasks.show import PlainTable, plain_table, show_calibration, show_scores, step_table, styled, write
+from lols.tasks.show import (
+    PlainTable,
+    plain_table,
+    show_calibration,
+    show_legend,
+    show_scores,
+    step_table,
+    styled,
+    write,
+)
 from lols.tasks.tokens.pages import number
 
 if TYPE_CHECKING:
@@ -56,16 +65,7 @@ class ParserScores:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        relations = {
-            name: {
-                "precision": row.precision,
-                "recall": row.recall,
-                "f1": row.f1,
-                "attached": row.attached / row.gold if row.gold else 0.0,
-                "count": row.gold,
-            }
-            for name, row in self.scores.by_relation.items()
-        }
+        relations = {name: counts.as_dict() for name, counts in self.scores.by_relation.items()}
         plain = {name: getattr(self.scores, name) for name in SHARES}
         counts = {"tokens": self.scores.words, "sentences": self.scores.sentences}
         if self.scores.reliability is not None:
@@ -128,9 +128,7 @@ class ParserReport(SentenceReport):
         write(console)
         write(console, _tree_table(parse), soft_wrap=False)
         write(console)
-        known = parse.roll_out is not None
-        losses = known and parse.roll_out != "none"
-        table = step_table(["#", "stack", "buffer", "", "action"], known, losses)
+        table = step_table(["#", "stack", "buffer", "", "action"], parse.roll_out)
         for step in parse.steps:
             for k, move in enumerate(step.shown(top)):
                 state = _state(parse, step) if k == 0 else _new_arc(parse, step) if k == 1 else ["", "", ""]
@@ -144,15 +142,11 @@ class ParserReport(SentenceReport):
         wide = console if narrow else Console(width=WIDE, highlight=False, file=console.file)
         write(wide, table, soft_wrap=False)
         true = f", ✓ as good as any to the teacher ({parse.reference})" if parse.known else ""
-        write(console, f"\n→ the action taken{true}; predicted: its cost as the model predicts it")
-        write(console, "Shift: the next word onto the stack; Left: it becomes the head of the stack's top;")
-        write(console, "Right: the word below the top becomes its head")
-        if losses:
-            write(
-                console, "loss: words with a wrong head or relation, with that action here and the rest as said above"
-            )
-        if known:
-            write(console, "cost: how much more than with the best action here")
+        actions = [
+            "Shift: the next word onto the stack; Left: it becomes the head of the stack's top;",
+            "Right: the word below the top becomes its head",
+        ]
+        show_legend(console, "action", parse.roll_out, "words with a wrong head or relation", true, actions)
         if self.asked.html is not None:
             write(console, f"\n{self.asked.html} written")
 

@@ -13,7 +13,6 @@ from lols.contract.hashing import mix
 from lols.contract.space import Reference, SearchSpace, Sizes
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
-from lols.io.strings import intern, texts_of
 from lols.tasks.parsing.defaults import default_parsing_templates
 from lols.tasks.parsing.space import ANY, FIELDS, FUNCTIONS, HEADER, LABEL, LEFT, NEVER, ONLY, RIGHT, SHIFT
 from lols.tasks.parsing.teachers import references
@@ -22,6 +21,7 @@ from lols.tasks.parsing.treebank import Relations, Trees
 from lols.tasks.tokens.attributes import NOTHING, Attribute, attribute_values, hash_text
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.encoding import key
+from lols.tasks.tokens.task import TokenTask
 from lols.training.model import Model
 
 HASHING = 1  # to be raised when features get other numbers: models trained before would not know them again
@@ -30,7 +30,7 @@ NETWORK = "network"  # arcs are decided by the search, and their relations by th
 ROOTS = ("one", "many")
 
 
-class ParsingTask:
+class ParsingTask(TokenTask):
     """What a parser's search space is made of.
 
     Parameters
@@ -52,6 +52,7 @@ class ParsingTask:
     """
 
     TEMPERATURE = 0.5  # of the beam search
+    OPTIONS = ("columns", "templates", "labelling", "roots")
     FUNCTIONS: ClassVar[Mapping[str, Any]] = FUNCTIONS  # of the space
 
     def __init__(
@@ -83,7 +84,10 @@ class ParsingTask:
         self.templates = [*templates, *more_templates]
         parsed = self.parsed_templates()
         self.search = [t for t in parsed if t.place is None]
-        self.viewed = _by_place([t for t in parsed if t.place is not None])
+        self.viewed: dict[TemplatePlace, list[ParsingTemplate]] = {}
+        for template in parsed:
+            if template.place is not None:
+                self.viewed.setdefault(template.place, []).append(template)
 
     def parsed_templates(self) -> list[ParsingTemplate]:
         """The templates, parsed."""
@@ -162,21 +166,15 @@ class ParsingTask:
         arcs = np.maximum(lengths - (self.roots == "one"), 0)
         return lengths + arcs * (2 if self.labelling == "second" else 1)
 
-    def reference(self, name: str) -> Reference:
-        """One of the paper's teachers."""
-        known = references()
-        if name not in known:
-            raise ConfigurationError(f"unknown reference '{name}': choose {', '.join(known)}")
-        return known[name]
+    def references(self) -> dict[str, Reference]:
+        """The paper's teachers."""
+        return references()
 
     # --- examples ---
 
     def examples(self, corpus: Corpus, trees: Trees | None = None, weights: np.ndarray | None = None) -> Examples:
         """Encode sentences; `weights` say how much each word's head counts, 1 unless given."""
-        missing = [name for name in self.columns if name not in corpus.columns]
-        if missing:
-            empty = intern(texts_of([""]))._replace(numbers=np.zeros(corpus.tokens, np.int64))
-            corpus = corpus._replace(columns=corpus.columns | dict.fromkeys(missing, empty))
+        corpus = corpus.with_columns(self.columns)
         offsets = corpus.offsets
         lengths = np.diff(offsets)
         numbers = np.stack([corpus.columns[name].numbers for name in self.columns])
@@ -203,10 +201,6 @@ class ParsingTask:
         states, steps = HEADER + FIELDS * (lengths + 1), self.steps_of(lengths)
         items = self._items(values, kinds.of, offsets)
         return Examples.from_columns(self.space, lengths.size, x, y, items, states=states, steps=steps)
-
-    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
-        """Further columns of x."""
-        return {}
 
     def _values(self, corpus: Corpus, numbers: np.ndarray, kinds: _Kinds) -> np.ndarray:
         """What the attributes of each distinct word are, [kind of word, attribute]."""
@@ -241,18 +235,33 @@ class ParsingTask:
 
     # --- results ---
 
-    def trees(self, actions: np.ndarray, offsets: np.ndarray) -> Trees:
-        """The projective trees that the actions of all sentences build, one after the other."""
+    def replay(self, actions: np.ndarray, offsets: np.ndarray) -> tuple[Trees, np.ndarray]:
+        """The projective trees that the actions of all sentences build, and the step that decided on each word's head.
+
+        Steps are counted over all sentences. That of a single root, which no step attaches, is the last one of its
+        sentence: it leaves the word alone.
+        """
+        lengths = np.diff(offsets)
+        steps = self.steps_of(lengths)
         heads, relations = np.full(int(offsets[-1]), -1, np.int64), np.full(int(offsets[-1]), self.root, np.int64)
+        decided = np.repeat(np.cumsum(steps) - 1, lengths)
         kinds, given = (self.space.settings[name] for name in ("kinds", "relations"))
-        steps = self.steps_of(np.diff(offsets))
-        stack = np.empty(int(np.diff(offsets).max(initial=0)), np.int64)
-        _build(actions, steps, offsets, kinds, given, self.labelling == "second", self.root, stack, heads, relations)
-        return Trees(heads, relations)
+        stack = np.empty(int(lengths.max(initial=0)), np.int64)
+        later = self.labelling == "second"
+        _build(actions, steps, offsets, kinds, given, later, self.root, stack, heads, relations, decided)
+        return Trees(heads, relations), decided
+
+    def trees(self, actions: np.ndarray, offsets: np.ndarray) -> Trees:
+        """The projective trees alone."""
+        return self.replay(actions, offsets)[0]
+
+    def restored(self, trees: Trees, offsets: np.ndarray) -> Trees:
+        """Trees as the treebank has them: lifted words lowered, relations as numbered in `plain`."""
+        return self._named.restore(trees, offsets)
 
     def parses(self, actions: np.ndarray, offsets: np.ndarray) -> Trees:
-        """The same as the treebank has them: lifted words lowered, relations as numbered in `plain`."""
-        return self._named.restore(self.trees(actions, offsets), offsets)
+        """The trees that the actions of all sentences build, as the treebank has them."""
+        return self.restored(self.trees(actions, offsets), offsets)
 
     def parsing(self, corpus: Corpus, beam: int = 1) -> Callable[[Model], Trees]:
         """What parses these sentences with a model, again and again; a beam of 1 is greedy."""
@@ -269,14 +278,6 @@ class ParsingTask:
         found = beam_search(model, examples, width=beam, best=1, **how)
         return np.concatenate([found.actions(k)[0] for k in range(len(examples))]).astype(np.int64)
 
-    def more_options(self) -> dict[str, Any]:
-        """What a subclass needs to be made again."""
-        return {}
-
-    def grown_by(self, corpus: Corpus) -> Self:
-        """The task with what a network has to know of further sentences."""
-        return self
-
     @property
     def plain(self) -> list[str]:
         """The names of the relations in results."""
@@ -290,7 +291,7 @@ class ParsingTask:
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for model files."""
-        names = ("relations", "right", "left", "root", "templates", "labelling", "roots")
+        names = ("relations", "right", "left", "root", *self.OPTIONS)
         return {name: getattr(self, name) for name in names} | {"columns": list(self.columns), "hashing": HASHING}
 
     @classmethod
@@ -306,7 +307,7 @@ class ParsingTask:
         numbers = [*task["right"], *task["left"], task["root"]]
         if not all(isinstance(s, str) for s in strings) or not all(type(n) is int for n in numbers):
             raise ValueError("its lists are not of strings and numbers")
-        options = {name: task[name] for name in ("columns", "templates", "labelling", "roots")}
+        options = {name: task[name] for name in cls.OPTIONS}
         return cls(task["relations"], task["right"], task["left"], task["root"], **options, **more)
 
 
@@ -317,14 +318,6 @@ def placeless(template: ParsingTemplate) -> ParsingTemplate:
 
 def _signature(group: Sequence[ParsingTemplate]) -> tuple[str, ...]:
     return tuple(placeless(t).text for t in group)
-
-
-def _by_place(templates: Sequence[ParsingTemplate]) -> dict[TemplatePlace, list[ParsingTemplate]]:
-    made: dict[TemplatePlace, list[ParsingTemplate]] = {}
-    for template in templates:
-        if template.place is not None:
-            made.setdefault(template.place, []).append(template)
-    return made
 
 
 class _Kinds(NamedTuple):
@@ -383,7 +376,7 @@ def _item_features(values, lengths, keys, bounds, uses, nothing, start, ids):
 
 
 @kernel
-def _build(actions, steps, offsets, kinds, given, labels_later, root, stack, heads, relations):
+def _build(actions, steps, offsets, kinds, given, labels_later, root, stack, heads, relations, decided):
     """Replay actions; the stack has room for the words of the longest sentence."""
     at = 0
     for k in range(offsets.size - 1):
@@ -402,6 +395,7 @@ def _build(actions, steps, offsets, kinds, given, labels_later, root, stack, hea
                 continue
             depth -= 1
             word = low + stack[depth]
+            decided[word] = at - 2 if kind == LABEL else at - 1
             if (pending if kind == LABEL else kind) == RIGHT:
                 heads[word] = stack[depth - 1]
             else:

@@ -22,9 +22,9 @@ from lols.contract.hashing import mix
 from lols.contract.whole_numbers import number_in
 from lols.errors import ConfigurationError, short
 from lols.tasks.parsing import space as parsing
-from lols.tasks.tokens.attributes import ATTRIBUTES, Attribute
+from lols.tasks.tokens.attributes import Attribute
 from lols.tasks.tokens.encoding import key
-from lols.tasks.tokens.templates import check_count, numbers_in, static_atom
+from lols.tasks.tokens.templates import expanded, numbers_in, static_atom
 
 DYNAMIC = {
     "relation": parsing.RELATION_OF,
@@ -89,21 +89,9 @@ def parse_parsing_templates(lines: str | Iterable[str], columns: Iterable[str]) 
 attributes: word, lower, prefixN, suffixN, shape, class, length, digits; of the search: relation, lefts, rights, \
 left-set, right-set, distance(S0,N0)
     """
-    lines, known = lines.splitlines() if isinstance(lines, str) else list(lines), frozenset(columns)
-    made: dict[str, ParsingTemplate] = {}
-    for line in lines:
-        text = line.partition("#")[0].strip()
-        if text:
-            choices = [_atoms(part.strip(), text, known) for part in text.split("&")]
-            if sum(len(c) > 1 for c in choices) > 1:
-                raise ConfigurationError(f"template '{short(text)}': only one atom may have a range")
-            for chosen in product(*choices):
-                whole = " & ".join(t for t, _ in chosen)
-                made[whole] = ParsingTemplate(whole, tuple(a for _, a in chosen))
-        check_count(made)
-    if not made:
-        raise ConfigurationError("there are no templates: give at least one, such as 'S0.word'")
-    return list(made.values())
+    known = frozenset(columns)
+    found = expanded(lines, lambda part, line: _atoms(part, line, known), "S0.word")
+    return [ParsingTemplate(text, atoms) for text, atoms in found]
 
 
 def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, SearchAtom]]:
@@ -133,15 +121,8 @@ def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Sea
                 )
             atom = SearchAtom(place, dynamic=DYNAMIC[whole])
         else:
-            known = static_atom(column, whole, columns)
-            if known is None:
-                wrong = whole if column is None or column in columns else column
-                raise ConfigurationError(
-                    f"template '{short(text)}': there is no attribute or column '{short(wrong)}'; columns: "
-                    f"{', '.join(sorted(columns))}; attributes: {', '.join(ATTRIBUTES)}; of the search: "
-                    f"{', '.join(DYNAMIC)}, distance(S0,N0)"
-                )
-            atom = SearchAtom(place, *known)
+            more = f"of the search: {', '.join(DYNAMIC)}, distance(S0,N0)"
+            atom = SearchAtom(place, *static_atom(column, whole, columns, text, more))
         made.append((f"{where}.{column + '.' if column else ''}{whole}", atom))
     return made
 
@@ -157,6 +138,11 @@ def _place(name: str, text: str) -> TemplatePlace:
     )
 
 
+def template_factor(own: int, position: int) -> int:
+    """What the value of an atom is multiplied by in the feature of a template with this key: an odd number."""
+    return mix(own, position + 1) | 1
+
+
 def arrays(templates: Iterable[ParsingTemplate], sources: dict[tuple[str, Attribute], int]) -> dict[str, np.ndarray]:
     """The templates that the search computes, as the arrays that `lols.tasks.parsing.space.features` reads."""
     places: dict[TemplatePlace, int] = {}
@@ -170,7 +156,7 @@ def arrays(templates: Iterable[ParsingTemplate], sources: dict[tuple[str, Attrib
             if atom.attribute is not None:
                 source = sources[atom.column, atom.attribute]
             uses.append(atoms.setdefault((at, source, other), len(atoms)))
-            factors.append(mix(key(template), position + 1) | 1)
+            factors.append(template_factor(key(template), position))
         first.append(len(uses))
         keys.append(key(template))
     return {

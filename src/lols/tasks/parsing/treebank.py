@@ -90,17 +90,10 @@ def prepare(heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offset
     several = found.roots > 1
     if roots == "auto":
         roots = "many" if several.mean() > OFTEN else "one"
-    mended = np.zeros(0, np.int64)
     root_name = _most(numbers[heads == -1], names) if (heads == -1).any() else ROOT
-    if roots == "one":
-        before = heads
-        heads, mended = single_root(heads, offsets)
-        if mended.size:  # a word below another one is no root
-            names = list(names) if UNLABELLED in names else [*names, UNLABELLED]
-            numbers = np.where(before != heads, list(names).index(UNLABELLED), numbers)
+    heads, numbers, names, mended = with_roots(roots, heads, numbers, names, offsets)
     lifted = lift(heads, numbers, offsets)
-    pairs = list(names)
-    code = numbers.copy()
+    pairs, code = list(names), numbers.copy()
     moved = np.flatnonzero(lifted.origin >= 0)
     crossed = np.unique(np.searchsorted(offsets, moved, side="right"))  # sentences
     how = [f"{names[numbers[k]]}{ARROW}{names[lifted.origin[k]]}" for k in moved.tolist()]
@@ -140,19 +133,6 @@ class Taught(NamedTuple):
     unseen: list[str]  # relations that the parser does not know, numbered -1
 
 
-def with_roots(
-    roots: str, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, Sequence[str], np.ndarray]:
-    """Trees with one root each, if roots is "one", and which sentences were changed for that."""
-    if roots != "one":
-        return heads, numbers, names, np.zeros(0, np.int64)
-    single, mended = single_root(heads, offsets)
-    if mended.size:
-        names = [*names, UNLABELLED]  # a word below another one is no root
-        numbers = np.where(heads != single, len(names) - 1, numbers)
-    return single, numbers, names, mended
-
-
 def taught(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray) -> Taught:
     """Trees as training would prepare them for the task of a parser."""
     heads, numbers, names, mended = with_roots(task.roots, heads, numbers, names, offsets)
@@ -166,6 +146,20 @@ def taught(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[st
         relations[k] = known.get(f"{names[numbers[k]]}{ARROW}{names[lifted.origin[k]]}", relations[k])
     unseen = {names[n] for n in np.unique(numbers[(relations < 0) & (lifted.heads >= 0)]).tolist()}
     return Taught(Trees(lifted.heads, relations), mended.size, moved.size, sorted(unseen))
+
+
+def with_roots(
+    roots: str, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, list[str], np.ndarray]:
+    """Trees with one root each, if roots is "one", and which sentences were changed for that."""
+    names = list(names)
+    if roots != "one":
+        return heads, numbers, names, np.zeros(0, np.int64)
+    single, mended = single_root(heads, offsets)
+    if mended.size:  # a word below another one is no root
+        names = names if UNLABELLED in names else [*names, UNLABELLED]
+        numbers = np.where(heads != single, names.index(UNLABELLED), numbers)
+    return single, numbers, names, mended
 
 
 def _most(numbers: np.ndarray, names: Sequence[str]) -> str:

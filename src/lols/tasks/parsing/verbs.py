@@ -10,12 +10,13 @@ from lols.contract.threads import Threads
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.case import Case, pair_of
-from lols.tasks.parsing.files import parse_pieces, read_treebanks, write_trees
+from lols.tasks.parsing.files import parse_pieces, read_treebanks, tree_changes
 from lols.tasks.parsing.input import checked_trees
-from lols.tasks.parsing.options import VERBS, ParserColumns, ParserInspectOptions, ParserSearchOptions
+from lols.tasks.parsing.options import VERBS, ParserColumns, ParserSearchOptions
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths
+from lols.tasks.tokens.options import LabelOptions
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 
@@ -69,11 +70,11 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
 
         columns, asked = self.asked("explain", options)
         parser = self.taught_by(asked.reference)
-        found = read_tree(parser, path, number, columns)
-        parse = explain_parse(parser, found.corpus, found.tree, roll_out=asked.roll_out, beta=asked.beta)
-        return ParserReport(self.named, path, VERBS.one, number, found.count, parse, asked).written()
+        corpus, tree, count = read_tree(parser, path, number, columns)
+        parse = explain_parse(parser, corpus, tree, roll_out=asked.roll_out, beta=asked.beta)
+        return ParserReport(self.named, path, VERBS.one, number, count, parse, asked).written()
 
-    def inspected(self, values: dict[str, Any], asked: ParserInspectOptions) -> VerbReport:
+    def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each action."""
         if self.policy == "neural":
             return super().inspected(values, asked)
@@ -105,7 +106,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         sentences = conll.parse(THREE_WORDS, ["form", "head", "deprel"], format="conllu")
         words = intern(Texts(sentences.buffer, sentences.begin[0], sentences.end[0]))
         trees = self.predict_columns(Corpus(dict.fromkeys(self.task_.columns, words), sentences.offsets))
-        write_trees(sentences, ParserColumns(), trees, self.task_.plain)
+        conll.replace_columns(sentences, tree_changes(ParserColumns(), trees, self.task_.plain))
 
     def rehearse(self) -> None:
         """Train on a few sentences, and predict."""

@@ -253,14 +253,6 @@ class Pipeline(PipelineLearning):
         trees, sure["head"] = self.parser_.predict_confident(tagged)
         return tagged, trees, sure
 
-    def _tagged_surely(self, corpus: Corpus) -> tuple[Corpus, dict[str, np.ndarray]]:
-        """Words with tags, and how likely these are to be right."""
-        words, made, sure = self._words(corpus), {}, {}
-        for name, tagger in self.taggers_.items():
-            numbers, sure[name] = tagger.predict_confident(words)
-            made[name] = Column(numbers, texts_of(tagger.task_.labels))
-        return words._replace(columns=words.columns | made), sure
-
     def predict_columns(self, corpus: Corpus) -> tuple[Corpus, Trees]:
         """Words and their tags in columns, and trees."""
         self._check_fitted()
@@ -268,11 +260,20 @@ class Pipeline(PipelineLearning):
         return tagged, self.parser_.predict_columns(tagged)
 
     def _tagged(self, corpus: Corpus) -> Corpus:
+        """The words with tags."""
         words = self._words(corpus)
-        made = {}
-        for name, tagger in self.taggers_.items():
-            made[name] = Column(tagger.predict_columns(words), texts_of(tagger.task_.labels))
-        return words._replace(columns=words.columns | made)
+        return self._with_tags(words, {name: part.predict_columns(words) for name, part in self.taggers_.items()})
+
+    def _tagged_surely(self, corpus: Corpus) -> tuple[Corpus, dict[str, np.ndarray]]:
+        """The same, and how likely the tags of each column are to be right."""
+        words = self._words(corpus)
+        found = {name: part.predict_confident(words) for name, part in self.taggers_.items()}
+        tagged = self._with_tags(words, {name: numbers for name, (numbers, _) in found.items()})
+        return tagged, {name: sure for name, (_, sure) in found.items()}
+
+    def _with_tags(self, words: Corpus, numbers: Mapping[str, np.ndarray]) -> Corpus:
+        columns = {name: Column(own, texts_of(self.taggers_[name].task_.labels)) for name, own in numbers.items()}
+        return words._replace(columns=words.columns | columns)
 
     @staticmethod
     def _words(corpus: Corpus) -> Corpus:

@@ -125,7 +125,8 @@ class PipelineLearning(PipelineVerbs):
         Each sentence is tagged before its tags are learned from, and the parser learns from these tags.
         """
         made: Any = self
-        seen = [[_without_tree(word) for word in sentence] for sentence in made.predict(X)]
+        names = ("word", *self.taggers_)
+        seen = [[{name: word[name] for name in names} for word in sentence] for sentence in made.predict(X)]
         for name, tagger in self.taggers_.items():
             tags = [[str(word[name]) for word in sentence] for sentence in X]
             words = [[word["word"] for word in sentence] for sentence in X]
@@ -148,10 +149,6 @@ class PipelineLearning(PipelineVerbs):
         }
 
 
-def _without_tree(word: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in word.items() if name not in ("head", "relation")}
-
-
 def labels_of(column: Column) -> tuple[np.ndarray, list[str]]:
     """The strings of a column as numbers and names."""
     return column.numbers, column.texts.strings()
@@ -159,11 +156,8 @@ def labels_of(column: Column) -> tuple[np.ndarray, list[str]]:
 
 def some_sentences(corpus: Corpus, keep: np.ndarray) -> Corpus:
     """Some of the sentences, and of the strings only those that they have."""
-    lengths = np.diff(corpus.offsets)
-    tokens = np.repeat(keep, lengths)
-    columns = {}
-    for name, column in corpus.columns.items():
-        used, numbers = np.unique(column.numbers[tokens], return_inverse=True)
-        texts = column.texts
+    part, columns = corpus.select(np.flatnonzero(keep)), {}
+    for name, (numbers, texts) in part.columns.items():
+        used, numbers = np.unique(numbers, return_inverse=True)
         columns[name] = Column(numbers, texts._replace(begin=texts.begin[used], end=texts.end[used]))
-    return Corpus(columns, np.concatenate([[0], np.cumsum(lengths[keep])]).astype(np.int64))
+    return part._replace(columns=columns)

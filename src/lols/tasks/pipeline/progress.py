@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,6 @@ import numpy as np
 from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.io.whole_file import remove
-from lols.tasks.choice import forget
 
 KIND = "pipeline checkpoint"
 
@@ -34,12 +34,12 @@ class PipelineProgress:
         self.identity = identity
         self.headers: dict[str, Any] = {}
         self.tensors: dict[str, np.ndarray] = {}
-        self._resumes = False
         if self.path is None:
             return
         if resume and self.path.exists():
             self._take_over(self.path)
         else:
+            self._sweep()
             self._write(self.path)  # at once, so that the first step can be resumed, too
 
     def _take_over(self, path: Path) -> None:
@@ -52,16 +52,17 @@ class PipelineProgress:
                 )
         if not isinstance(header.get("steps"), dict):
             raise ModelFileError(f"{path}: what was done so far is damaged; delete it, and start again")
-        self.headers, self.tensors, self._resumes = header["steps"], tensors, True
+        self.headers, self.tensors = header["steps"], tensors
 
     def _write(self, path: Path) -> None:
         header = {"identity": self.identity, "steps": self.headers}
         write_tensors(path, KIND, header, self.tensors or {"nothing": np.zeros(1)})
 
-    @property
-    def part(self) -> Path:
-        """The checkpoint of the step that is at work."""
-        return Path(f"{self.path}.part")
+    def _sweep(self) -> None:
+        """Delete the checkpoints of all steps, each before what is beside it and of no use without it."""
+        if self.path is not None:
+            for left in sorted(self.path.parent.glob(f"{escape(self.path.name)}.part*")):
+                remove(left)
 
     def done(self, step: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
         """Header and arrays of a step that is done; None if it is not."""
@@ -71,12 +72,8 @@ class PipelineProgress:
         return self.headers[step], own
 
     def fitting(self) -> dict[str, Any]:
-        """How the step that comes next is trained: with a checkpoint of its own."""
-        if self.path is None:
-            return {}
-        if not self._resumes:
-            forget(self.part)
-        return {"checkpoint": self.part, "resume": self._resumes}
+        """How the step that comes next is trained: with a checkpoint of its own, which no other step takes over."""
+        return {} if self.path is None else {"checkpoint": f"{self.path}.part{len(self.headers)}", "resume": True}
 
     def keep(self, step: str, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
         """Note that a step is done."""
@@ -84,10 +81,10 @@ class PipelineProgress:
         self.tensors |= {f"{step}/{name}": array for name, array in tensors.items()}
         if self.path is not None:
             self._write(self.path)
-            forget(self.part)
+            self._sweep()
 
     def end(self) -> None:
         """Delete all of it: training is done."""
         if self.path is not None:
-            forget(self.part)
+            self._sweep()
             remove(self.path)

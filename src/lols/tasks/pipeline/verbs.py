@@ -11,14 +11,13 @@ import numpy as np
 
 from lols.contract.threads import Threads
 from lols.errors import LolsError
-from lols.io import conll
 from lols.io.conll import Sentences
 from lols.tasks.base import Estimator
 from lols.tasks.inspect import Inspection
 from lols.tasks.parsing.estimator import Parser
-from lols.tasks.parsing.files import check_ids, cut_columns, read_treebanks, tree_changes, with_columns
+from lols.tasks.parsing.files import Changes, changed_pieces, cut_columns, read_treebanks, tree_changes
 from lols.tasks.parsing.options import ParserColumns, ParserSearchOptions
-from lols.tasks.pieces import PIECE, in_order
+from lols.tasks.pieces import PIECE
 from lols.tasks.pipeline.options import VERBS, PipelineExplainOptions, PipelineInspectOptions
 from lols.tasks.pipeline.parsed import ParsedSentence, parsed, sentences_of
 from lols.tasks.tagging.estimator import Tagger
@@ -74,16 +73,8 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     ) -> Iterator[tuple[bytes, int]]:
         """The file with tags and trees replaced by predictions, piece by piece, and how many tokens each piece has."""
         tags = {name: dict(columns.use or {}).get(name, name) for name in self.taggers_}
-        wanted = [columns.word, columns.head, columns.relation, "id", *tags.values()]
-        pieces = conll.chunks(
-            path, wanted, format=columns.format, header=columns.header, optional=wanted[1:], size=size
-        )
 
-        def work(piece: Sentences) -> tuple[bytes, int]:
-            piece = with_columns(piece, columns.head)
-            if piece.lines.size == 0:
-                return piece.buffer.tobytes(), 0
-            check_ids(piece, 3)
+        def predict(piece: Sentences) -> tuple[Changes, dict[str, np.ndarray]]:
             corpus, sure = Corpus(cut_columns(piece, [WORD]), piece.offsets), {}
             if confidence:
                 tagged, trees, sure = self.predict_confident(corpus)
@@ -92,11 +83,11 @@ class PipelineVerbs(SentenceVerbs, Estimator):
             changes = tree_changes(columns, trees, self.parser_.task_.plain)
             for name, column in tags.items():
                 changes[column] = (self.taggers_[name].task_.labels, tagged.columns[name].numbers)
-            data = conll.replace_columns(piece, changes)
-            return conll.add_confidence(data, piece, sure) if confidence else data, piece.lines.size
+            return changes, sure
 
-        parts = (*self.taggers_.values(), self.parser_)
-        yield from in_order(work, pieces, min(part.threads_for(threads) for part in parts))
+        at_once = min(part.threads_for(threads) for part in (*self.taggers_.values(), self.parser_))
+        others = list(tags.values())
+        return changed_pieces(path, columns, others, predict, needed=False, threads=at_once, size=size)
 
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare tags and trees, predicted from words alone, with a treebank."""
@@ -150,10 +141,9 @@ class PipelineVerbs(SentenceVerbs, Estimator):
             label = dict(columns.use or {}).get(asked.part, asked.part)
             return self.taggers_[asked.part].explain_file(path, number, label=label, word=columns.word, **own)
         parser = self.parser_.taught_by(asked.reference)
-        found = read_tree(parser, path, number, replace(columns, use={}))
-        tagged = self._tagged(found.corpus)
-        parse = explain_parse(parser, tagged, found.tree, roll_out=asked.roll_out, beta=asked.beta)
-        return ParserReport(self.named, path, VERBS.one, number, found.count, parse, asked).written()
+        corpus, tree, count = read_tree(parser, path, number, replace(columns, use={}))
+        parse = explain_parse(parser, self._tagged(corpus), tree, roll_out=asked.roll_out, beta=asked.beta)
+        return ParserReport(self.named, path, VERBS.one, number, count, parse, asked).written()
 
     @classmethod
     def inspect_file(

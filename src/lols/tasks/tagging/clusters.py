@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 
 from lols.errors import LolsError
+from lols.io.opening import read_text
 from lols.io.strings import Column, Interner, Pile, Texts, texts_of
 from lols.tasks.tokens.corpus import WORD, Corpus
 
@@ -23,11 +23,7 @@ def read_clusters(path: str) -> dict[str, str]:
     {'dog': '0010', 'cat': '0011'}
     """
     made = {}
-    try:
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise LolsError(f"{path}: cannot be read ({error}); give a text file of word clusters") from None
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         cells = line.rstrip("\r").split("\t")
         if cells == [""]:
             continue

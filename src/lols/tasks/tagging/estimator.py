@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.choosing import runs
 from lols.contract.examples import Examples
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.base import Variants
@@ -14,7 +15,7 @@ from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
 from lols.tasks.search import Judges
 from lols.tasks.tagging.clusters import read_clusters, with_clusters
 from lols.tasks.tagging.files import read_files, tagged
-from lols.tasks.tagging.held_out import HeldOut, gold_of, judged_tags
+from lols.tasks.tagging.held_out import HeldOut, judged_tags
 from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tagging.own_files import fit_own_files
 from lols.tasks.tagging.prediction import Sentence, TaggerPrediction
@@ -133,7 +134,8 @@ class Tagger(TaggerPrediction):
         gold = task.number(names)[numbers]
 
         def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
-            return judged_tags(task, model, part, *gold_of(corpus.offsets, chosen, gold))
+            at, offsets = runs(corpus.offsets, chosen)
+            return judged_tags(task, model, part, offsets, gold[at])
 
         judges = Judges(judge, None if held is None else held.judged)
         self._train(task, lambda: task.examples(corpus, gold), held, judges, **fitting)
@@ -179,7 +181,7 @@ class Tagger(TaggerPrediction):
         corpus, strings = self._corpus(X), checked_labels(X, y)
         if len(X):
             check_lengths(corpus.offsets)
-        task, stream = getattr(self, "task_", None), getattr(self, "_stream", None)
+        task, stream = getattr(self, "task_", None), self._stream
         if task is None:
             if classes is None:
                 raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
@@ -228,18 +230,17 @@ class Tagger(TaggerPrediction):
     def _about_data(self) -> dict[str, Any]:
         return {"tokens": self._tokens}
 
-    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Header and arrays of the model file."""
-        self._check_fitted()
-        task = self.task_.describe() | {"temperature": self.temperature_, "fingerprint": self.fingerprint_}
-        task["options"] = self._options()
-        task["files"] = self.columns_.describe() if hasattr(self, "columns_") else None
-        tensors = self.stored_strings()
+    def more_facts(self) -> dict[str, Any]:
+        """The temperature of confidences."""
+        return {"temperature": self.temperature_}
+
+    def stored_strings(self) -> dict[str, np.ndarray]:
+        """The strings of all columns, and the clusters."""
+        tensors = super().stored_strings()
         if self.clusters is not None:
-            tensors |= string_tensors("clustered", list(self.clusters)) | string_tensors(
-                "clusters", list(self.clusters.values())
-            )
-        return self._fitted.contents(task, tensors, keep_state=self.keep_state)
+            tensors |= string_tensors("clustered", list(self.clusters))
+            tensors |= string_tensors("clusters", list(self.clusters.values()))
+        return tensors
 
     def restore(self, task: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> None:
         """Take over what else a model file has."""

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from lols.errors import LolsError, short
 from lols.io import conll
-from lols.io.strings import intern, texts_of
-from lols.tasks.explain import deviation_costs, draws_policies, explained_roll_out
+from lols.tasks.explain import DRAWN, Followed, draws_policies, follow
 from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import NO_LABEL, settle, tagged
 from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
-from lols.tasks.tokens.verbs import check_sentence
+from lols.tasks.tokens.verbs import one_sentence
 
 
 @dataclass(frozen=True)
@@ -82,24 +81,9 @@ class Explanation:
 
     def as_dict(self, top: int) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        return {
-            "loss": self.loss,
-            "loss_name": self.loss_name,
-            "direction": self.direction,
-            "roll_out": self.roll_out,
-            "beta": self.beta,
-            "note": self.note,
-            "words": [
-                {
-                    "place": d.place,
-                    "word": d.word,
-                    "true": d.true,
-                    "predicted": d.predicted,
-                    "deviations": [vars(deviation) for deviation in d.shown(top)],
-                }
-                for d in self.decisions
-            ],
-        }
+        shown = tuple(replace(d, deviations=tuple(d.shown(top))) for d in self.decisions)
+        made = asdict(replace(self, decisions=shown))
+        return made | {"words": made.pop("decisions")}
 
 
 def explain_sentence(
@@ -125,28 +109,20 @@ def explain_sentence(
     corpus = sentence if isinstance(sentence, Corpus) else corpus_of([sentence])
     words = _strings(corpus)
     corpus = with_clusters(corpus, tagger.clusters)
-    task, model = tagger.task_, tagger._fitted
+    task = tagger.task_
     if corpus.tokens == 0:
         raise LolsError("there are no words in this sentence: nothing is decided")
-    predictions = model.run(task.examples(corpus), scores=True)
-    taken, predicted = predictions.actions(0).astype(np.int64), predictions.costs(0)
-    kind, note = (task.loss, task.direction), _written(task)
-    if labels is None:
-        return Explanation(_decisions(task, words, None, taken, predicted, None, None), *kind, note=note)
-    numbers = task.number(labels)
-    if (numbers < 0).any():
-        raise LolsError(f"label '{short(labels[int(np.argmin(numbers))])}' was never seen in training")
-    true = task.actions_of(numbers, corpus.offsets)
-    examples = task.examples(corpus, numbers)
-    if draws_policies(model):
-        note = " ".join([note, "Searn draws a policy at every decision, so that no deviation has a cost of its own."])
-        return Explanation(_decisions(task, words, true, taken, predicted, None, None), *kind, note=note.strip())
-    chosen, chance = explained_roll_out(model, roll_out, beta)
-    reference, seed = task.reference(tagger.reference), tagger.seed
-    found = deviation_costs(model, reference, examples, taken, chosen, chance, seed=seed, compiled=compiled)
-    decisions = _decisions(task, words, true, taken, predicted, found.costs, found.losses)
-    mixed = chance if chosen.roll_out == "mixture" else None
-    return Explanation(decisions, *kind, found.loss, chosen.roll_out, mixed, note)
+    true, labelled, note = None, None, _written(task)
+    if labels is not None:
+        numbers = task.number(labels)
+        if (numbers < 0).any():
+            raise LolsError(f"label '{short(labels[int(np.argmin(numbers))])}' was never seen in training")
+        true, labelled = task.actions_of(numbers, corpus.offsets), task.examples(corpus, numbers)
+        if draws_policies(tagger._fitted):
+            note = f"{note} {DRAWN}".strip()
+    path = follow(tagger, task.examples(corpus), labelled, roll_out=roll_out, beta=beta, compiled=compiled)
+    decisions = _decisions(task, words, true, path)
+    return Explanation(decisions, task.loss, task.direction, path.loss, path.roll_out, path.beta, note)
 
 
 def _written(task: Any) -> str:
@@ -159,74 +135,41 @@ def _written(task: Any) -> str:
     return f"Labels are as the tagger itself writes them: in {task.inner_scheme}{turned}."
 
 
-def _decisions(
-    task: Any,
-    words: Sequence[str],
-    true: np.ndarray | None,
-    taken: np.ndarray,
-    predicted: np.ndarray,
-    costs: np.ndarray | None,
-    losses: np.ndarray | None,
-) -> tuple[WordDecision, ...]:
+def _decisions(task: Any, words: Sequence[str], true: np.ndarray | None, path: Followed) -> tuple[WordDecision, ...]:
     """Numbers to names; what is illegal is left out."""
     labels, made = task.inner_labels, []
     places = range(len(words)) if task.direction == "forward" else range(len(words) - 1, -1, -1)
     for k, place in enumerate(places):
-        legal = [a for a in np.argsort(predicted[k], kind="stable").tolist() if np.isfinite(predicted[k, a])]
-        deviations = tuple(
-            LabelDeviation(
-                labels[a],
-                float(predicted[k, a]),
-                None if losses is None else float(losses[k, a]),
-                None if costs is None else float(costs[k, a]),
-                bool(a == taken[k]),
-                true is not None and bool(a == true[k]),
-            )
-            for a in legal
-        )
-        right = None if true is None else labels[true[k]]
-        made.append(WordDecision(place + 1, words[place], right, labels[taken[k]], deviations))
+        right = None if true is None else int(true[k])
+        deviations = tuple(LabelDeviation(labels[a], *numbers, a == right) for a, numbers in path.actions(k))
+        named = None if right is None else labels[right]
+        made.append(WordDecision(place + 1, words[place], named, labels[path.taken[k]], deviations))
     return tuple(made)
 
 
 # --- where sentences come from ----------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class FileSentence:
-    """A sentence of a file; labels are None where the file has none for it."""
-
-    corpus: Corpus
-    labels: list[str] | None
-    number: int
-    count: int
-
-
-def read_sentence(tagger: Any, path: str | os.PathLike[str], number: int, columns: FileColumns) -> FileSentence:
-    """Sentence `number` of a file, counted from 1."""
+def read_sentence(
+    tagger: Any, path: str | os.PathLike[str], number: int, columns: FileColumns
+) -> tuple[Corpus, list[str] | None, int]:
+    """Sentence `number` of a file, counted from 1, its labels if it has any, and how many sentences there are."""
     columns = settle(path, columns)
     label = str(columns.label)
     wanted = [columns.word, label, *(columns.use or {}).values()]
-    data = tagged([conll.read(path, wanted, format=columns.format, header=columns.header, optional=[label])], columns)
-    ends = data.corpus.offsets
-    count = ends.size - 1
-    check_sentence(number, count, path)
-    tokens = slice(int(ends[number - 1]), int(ends[number]))
-    whole = {name: column.texts.strings() for name, column in data.corpus.columns.items()}
-    strings = {name: [whole[name][k] for k in c.numbers[tokens]] for name, c in data.corpus.columns.items()}
-    made = {name: intern(texts_of(values)) for name, values in strings.items()}
-    corpus = Corpus(made, np.array([0, tokens.stop - tokens.start], np.int64))
-    labels: list[str] | None = [data.names[k] for k in data.numbers[tokens]]
-    known = set(tagger.task_.labels)
-    if all(name in ("", NO_LABEL) and name not in known for name in labels or ()):
-        labels = None
-    for k, name in enumerate(labels or ()):
+    whole = conll.read(path, wanted, format=columns.format, header=columns.header, optional=[label])
+    one, count = one_sentence(whole, number, path)
+    data = tagged([one], columns)
+    labels, known = [data.names[k] for k in data.numbers], set(tagger.task_.labels)
+    if all(name in ("", NO_LABEL) and name not in known for name in labels):
+        return data.corpus, None, count
+    for k, name in enumerate(labels):
         if name not in known:
             raise LolsError(
-                f"{data.place(tokens.start + k)}: label '{name}' was never seen in training; name the right column "
-                "with --column (or one that the file does not have, for predictions only)"
+                f"{data.place(k)}: label '{name}' was never seen in training; name the right column with --column (or "
+                "one that the file does not have, for predictions only)"
             )
-    return FileSentence(corpus, labels, number, count)
+    return data.corpus, labels, count
 
 
 def _strings(corpus: Corpus) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -114,7 +114,7 @@ def settle(path: str | os.PathLike[str], columns: FileColumns) -> FileColumns:
         word = 1 if columns.word == "form" else int(columns.word) if columns.word.isdigit() else 1
         use = {f"column{k}": str(k) for k in range(1, last) if k != word}
     width = None if label == str(first.width) else first.width
-    return FileColumns(columns.word, label, use or {}, columns.format, columns.header, first.format, width)
+    return replace(columns, label=label, use=use or {}, trained=first.format, width=width)
 
 
 def tagged(files: Sequence[Sentences], columns: FileColumns) -> TaggedFile:

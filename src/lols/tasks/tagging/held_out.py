@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.contract.choosing import runs, some
+from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.tasks.tagging.span_scores import span_scores
 from lols.tasks.tagging.task import TaggingTask
@@ -49,9 +49,3 @@ def judged_tags(task: TaggingTask, model: Model, examples: Examples, offsets: np
     taken = run.all_actions()
     right = task.labels_of(taken, offsets) == gold[: int(offsets[-1])]
     return Judged(run.all_costs(), taken, task.in_order(right, offsets))  # turned round twice is as it was
-
-
-def gold_of(offsets: np.ndarray, chosen: np.ndarray, gold: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Where some of the sentences begin when they are put together, and their labels."""
-    at, within = runs(offsets, chosen)
-    return within, gold[at]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from lols.errors import LolsError
 from lols.tasks.options import option
-from lols.tasks.tokens.options import FILE, ExplainOptions, PlotOptions, TokenColumns, file_format, file_header, use_of
-from lols.tasks.verbs import TOKENS, CertifyOptions, InspectOptions, PredictOptions, Verbs
+from lols.tasks.tokens.options import FILE, ExplainOptions, LabelOptions, PlotOptions, TokenColumns, use_of
+from lols.tasks.verbs import TOKENS, CertifyOptions, PredictOptions, Verbs
 
 if TYPE_CHECKING:
     from lols.io.conll import Sentences
@@ -37,15 +37,13 @@ class FileColumns(TokenColumns):
         kind=list[str] | None,
         parse=use_of,
     )
-    format: str | None = file_format()
-    header: bool | None = file_header()
     trained: str | None = None  # the format of the training file
     width: int | None = None  # the number of its columns, unless the labels are in the last one
 
-    def changed(self, **given: Any) -> FileColumns:
-        """The same columns in another file, whose format is detected anew, but for those that are given."""
+    def changed(self, **given: Any) -> Self:
+        """The same columns in another file; columns that are named are those of no training."""
         trained = None if {"word", "label", "use"} & set(given) else self.trained
-        return replace(self, **{"format": None, "header": None, "trained": trained} | given)
+        return super().changed(**{"trained": trained} | given)
 
     def check(self, sentences: Sentences) -> None:
         """Columns by number mean nothing in another format than that of training."""
@@ -97,15 +95,6 @@ class TaggerExplainOptions(ExplainOptions):
     top: int = option(default=5, help="How many labels to show, those of the least predicted cost and the true one.")
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaggerInspectOptions(InspectOptions):
-    """What is shown of a tagger."""
-
-    label: Sequence[str] | None = option(
-        default=None, help="Show the features of this label only; may be repeated.", kind=list[str] | None
-    )
-
-
 VERBS = Verbs(
     name="tagger",
     unit="sentences",
@@ -115,7 +104,7 @@ VERBS = Verbs(
         "predict": PredictOptions,
         "evaluate": TaggerEvaluateOptions,
         "explain": TaggerExplainOptions,
-        "inspect": TaggerInspectOptions,
+        "inspect": LabelOptions,
         "certify": CertifyOptions,
     },
     counted=TOKENS,

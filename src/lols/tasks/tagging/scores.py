@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from lols.tasks.tagging.span_scores import SpanScores, added_spans, span_scores
 from lols.tasks.tagging.spans import PREFIXES
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.corpus import WORD, Corpus
+from lols.tasks.tokens.counts import F1Counts
 from lols.training.calibration import Reliability, added
 
 if TYPE_CHECKING:
@@ -46,22 +47,19 @@ class TagScores:
         pairs: Counter[tuple[str, str]] = Counter()
         for part in parts:
             pairs.update(part.pairs)
-        labels = list(dict.fromkeys(name for pair in pairs for name in pair))
-        number = {name: k for k, name in enumerate(labels)}
-        gold, predicted = (np.array([number[pair[side]] for pair in pairs], np.int64) for side in (0, 1))
-        counts = np.array(list(pairs.values()), np.int64)
+        labels = dict.fromkeys(name for pair in pairs for name in pair)
         tokens, sentences = sum(part.tokens for part in parts), sum(part.sentences for part in parts)
         unknown = sum(part.unknown_tokens for part in parts)
         known = sum(round((part.unknown_accuracy or 0.0) * part.unknown_tokens) for part in parts)
         return cls(
             tokens=tokens,
             sentences=sentences,
-            accuracy=int(counts[gold == predicted].sum()) / tokens,
+            accuracy=sum(count for (true, said), count in pairs.items() if true == said) / tokens,
             sentence_accuracy=sum(round(part.sentence_accuracy * part.sentences) for part in parts) / sentences,
             unknown_tokens=unknown,
             unknown_accuracy=known / unknown if unknown else None,
             unseen_labels=tuple(dict.fromkeys(name for part in parts for name in part.unseen_labels)),
-            tags=_by_tag(gold, predicted, labels, counts),
+            tags=_by_tag(pairs, labels),
             confusions=_confusions(pairs),
             spans=None if parts[0].spans is None else added_spans([part.spans for part in parts if part.spans]),
             reliability=added(part.reliability for part in parts),
@@ -75,22 +73,12 @@ class TagScores:
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, as `--json` prints them."""
-        made: dict[str, Any] = {
-            "accuracy": self.accuracy,
-            "error": self.error,
-            "tokens": self.tokens,
-            "sentences": self.sentences,
-            "sentence_accuracy": self.sentence_accuracy,
-            "unknown_tokens": self.unknown_tokens,
-            "unknown_accuracy": self.unknown_accuracy,
-            "unseen_labels": list(self.unseen_labels),
-        }
+        counts = ("tokens", "sentences", "sentence_accuracy", "unknown_tokens", "unknown_accuracy")
+        made = {name: getattr(self, name) for name in ("accuracy", "error", *counts)}
+        made["unseen_labels"] = list(self.unseen_labels)
         if self.spans is not None:
             made |= {"f1": self.spans.f1, "precision": self.spans.precision, "recall": self.spans.recall}
-            made["types"] = {
-                name: {"precision": s.precision, "recall": s.recall, "f1": s.f1, "count": s.gold}
-                for name, s in self.spans.by_type.items()
-            }
+            made["types"] = {name: counts.as_dict() for name, counts in self.spans.by_type.items()}
         made |= {} if self.reliability is None else self.reliability.as_dict()
         return made | {"tags": self.tags, "confusions": [list(c) for c in self.confusions]}
 
@@ -130,7 +118,7 @@ def score_tags(
         unknown_tokens=strange,
         unknown_accuracy=strange_right / strange if strange else None,
         unseen_labels=tuple(unseen),
-        tags=_by_tag(gold, predicted, labels),
+        tags=_by_tag(pairs, labels),
         confusions=_confusions(pairs),
         spans=None
         if task.scheme is None
@@ -156,24 +144,15 @@ def _unknown_words(corpus: Corpus, right: np.ndarray, vocabulary: Collection[str
     return int(strange.sum()), int(right[strange].sum())
 
 
-def _by_tag(
-    gold: np.ndarray, predicted: np.ndarray, labels: Sequence[str], counts: np.ndarray | None = None
-) -> dict[str, dict[str, float]]:
-    """Scores of each label, for words or for pairs of labels that occur so many times."""
-    weights = np.ones(gold.size, np.int64) if counts is None else counts
-    same = gold == predicted
-    truth, guesses, right = (
-        np.bincount(numbers, weights=often, minlength=len(labels)).astype(np.int64)
-        for numbers, often in ((gold, weights), (predicted, weights), (gold[same], weights[same]))
-    )
-    made = {}
-    for k in np.flatnonzero(truth + guesses).tolist():
-        precision = float(right[k] / guesses[k]) if guesses[k] else 0.0
-        recall = float(right[k] / truth[k]) if truth[k] else 0.0
-        both = precision + recall
-        f1 = 2 * precision * recall / both if both else 0.0
-        made[labels[k]] = {"precision": precision, "recall": recall, "f1": f1, "count": int(truth[k])}
-    return made
+def _by_tag(pairs: Mapping[tuple[str, str], int], labels: Iterable[str]) -> dict[str, dict[str, float]]:
+    """Scores of each label that occurs."""
+    right, guesses, truth = Counter[str](), Counter[str](), Counter[str]()
+    for (true, said), count in pairs.items():
+        truth[true] += count
+        guesses[said] += count
+        right[true] += count if true == said else 0
+    counts = {name: F1Counts(right[name], guesses[name], truth[name]) for name in labels}
+    return {name: each.as_dict() for name, each in counts.items() if each.predicted + each.gold > 0}
 
 
 def _confusions(pairs: dict[tuple[str, str], int], most: int = 10) -> list[tuple[str, str, int]]:

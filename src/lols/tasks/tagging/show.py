@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lols.tasks.explain import SentenceReport, roll_out_text
-from lols.tasks.show import show_calibration, show_scores, step_table, styled, write
+from lols.tasks.show import show_calibration, show_legend, show_scores, step_table, styled, write
 from lols.tasks.tagging.explain import Explanation, WordDecision
 from lols.tasks.tagging.explain_html import page as tagging_page
 from lols.tasks.tagging.options import TaggerExplainOptions
@@ -74,9 +74,7 @@ class TaggerReport(SentenceReport):
         for line in [self.heading, *self.about(), found.note]:
             if line:
                 write(console, line)
-        known = found.roll_out is not None
-        losses = known and found.roll_out != "none"
-        table = step_table(["#", "word", "", "label"], known, losses, wide="word")
+        table = step_table(["#", "word", "", "label"], found.roll_out, wide="word")
         for decision in found.decisions:
             for k, d in enumerate(decision.shown(self.asked.top)):
                 style = ("bold red" if decision.wrong else "bold") if d.taken else "green" if d.true else "dim"
@@ -89,11 +87,7 @@ class TaggerReport(SentenceReport):
         write(console)
         write(console, table, soft_wrap=False)
         true = ", ✓ the true one" if found.decisions[0].true is not None else ""
-        write(console, f"\n→ the label taken{true}; predicted: its cost as the model predicts it")
-        if losses:
-            write(console, "loss: of the whole sentence, with that label here and the rest as said above")
-        if known:
-            write(console, "cost: how much more than with the best label here")
+        show_legend(console, "label", found.roll_out, "of the whole sentence", true)
         if self.asked.html is not None:
             write(console, f"\n{self.asked.html} written")
 

@@ -92,15 +92,6 @@ def detect_scheme_columns(numbers: np.ndarray, offsets: np.ndarray, labels: Sequ
     return "iob1" if len(begun) and not begun.any() else "bio"
 
 
-def legal(labels: Sequence[str], scheme: str) -> bool:
-    """Whether the labels of one sentence are what the scheme writes for the spans they stand for.
-
-    >>> legal(["B-PER", "I-PER"], "bio"), legal(["O", "I-PER"], "bio"), legal(["B-PER", "I-PER"], "bilou")
-    (True, False, False)
-    """
-    return convert(labels, scheme, scheme) == list(labels)
-
-
 def make_labels(scheme: str | None, seen: Iterable[str]) -> list[str]:
     """All labels of a scheme for the types seen, `O` first, so that every span can be begun, continued and ended.
 
@@ -173,40 +164,6 @@ def automaton(scheme: str | None, labels: Sequence[str]) -> Automaton:
             missing = "O" if q == 0 else f"{PREFIXES[scheme][2]}-{names[q - 1]}"
             raise ConfigurationError(f"without the label '{missing}' some sentences cannot end: see make_labels")
     return Automaton(moves, can_end, opens, closes, types)
-
-
-def read_spans(labels: Sequence[str], scheme: str) -> list[tuple[int, int, str]]:
-    """The spans of one sentence: first word, word after the last, type.
-
-    >>> read_spans(["B-PER", "I-PER", "O", "I-LOC"], "bio")
-    [(0, 2, 'PER'), (3, 4, 'LOC')]
-    """
-    parts = label_parts(labels, scheme)
-    spans: list[tuple[int, int, str]] = []
-    for i, kind in enumerate(parts.types.tolist()):
-        if kind < 0:
-            continue
-        if i == 0 or parts.opens[i] or parts.closes[i - 1] or parts.types[i - 1] != kind:
-            spans.append((i, i + 1, parts.names[kind]))
-        else:
-            spans[-1] = (spans[-1][0], i + 1, spans[-1][2])
-    return spans
-
-
-def convert(labels: Sequence[str], source: str, target: str) -> list[str]:
-    """Write the labels of one sentence in another scheme.
-
-    >>> convert(["I-PER", "I-PER", "B-PER", "O"], "iob1", "bilou")
-    ['B-PER', 'L-PER', 'U-PER', 'O']
-    """
-    _check_scheme(target)
-    written, kinds = ["O"] * len(labels), [""] * len(labels)
-    for begin, end, kind in read_spans(labels, source):
-        for i in range(begin, end):
-            touches = i > 0 and kinds[i - 1] == kind
-            written[i] = f"{_prefix(target, touches, i == begin, i == end - 1)}-{kind}"
-            kinds[i] = kind
-    return written
 
 
 def convert_columns(

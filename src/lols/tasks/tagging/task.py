@@ -9,17 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from lols.contract.examples import Examples, Ragged, Scalar
+from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError, shown
-from lols.io.strings import intern, texts_of
 from lols.tasks.tagging.space import make_examples, make_space, references
 from lols.tasks.tagging.span_oracle import completions
 from lols.tasks.tagging.span_space import F1_FUNCTIONS, SPAN_FUNCTIONS, span_references
 from lols.tasks.tagging.spans import automaton, convert_columns, make_labels, span_marks
 from lols.tasks.tokens.corpus import WORD, Corpus, backward
 from lols.tasks.tokens.encoding import Encoder, TemplateLayout
+from lols.tasks.tokens.task import TokenTask
 from lols.tasks.tokens.templates import parse_templates
 
 MOST_TIMES = 1 << 10  # that labels are added
@@ -84,7 +84,7 @@ def default_templates(columns: Sequence[str]) -> list[str]:
     return [line for line in text.split("\n") if line]
 
 
-class TaggingTask:
+class TaggingTask(TokenTask):
     """What a tagger was made for.
 
     Parameters
@@ -108,6 +108,8 @@ class TaggingTask:
         Where labels were added later: how many there were each time before. They keep their numbers.
 
     """
+
+    OPTIONS = ("columns", "templates", "scheme", "inner_scheme", "direction", "loss")
 
     def __init__(
         self,
@@ -146,8 +148,7 @@ class TaggingTask:
 
     def describe(self) -> dict[str, Any]:
         """The task as plain values, for model files."""
-        names = ("labels", "columns", "templates", "scheme", "inner_scheme", "direction", "loss")
-        made = {"name": "tagger"} | {n: list(v) if isinstance(v := getattr(self, n), tuple) else v for n in names}
+        made = {name: getattr(self, name) for name in ("labels", *self.OPTIONS)} | {"columns": list(self.columns)}
         return made | ({"grown": self.grown} if self.grown else {})
 
     def with_labels(self, seen: Sequence[str]) -> Self:
@@ -155,38 +156,16 @@ class TaggingTask:
         more = [label for label in make_labels(self.scheme, [*self.labels, *seen]) if label not in self.labels]
         if not more:
             return self
-        options = {n: getattr(self, n) for n in ("columns", "templates", "scheme", "inner_scheme", "direction", "loss")}
-        return type(self)(
-            [*self.labels, *more], **options, grown=[*self.grown, len(self.labels)], **self.more_options()
-        )
-
-    def more_options(self) -> dict[str, Any]:
-        """What a subclass needs to be made again."""
-        return {}
-
-    def grown_by(self, corpus: Corpus) -> Self:
-        """The task with what a network has to know of further sentences."""
-        return self
+        return type(self)([*self.labels, *more], **self.options(), grown=[*self.grown, len(self.labels)])
 
     @classmethod
     def from_description(cls, task: Mapping[str, Any], **more: Any) -> Self:
         """The task that `describe` described. A subclass may need more."""
-        names = ("labels", "columns", "templates")
-        for name in names:
+        for name in ("labels", "columns", "templates"):
             if not isinstance(task[name], list) or not all(isinstance(v, str) for v in task[name]):
                 raise LolsError(f"the task's {name} are not a list of strings")
-        if "grown" in task:
-            more = more | {"grown": task["grown"]}
-        return cls(
-            task["labels"],
-            columns=task["columns"],
-            templates=task["templates"],
-            scheme=task["scheme"],
-            inner_scheme=task["inner_scheme"],
-            direction=task["direction"],
-            loss=task["loss"],
-            **more,
-        )
+        options = {name: task[name] for name in cls.OPTIONS}
+        return cls(task["labels"], **options, grown=task.get("grown", ()), **more)
 
     @cached_property
     def space(self) -> SearchSpace:
@@ -194,12 +173,9 @@ class TaggingTask:
         functions = {"hamming": None, "spans": SPAN_FUNCTIONS, "f1": F1_FUNCTIONS}[self.loss]
         return make_space(self.layout, len(self.inner_labels), self.machine, functions, self.radix)
 
-    def reference(self, name: str) -> Reference:
-        """A teacher by name: optimal, suboptimal or bad."""
-        made = references() if self.loss == "hamming" else span_references(self.loss == "spans")
-        if name not in made:
-            raise ConfigurationError(f"unknown reference '{name}': choose one of {', '.join(made)}")
-        return made[name]
+    def references(self) -> dict[str, Reference]:
+        """The teachers, which depend on the loss."""
+        return references() if self.loss == "hamming" else span_references(self.loss == "spans")
 
     # --- between the user's labels and actions ---
 
@@ -237,9 +213,7 @@ class TaggingTask:
 
         An encoder of the task's layout remembers the strings of the pieces before.
         """
-        missing = [name for name in self.layout.columns if name not in corpus.columns]
-        if missing:
-            corpus = corpus._replace(columns=corpus.columns | {name: _empty(corpus.tokens) for name in missing})
+        corpus = corpus.with_columns(self.layout.columns)
         if self.direction == "backward":
             corpus = corpus.backward()
         encoded = (encoder or Encoder(self.layout)).encode(corpus.columns, corpus.offsets, corpus.extra)
@@ -258,10 +232,6 @@ class TaggingTask:
             _find_lasts(begins, ends, corpus.offsets, lasts)
             spans = {"begins": begins, "ends": ends, "lasts": lasts}
         return make_examples(self.space, encoded, corpus.offsets, actions, cost_to_go, spans, more)
-
-    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
-        """Further columns of x, for a corpus in the order of tagging."""
-        return {}
 
 
 def in_turn(scheme: str | None, labels: Sequence[str], grown: Sequence[int]) -> tuple[list[str], int]:
@@ -293,10 +263,6 @@ def _turned(
     numbers_of = {label: number for number, label in enumerate(both)}
     other = [numbers_of[ends.get(label[0], label[0]) + label[1:]] for label in both]
     return np.array(other, np.int64)[made], both, "bilou"
-
-
-def _empty(tokens: int) -> Any:
-    return intern(texts_of([""]))._replace(numbers=np.zeros(tokens, np.int64))
 
 
 @kernel

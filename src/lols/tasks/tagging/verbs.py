@@ -12,13 +12,14 @@ from lols.datasets.worlds import tagging_data
 from lols.errors import LolsError, short
 from lols.io import conll
 from lols.io.strings import Texts, intern
-from lols.tasks.case import Case, Naming, draw_examples, pair_of, teacher_of
+from lols.tasks.case import Case, case_of, pair_of
 from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import read_like_training, tag_pieces
-from lols.tasks.tagging.options import VERBS, FileColumns, TaggerInspectOptions
+from lols.tasks.tagging.options import VERBS, FileColumns
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths, checked_labels, numbered
+from lols.tasks.tokens.options import LabelOptions
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
 
@@ -64,11 +65,11 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
         columns, asked = self.asked("explain", options)
         tagger = self.taught_by(asked.reference)
-        found = read_sentence(tagger, path, number, columns)
-        explanation = explain_sentence(tagger, found.corpus, found.labels, roll_out=asked.roll_out, beta=asked.beta)
-        return TaggerReport(self.named, path, VERBS.one, number, found.count, explanation, asked).written()
+        corpus, labels, count = read_sentence(tagger, path, number, columns)
+        explanation = explain_sentence(tagger, corpus, labels, roll_out=asked.roll_out, beta=asked.beta)
+        return TaggerReport(self.named, path, VERBS.one, number, count, explanation, asked).written()
 
-    def inspected(self, values: dict[str, Any], asked: TaggerInspectOptions) -> VerbReport:
+    def inspected(self, values: dict[str, Any], asked: LabelOptions) -> VerbReport:
         """A report on a model file, with the features that speak for each label."""
         if self.policy == "neural":
             return super().inspected(values, asked)
@@ -98,13 +99,10 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
     def _case(self, corpus: Corpus, gold: np.ndarray, reference: str | None, limit: int | None, seed: int) -> Case:
         """Decisions are named by labels, as the tagger itself writes them."""
-        chosen, count = draw_examples(self.task_.examples(corpus, gold), limit, seed)
-        teacher, name = teacher_of(self, reference)
+        examples, name = self.task_.examples(corpus, gold), self.task_.inner_labels.__getitem__
         backward = self.task_.direction == "backward"
-        notes = ("Steps are counted from the last word to the first, as the tagger goes.",) if backward else ()
-        labels = list(self.task_.inner_labels)
-        naming = Naming(lambda _, a: labels[a])
-        return Case(self._fitted, chosen, teacher, naming, count, name, notes, self.reference)
+        notes = ["Steps are counted from the last word to the first, as the tagger goes."] if backward else []
+        return case_of(self, examples, name, reference, limit, seed, notes)
 
     def prepare(self) -> None:
         """Tag two words, and write them."""

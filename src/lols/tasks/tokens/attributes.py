@@ -22,17 +22,7 @@ from lols.io.strings import Texts
 NOTHING, OUTSIDE = 0, 1  # values of an attribute that a string does not have, and of a place beside the sentence
 SALT = 0x7A66
 EXACT, LOWER, PREFIX, SUFFIX, SHAPE, CLASS, LENGTH, DIGITS = range(8)
-KINDS = {
-    "word": EXACT,
-    "lower": LOWER,
-    "prefix": PREFIX,
-    "suffix": SUFFIX,
-    "shape": SHAPE,
-    "class": CLASS,
-    "length": LENGTH,
-    "digits": DIGITS,
-}
-ATTRIBUTES = {
+ATTRIBUTES = {  # in the order of their kinds
     "word": "the string itself",
     "lower": "in lower case",
     "prefixN": "its first N characters, if it has as many",
@@ -42,6 +32,7 @@ ATTRIBUTES = {
     "length": "how many characters, 15 for more",
     "digits": "in lower case, all digits as 0",
 }
+KINDS = {name.removesuffix("N"): kind for kind, name in enumerate(ATTRIBUTES)}
 UPPER, LETTER, DIGIT, HYPHEN = 1, 2, 4, 8
 LONGEST = 15
 

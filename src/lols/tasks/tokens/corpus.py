@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lols.contract.choosing import offsets_within, runs
 from lols.contract.features import feature
 from lols.errors import LolsError, short, shown
 from lols.io.strings import Column, Texts, intern, texts_of
@@ -19,17 +20,6 @@ from lols.tasks.tokens.encoding import Extra
 WORD = "word"
 LARGEST = 1e18  # of a feature's value: squares of it must fit single precision
 _NAME = re.compile(r"[^\W\d][\w-]*")
-
-
-def tokens_of(offsets: np.ndarray, sentences: np.ndarray) -> np.ndarray:
-    """The numbers of the words of some sentences.
-
-    >>> tokens_of(np.array([0, 2, 5]), np.array([1, 0])).tolist()
-    [2, 3, 4, 0, 1]
-    """
-    lengths = np.diff(offsets)[sentences]
-    ends = np.cumsum(lengths)
-    return np.repeat(offsets[:-1][sentences] - ends + lengths, lengths) + np.arange(int(lengths.sum()))
 
 
 class Corpus(NamedTuple):
@@ -50,18 +40,21 @@ class Corpus(NamedTuple):
         columns = {name: column._replace(numbers=column.numbers[order]) for name, column in self.columns.items()}
         extra = self.extra
         if extra is not None:
-            lengths = np.diff(extra.first)[order]
-            first = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-            at = np.repeat(extra.first[:-1][order] - first[:-1], lengths) + np.arange(first[-1])
+            at, first = runs(extra.first, order)
             extra = Extra(first, extra.ids[at], extra.values[at])
         return Corpus(columns, self.offsets, extra)
 
+    def with_columns(self, names: Iterable[str]) -> Corpus:
+        """The same sentences with all of these columns; those that are missing have empty strings."""
+        missing = [name for name in names if name not in self.columns]
+        empty = Column(np.zeros(self.tokens, np.int64), texts_of([""]))
+        return self._replace(columns=self.columns | dict.fromkeys(missing, empty))
+
     def select(self, sentences: np.ndarray) -> Corpus:
         """The sentences with these numbers, in their order, without features that a user computed."""
-        tokens = tokens_of(self.offsets, sentences)
+        tokens, offsets = runs(self.offsets, sentences)
         columns = {name: column._replace(numbers=column.numbers[tokens]) for name, column in self.columns.items()}
-        lengths = np.diff(self.offsets)[sentences]
-        return Corpus(columns, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        return Corpus(columns, offsets)
 
     def fingerprint(self, *more: np.ndarray) -> str:
         """Sixteen hexadecimal digits that change with the data."""
@@ -86,7 +79,7 @@ def backward(offsets: np.ndarray) -> np.ndarray:
 
 def offsets_of(sentences: Sequence[Sequence[Any]]) -> np.ndarray:
     """Where each sentence begins among all tokens."""
-    return np.concatenate([[0], np.cumsum(np.fromiter(map(len, sentences), np.int64, len(sentences)))]).astype(np.int64)
+    return offsets_within(np.fromiter(map(len, sentences), np.int64, len(sentences)))
 
 
 def corpus_of(sentences: Sequence[Sequence[Any]]) -> Corpus:

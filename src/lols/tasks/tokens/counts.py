@@ -39,3 +39,7 @@ class F1Counts:
     def f1(self) -> float:
         """The harmonic mean of precision and recall; 0 where nothing is right."""
         return 2 * self.correct / (self.predicted + self.gold) if self.correct else 0.0
+
+    def as_dict(self, **more: float) -> dict[str, float]:
+        """Plain values, as `--json` prints them."""
+        return {"precision": self.precision, "recall": self.recall, "f1": self.f1, **more, "count": self.gold}

@@ -84,13 +84,6 @@ class Encoded(NamedTuple):
     bases: np.ndarray  # [token * history templates]: 0 where a template has nothing to look at
 
 
-def encode(
-    layout: TemplateLayout, columns: Mapping[str, Column], offsets: np.ndarray, extra: Extra | None = None
-) -> Encoded:
-    """Encode sentences, given as columns and the tokens at which they begin."""
-    return Encoder(layout).encode(columns, offsets, extra)
-
-
 class Encoder:
     """Encodes one piece of a data set after the other: what can be said of a string is said once.
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lols.contract.threads import Threads, chosen_threads
-from lols.errors import ConfigurationError, LolsError, ModelFileError, shown
+from lols.errors import LolsError, ModelFileError, shown
+from lols.io.opening import read_text
 from lols.io.room import Room
 from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
@@ -29,10 +29,7 @@ UNNOTED = ("cluster",)  # columns whose values the model file has elsewhere
 
 def read_templates(path: str) -> list[str]:
     """The lines of a file of templates."""
-    try:
-        return Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error}); give a text file of templates") from None
+    return read_text(path).splitlines()
 
 
 @estimator
@@ -224,6 +221,23 @@ class TokenEstimator(SearchEstimator):
         for name, values in self.column_values_.items():
             tensors |= string_tensors(f"column.{name}", values)
         return tensors | (self.task_.vocabulary.tensors() if self.policy == "neural" else {})
+
+    def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Header and arrays of the model file."""
+        self._check_fitted()
+        columns = getattr(self, "columns_", None)
+        task = self.task_.describe() | {
+            "name": self.VERBS.name,
+            "fingerprint": self.fingerprint_,
+            "options": self._options(),
+            "files": None if columns is None else columns.describe(),
+            **self.more_facts(),
+        }
+        return self._fitted.contents(task, self.stored_strings(), keep_state=self.keep_state)
+
+    def more_facts(self) -> dict[str, Any]:
+        """What else a model file says, as plain values."""
+        return {}
 
     @classmethod
     def from_file(

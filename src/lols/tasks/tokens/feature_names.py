@@ -1,8 +1,9 @@
-"""From feature ids back to words: which values of which template hash to a given id.
+"""From feature ids back to words: which values of which template make a given id.
 
-Ids are chains of `mix`: the template's key, then one value after the other. The last step of a chain can be undone when
-its value is known, so an id is looked for from both ends: all chains of a template's first values are made, and the ids
-are taken back by all of its last values until the two meet. A pair of words takes as many steps as there are words, for
+Most ids are chains of `mix`: the template's key, then one value after the other. Those that a parser computes in the
+search are sums: the key, and a product for each value. The last step of a chain or a sum can be undone when its value
+is known, so an id is looked for from both ends: all beginnings with a template's first values are made, and the ids are
+taken back by all of its last values until the two meet. A pair of words takes as many steps as there are words, for
 each id, not their square.
 """
 
@@ -10,24 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD, mix
+from lols.contract.hashing import GOLDEN, MASK, MULTIPLY_1, MULTIPLY_2, SPREAD
 from lols.engine.compile.kernel import kernel
 from lols.engine.structures import Table
 from lols.engine.table import fill, growing_table, lookup
 from lols.io.strings import texts_of
-from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, attribute_text, attribute_values, hash_text
-from lols.tasks.tokens.encoding import key
-from lols.tasks.tokens.templates import Atom, Template, parse_templates
-
-if TYPE_CHECKING:
-    from lols.tasks.tagging.task import TaggingTask
+from lols.tasks.tokens.attributes import NOTHING, OUTSIDE, Attribute, attribute_text, attribute_values
 
 UNKNOWN = "?"
-BEFORE, AFTER = "(start)", "(end)"  # what is beside the sentence
 MOST_CHAINS = 1 << 21  # kept in memory at a time
 MOST_STEPS = 1 << 28  # a second or two
 INVERSE_1, INVERSE_2, INVERSE_SPREAD = (pow(n, -1, 1 << 64) for n in (MULTIPLY_1, MULTIPLY_2, SPREAD))
@@ -53,102 +48,47 @@ class Values(NamedTuple):
     text: Callable[[int], str]
 
 
-def find_names(task: TaggingTask, strings: Mapping[str, Sequence[str]], wanted: np.ndarray) -> Names:
-    """Name features of a tagging task, given the strings that each column is known to hold.
+class Chain(NamedTuple):
+    """The features of a template: its key, what can follow that link by link, and the name that texts of these make."""
 
-    >>> from lols.tasks.tagging.task import TaggingTask
-    >>> task = TaggingTask(["N", "V"], templates=["suffix3", "tag[-1] & lower[+1]", "length"])
-    >>> suffix, length = parse_templates(["suffix3", "length"])
-    >>> ids = [mix(key(suffix), hash_text("ing")), mix(key(length), hash_text("7"))]
-    >>> find_names(task, {"word": ["Walking", "the"]}, np.array(ids)).by_id.values()
-    dict_values(['suffix3 = ing', 'length = 7'])
-    """
-    makers = _Makers(task, strings)
+    template: str
+    key: int
+    links: list[Values] | None  # None if they are not known
+    name: Callable[[list[str]], str]
+    factors: Sequence[int] = ()  # of a sum: what the value of each link is multiplied by
+    last: int = 0  # what the whole is mixed with in the end, unless it is 0
+
+
+def name_features(chains: Sequence[Chain], wanted: np.ndarray, others: Mapping[int, str]) -> Names:
+    """Name those of the wanted ids that the chains can make, and those of the others, which are known by their ids."""
     left = np.unique(np.asarray(wanted, np.int64)).view(np.uint64)
-    found: dict[int, str] = {}
-    if task.layout.bias and (np.uint64(mix(hash_text("bias"), 0) & MASK) == left).any():
-        found[mix(hash_text("bias"), 0)] = "bias"
-    unnamed, able = [], []
-    for template in parse_templates(task.templates, task.columns):
-        if not template.tags and all(a.attribute is None for a in template.atoms):
-            continue  # the bias, which has been found
-        chain = makers.chain(template)
-        if chain is None:
-            unnamed.append(template.text)
-        else:
-            able.append((split_chain(chain, left.size)[1], template, chain))
-    for _, template, chain in sorted(able, key=lambda entry: entry[0]):
+    found = {int(identity): others[identity] for identity in left.view(np.int64).tolist() if identity in others}
+    unnamed = {chain.template: None for chain in chains if chain.links is None}
+    able = [(chain, chain.links) for chain in chains if chain.links is not None]
+    for chain, links in sorted(able, key=lambda entry: _split(entry[1], left.size)[1]):
         left = left[~np.isin(left, np.array(list(found), np.int64).view(np.uint64))]
-        at, work = split_chain(chain, left.size)
+        at, work = _split(links, left.size)
         if at < 0 or work > MOST_STEPS:
-            unnamed.append(template.text)
+            unnamed[chain.template] = None
             continue
-        for identity, places in search_names(template, chain, at, left).items():
-            found[identity] = _name(template, [v.text(p) for v, p in zip(chain, places, strict=True)])
-    return Names(found, unnamed)
+        for identity, places in _search(chain, links, at, left).items():
+            found[identity] = chain.name([v.text(p) for v, p in zip(links, places, strict=True)])
+    return Names(found, list(unnamed))
 
 
-# --- what templates can see -------------------------------------------------------------------------------------------
+def attribute_link(strings: Sequence[str], which: Attribute, outside: str | None = None) -> Values:
+    """What an attribute of strings can be; and what is beside the sentence, where that has a name."""
+    hashes, first = np.unique(attribute_values(texts_of(strings), [which])[0, :-1], return_index=True)
+    hashes, first = hashes[hashes != NOTHING], first[hashes != NOTHING]
+    if outside is not None:
+        hashes = np.append(hashes, OUTSIDE)
 
+    def text(place: int) -> str:
+        if outside is not None and place == first.size:
+            return outside
+        return shown_value(attribute_text(which, strings[first[place]]) or "")
 
-class _Makers:
-    """Makes the links of chains; those that several templates share are made once."""
-
-    def __init__(self, task: TaggingTask, strings: Mapping[str, Sequence[str]]):
-        self.labels, self.strings, self.radix = task.inner_labels, strings, task.radix
-        self.before, self.after = (BEFORE, AFTER) if task.direction == "forward" else (AFTER, BEFORE)
-        self.texts = {name: texts_of(values) for name, values in strings.items()}
-        self.known: dict[tuple[Atom, int], Values] = {}
-
-    def chain(self, template: Template) -> list[Values] | None:
-        """The values that follow a template's key, link by link; None if a column's strings are not known."""
-        atoms = [a for a in template.atoms if a.attribute is not None]
-        if any(a.column not in self.strings for a in atoms):
-            return None
-        return [self.values(a) for a in atoms] + ([self.tags(len(template.tags))] if template.tags else [])
-
-    def values(self, atom: Atom) -> Values:
-        side = (atom.offset > 0) - (atom.offset < 0)
-        place = (atom._replace(offset=0), side)
-        if place not in self.known:
-            self.known[place] = self._values(atom, side)
-        return self.known[place]
-
-    def _values(self, atom: Atom, side: int) -> Values:
-        which, strings = atom.attribute, self.strings[atom.column]
-        assert which is not None
-        row = attribute_values(self.texts[atom.column], [which])[0, :-1]
-        hashes, first = np.unique(row, return_index=True)
-        some = hashes != NOTHING
-        hashes, first = hashes[some], first[some]
-        if side:
-            hashes = np.append(hashes, OUTSIDE)
-        outside = self.before if side < 0 else self.after
-
-        def text(place: int) -> str:
-            return outside if place == first.size else shown_value(attribute_text(which, strings[first[place]]) or "")
-
-        return Values(hashes.view(np.uint64), text)
-
-    def tags(self, count: int) -> Values:
-        """The tags before as one number, as `tags_before` makes it: the nearest tag counts most, and 0 is no tag."""
-        base, radix = len(self.labels) + 1, self.radix
-        names = [self.before, *self.labels]
-
-        def tags(place: int) -> list[int]:
-            return [place // base**k % base for k in range(count - 1, -1, -1)]
-
-        def text(place: int) -> str:
-            return "\t".join(names[tag] for tag in tags(place))
-
-        codes = np.arange(base**count, dtype=np.uint64)
-        if radix < base:  # labels that were added later
-            for place in range(codes.size):
-                code = 0
-                for tag in tags(place):
-                    code = code * radix + tag if tag < radix else mix(code, tag)
-                codes[place] = code & ((1 << 64) - 1)
-        return Values(codes, text)
+    return Values(hashes.view(np.uint64), text)
 
 
 def shown_value(text: str) -> str:
@@ -156,57 +96,47 @@ def shown_value(text: str) -> str:
     return text if text not in ("", UNKNOWN) and text == text.strip() else f'"{text}"'
 
 
-def _name(template: Template, texts: Sequence[str]) -> str:
-    """A template's text with the value of each part in place."""
-    values = list(texts)
-    tags = dict(zip(template.tags, values.pop().split("\t"), strict=True)) if template.tags else {}
-    rest, parts = iter(values), []
-    for part in template.text.split(" & "):
-        if part == "bias":
-            parts.append(part)
-        elif part.startswith("tag["):
-            parts.append(f"{part} = {tags[-int(part[4:-1])]}")
-        else:
-            parts.append(f"{part} = {next(rest)}")
-    return " & ".join(parts)
-
-
 # --- the search -------------------------------------------------------------------------------------------------------
 
 
-def split_chain(chain: Sequence[Values], wanted: int) -> tuple[int, int]:
+def _split(links: Sequence[Values], wanted: int) -> tuple[int, int]:
     """How many links are best made forwards, and how many steps that takes in all; -1 if they never fit in memory."""
-    sizes = [v.hashes.size for v in chain]
+    sizes = [v.hashes.size for v in links]
     options = [(prod(sizes[:m]) + wanted * prod(sizes[m:]), m) for m in range(len(sizes) + 1)]
     able = [(work, m) for work, m in options if prod(sizes[:m]) <= MOST_CHAINS]
     work, at = min(able, default=(0, -1))
     return at, work
 
 
-def search_names(template: Template, chain: Sequence[Values], at: int, wanted: np.ndarray) -> dict[int, list[int]]:
-    """The places, one per link, of the wanted ids that this template makes."""
-    chains = np.array([key(template) & MASK], np.uint64)
-    for link in chain[:at]:
-        chains = _mixed(chains[:, np.newaxis], link.hashes).reshape(-1)
-    table = growing_table(1 << max(int(2 * chains.size).bit_length(), 4))
-    fill(table, chains.view(np.int64))
-    sizes = [v.hashes.size for v in chain]
+def _search(chain: Chain, values: Sequence[Values], at: int, wanted: np.ndarray) -> dict[int, list[int]]:
+    """The places, one per link, of the wanted ids that this chain makes."""
+    links = [v.hashes for v in values]
+    join: Any = np.add if chain.factors else _mixed
+    undo: Any = np.subtract if chain.factors else undone
+    if chain.factors:
+        links = [link * np.uint64(factor & MASK) for link, factor in zip(links, chain.factors, strict=True)]
+    whole = undone(wanted, np.array([chain.last], np.uint64)) if chain.last else wanted
+    begun = np.array([chain.key & MASK], np.uint64)
+    for link in links[:at]:
+        begun = join(begun[:, np.newaxis], link).reshape(-1)
+    table = growing_table(1 << max(int(2 * begun.size).bit_length(), 4))
+    fill(table, begun.view(np.int64))
+    sizes = [link.size for link in links]
     made = {}
     # One link undone: all ids at once. Several: one id after the other, or the ends would not fit in memory.
-    groups = [wanted] if len(chain) - at < 2 else [wanted[k : k + 1] for k in range(wanted.size)]
-    for group in groups:
-        ends, links = group, np.zeros(1, np.uint64)
-        for link in chain[at + 1 :][::-1]:
-            ends = undone(ends[:, np.newaxis], link.hashes).reshape(-1)
-        if at < len(chain):
-            ends, links = _part(ends), _step(chain[at].hashes)
-        for end, link_place, row in meet(table, ends.view(np.int64), links.view(np.int64)).tolist():
-            # Ends are numbered like digits: the group's id, then the last link, ..., down to the second undone.
-            later = list(np.unravel_index(end, (group.size, *sizes[at + 1 :][::-1])))
-            forward = list(np.unravel_index(row, sizes[:at])) if at else []
-            middle = [link_place] if at < len(chain) else []
-            identity = int(group[later[0]].view(np.int64))
-            made[identity] = [int(p) for p in [*forward, *middle, *later[:0:-1]]]
+    count = max(wanted.size, 1) if len(links) - at < 2 else 1
+    for number in range(0, wanted.size, count):
+        ends, middle = whole[number : number + count], np.zeros(1, np.uint64)
+        for link in links[at + 1 :][::-1]:
+            ends = undo(ends[:, np.newaxis], link).reshape(-1)
+        if at < len(links):
+            ends, middle = (ends, links[at]) if chain.factors else (_part(ends), _step(links[at]))
+        for end, place, row in meet(table, ends.view(np.int64), middle.view(np.int64)).tolist():
+            # Ends are numbered like digits: the id, then the last link, ..., down to the second undone.
+            which, *later = np.unravel_index(end, (count, *sizes[at + 1 :][::-1]))
+            forward = np.unravel_index(row, sizes[:at]) if at else ()
+            places = [*forward, *([place] if at < len(links) else []), *later[::-1]]
+            made[int(wanted[number + which].view(np.int64))] = [int(p) for p in places]
     return made
 
 

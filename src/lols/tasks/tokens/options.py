@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from lols.errors import ConfigurationError
 from lols.tasks.options import option
-from lols.tasks.verbs import FileLayout
+from lols.tasks.verbs import FileLayout, InspectOptions
 
 FILE = "One token per line: CoNLL-U, CoNLL-X, plain columns or TSV; .gz, .xz and .bz2 are read directly."
 
@@ -48,9 +48,35 @@ class ExplainOptions:
             raise ConfigurationError(f"--top is {self.top}: give at least 1")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class LabelOptions(InspectOptions):
+    """Which labels or actions are shown of a model."""
+
+    label: Sequence[str] | None = option(
+        default=None,
+        help="Show the features of this label only, or of this action of a parser, such as 'Left nsubj', or of this "
+        "relation; may be repeated.",
+        kind=list[str] | None,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class TokenColumns(FileLayout):
     """Where things are in a file of tokens; a subclass has the columns as fields."""
+
+    format: str | None = option(
+        default=None,
+        help="The format of the file: conllu, conllx, columns, tsv or words (one word on each line); detected by "
+        "default.",
+        flag="--format",
+    )
+    header: bool | None = option(
+        default=None, help="Whether the first line of a TSV file names the columns.", flag="--header/--no-header"
+    )
+
+    def changed(self, **given: Any) -> Self:
+        """The same columns in another file, whose format is detected anew, but for those that are given."""
+        return super().changed(**{"format": None, "header": None} | given)
 
     @classmethod
     def from_description(cls, files: Mapping[str, Any]) -> Self:
@@ -76,23 +102,6 @@ class TokenColumns(FileLayout):
         if values.get("width") is None:
             values.pop("width", None)
         return values | {"use": None if values["use"] is None else dict(values["use"])}
-
-
-def file_format() -> Any:
-    """The option that names the format."""
-    return option(
-        default=None,
-        help="The format of the file: conllu, conllx, columns, tsv or words (one word on each line); detected by "
-        "default.",
-        flag="--format",
-    )
-
-
-def file_header() -> Any:
-    """The option that says whether the first line names the columns."""
-    return option(
-        default=None, help="Whether the first line of a TSV file names the columns.", flag="--header/--no-header"
-    )
 
 
 def use_of(entries: list[str]) -> dict[str, str] | None:

@@ -9,14 +9,15 @@ for one template each.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from lols.contract.whole_numbers import number_in
 from lols.errors import ConfigurationError, short
 from lols.tasks.tokens.attributes import ATTRIBUTES, EXACT, Attribute, attribute
 
+AnAtom = TypeVar("AnAtom")
 MOST_TAGS = 3
 FARTHEST = 9
 MOST = 1 << 12  # templates
@@ -53,35 +54,35 @@ def parse_templates(lines: str | Iterable[str], columns: Iterable[str] = ("word"
     lols.errors.ConfigurationError: template 'sufix3': there is no attribute or column 'sufix3'; columns: word; \
 attributes: word, lower, prefixN, suffixN, shape, class, length, digits; also tag[-1], bias
     """
-    lines, known = lines.splitlines() if isinstance(lines, str) else list(lines), frozenset(columns)
-    made: dict[str, Template] = {}
-    for line in lines:
-        text = line.partition("#")[0].strip()
-        if text:
-            made |= {t.text: t for t in _expanded(text, known)}
-        check_count(made)
-    if not made:
-        raise ConfigurationError("there are no templates: give at least one, such as 'word'")
-    return list(made.values())
-
-
-def check_count(templates: Sized) -> None:
-    """There may not be too many templates: every word has their features."""
-    if len(templates) > MOST:
-        raise ConfigurationError(f"there are more than {MOST} templates: give fewer")
-
-
-def _expanded(text: str, columns: frozenset[str]) -> list[Template]:
-    choices = [_atoms(part.strip(), text, columns) for part in text.split("&")]
-    if sum(len(c) > 1 for c in choices) > 1:
-        raise ConfigurationError(f"template '{short(text)}': only one atom may have a range")
-    made = []
-    for chosen in product(*choices):
-        tags = tuple(sorted(-atom.offset for _, atom in chosen if atom.column == ""))
+    known, made = frozenset(columns), []
+    for text, atoms in expanded(lines, lambda part, line: _atoms(part, line, known), "word"):
+        tags = tuple(sorted(-atom.offset for atom in atoms if atom.column == ""))
         if len(set(tags)) < len(tags):
             raise ConfigurationError(f"template '{short(text)}': names a tag twice")
-        made.append(Template(" & ".join(t for t, _ in chosen), tuple(a for _, a in chosen if a.column), tags))
+        made.append(Template(text, tuple(atom for atom in atoms if atom.column), tags))
     return made
+
+
+def expanded(
+    lines: str | Iterable[str], atoms_of: Callable[[str, str], list[tuple[str, AnAtom]]], example: str
+) -> Iterator[tuple[str, tuple[AnAtom, ...]]]:
+    """The text and the atoms of each template; `atoms_of` is given a part of a line and the line, and reads an atom.
+
+    That has as many atoms as its range says, each with its own text.
+    """
+    made: dict[str, tuple[AnAtom, ...]] = {}
+    for line in lines.splitlines() if isinstance(lines, str) else lines:
+        text = line.partition("#")[0].strip()
+        choices = [atoms_of(part.strip(), text) for part in text.split("&")] if text else []
+        if sum(len(c) > 1 for c in choices) > 1:
+            raise ConfigurationError(f"template '{short(text)}': only one atom may have a range")
+        if choices:
+            made |= {" & ".join(t for t, _ in chosen): tuple(a for _, a in chosen) for chosen in product(*choices)}
+        if len(made) > MOST:  # every word has their features
+            raise ConfigurationError(f"there are more than {MOST} templates: give fewer")
+    if not made:
+        raise ConfigurationError(f"there are no templates: give at least one, such as '{example}'")
+    yield from made.items()
 
 
 def _atoms(part: str, text: str, columns: frozenset[str]) -> list[tuple[str, Atom]]:
@@ -126,17 +127,12 @@ def _atom(column: str | None, name: str, offset: int, text: str, columns: frozen
         return Atom("", None, offset)
     if name == "bias" and column is None and offset == 0:
         return Atom("word", None)
-    known = static_atom(column, name, columns)
-    if known is not None:
-        return Atom(*known, offset)
-    wrong = name if column is None or column in columns else column
-    raise ConfigurationError(
-        f"template '{short(text)}': there is no attribute or column '{short(wrong)}'; columns: "
-        f"{', '.join(sorted(columns))}; attributes: {', '.join(ATTRIBUTES)}; also tag[-1], bias"
-    )
+    return Atom(*static_atom(column, name, columns, text, "also tag[-1], bias"), offset)
 
 
-def static_atom(column: str | None, name: str, columns: frozenset[str]) -> tuple[str, Attribute] | None:
+def static_atom(
+    column: str | None, name: str, columns: frozenset[str], text: str = "", more: str = ""
+) -> tuple[str, Attribute]:
     """The column and the attribute that a name stands for: an attribute of words, a column, or one of a column.
 
     >>> static_atom(None, "suffix3", frozenset(["word", "pos"])), static_atom(None, "pos", frozenset(["word", "pos"]))
@@ -146,5 +142,12 @@ def static_atom(column: str | None, name: str, columns: frozenset[str]) -> tuple
     if column is None:
         if known is not None and (name == "word" or name not in columns):
             return "word", known
-        return (name, Attribute(EXACT)) if name in columns else None
-    return (column, known) if column in columns and known is not None else None
+        if name in columns:
+            return name, Attribute(EXACT)
+    elif column in columns and known is not None:
+        return column, known
+    wrong = name if column is None or column in columns else column
+    raise ConfigurationError(
+        f"template '{short(text)}': there is no attribute or column '{short(wrong)}'; columns: "
+        f"{', '.join(sorted(columns))}; attributes: {', '.join(ATTRIBUTES)}; {more}"
+    )

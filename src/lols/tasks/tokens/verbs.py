@@ -6,8 +6,11 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Self
 
+import numpy as np
+
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
+from lols.io.conll import Sentences
 from lols.io.strings import Interner
 from lols.tasks.pieces import one_thread
 from lols.tasks.tokens.corpus import WORD
@@ -89,7 +92,9 @@ class SentenceVerbs(FileVerbs):
         return {"tokens": tokens, "tokens_per_second": tokens / clock.working()}
 
 
-def check_sentence(number: int, count: int, path: Any) -> None:
-    """Whether a file has a sentence of this number."""
+def one_sentence(sentences: Sentences, number: int, path: Any) -> tuple[Sentences, int]:
+    """A sentence of a file, by its number from 1, and how many there are."""
+    count = sentences.offsets.size - 1
     if not 1 <= number <= count:
         raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")
+    return sentences.select(np.array([number - 1])), count
