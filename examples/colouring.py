@@ -19,7 +19,6 @@ from lols import emit, feature
 
 __all__ = ["RULES", "Colouring", "draw", "solve"]
 
-
 NEAR = 2  # vertices whose neighbours have at most so many colours less than the most are candidates
 
 

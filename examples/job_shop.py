@@ -26,7 +26,9 @@ import solving
 import lols
 from lols import emit_curve, feature
 
-__all__ = ["RULES", "JobShop", "best_known", "draw"]
+__all__ = ["RULES", "JobShop", "best_known", "draw", "solve"]
+
+Shop = tuple[np.ndarray, np.ndarray]  # machines and times, [job, operation]
 
 SPT, FIFO, MOR, MWKR = range(4)  # the rules
 FAR, SHORT = 1e30, 1e-6  # later than anything; the least time, because some operations take none
@@ -96,14 +98,6 @@ def others_end(x, s, legal, a):
     return end
 
 
-def take(x, done, job, machine, a, at):
-    """Let a job go on with operation `at`; when it ends."""
-    end = max(job[a], machine[x.machine[at]]) + x.time[at]
-    job[a] = machine[x.machine[at]] = end
-    done[a] += 1
-    return end
-
-
 class JobShop(lols.Task):
     """The state: operations done of each job, when jobs and machines are free. Schedules are active (Giffler-Thompson).
 
@@ -135,7 +129,9 @@ class JobShop(lols.Task):
                 legal[j] = begin(x, s, j) < end
 
     def step(x, s, a):
-        take(x, s.done, s.job, s.machine, a, a * x.machines + s.done[a])
+        k = a * x.machines + s.done[a]
+        s.job[a] = s.machine[x.machine[k]] = begin(x, s, a) + x.time[k]
+        s.done[a] += 1
 
     def survey(x, s, legal):
         choices, last = 0, 0.0  # how many candidates there are, and the least possible end
@@ -196,7 +192,6 @@ RULES = {
 
 # --- instances --------------------------------------------------------------------------------------------------------
 
-Shop = tuple[np.ndarray, np.ndarray]  # machines and times, [job, operation]
 SIZES = ((6, 6), (8, 8), (10, 8), (10, 10))  # to learn from: small ones are quick, and the policy serves large ones
 
 
@@ -230,7 +225,7 @@ def _files(path: Path) -> Callable[[str], str]:
     return kept.__getitem__
 
 
-def cp_sat(shop: Shop, seconds: float) -> float | None:
+def solve(shop: Shop, seconds: float) -> float | None:
     """The end of the best schedule that OR-Tools finds in so many seconds; None if it finds none."""
     from ortools.sat.python import cp_model
 
@@ -331,7 +326,7 @@ def main(argv: list[str] | None = None) -> None:
     first = {name: group[: chosen.minute] for name, group in groups.items()}
     for words, seconds, some in (("the same time", same, groups), ("a minute", solving.MINUTE, first)):
         if any(some.values()):
-            solver = partial(solving.solve_all, cp_sat, seconds=seconds, together=chosen.together)
+            solver = partial(solving.solve_all, solve, seconds=seconds, together=chosen.together)
             show(f"CP-SAT, {words}", solver, some, seconds)
     if 0 < chosen.minute < max(len(group) for group in groups.values()):
         print(f"\nthe first {chosen.minute} of each, which had a minute:\n{heading}")

@@ -10,7 +10,9 @@ gaps are good to have: those that the sizes of coming items often fill.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
+from typing import Any
 
 import numpy as np
 import solving
@@ -18,7 +20,7 @@ import solving
 import lols
 from lols import emit, feature
 
-__all__ = ["RULES", "Packing", "draw"]
+__all__ = ["RULES", "Packing", "draw", "solve"]
 
 Items = tuple[int, np.ndarray]  # the size of a bin, and the items in their order
 
@@ -112,10 +114,18 @@ def first_fit(packing: Items) -> float:
 def all_known(packing: Items) -> float:
     """What is possible if all items are known: best fit, the largest items first."""
     size, items = packing
-    gaps = np.full(len(items), size)
+    return 100.0 * sum(gap == size for gap, _ in largest_first(packing)) / (items.sum() / size)
+
+
+def largest_first(packing: Items) -> list[tuple[int, int]]:
+    """Best fit of the items by their size: for each, the gap of its bin before, and the item."""
+    size, items = packing
+    gaps, found = np.full(len(items), size), []
     for item in np.sort(items)[::-1]:
-        gaps[np.argmin(np.where(gaps >= item, gaps, 2 * size))] -= item
-    return 100.0 * (gaps < size).sum() / (items.sum() / size)
+        at = np.argmin(np.where(gaps >= item, gaps, 2 * size))
+        found.append((int(gaps[at]), int(item)))
+        gaps[at] -= item
+    return found
 
 
 RULES = {
@@ -133,11 +143,39 @@ def draw(rng: np.random.Generator, kind: str = "weibull", items: int = 250) -> I
     return 100, np.clip(np.round(45.0 * rng.weibull(3.0, items)), 1, 100).astype(np.int64)
 
 
+def solve(packing: Items, seconds: float) -> float | None:
+    """The loss that OR-Tools' CP-SAT reaches if it knows all items, from best fit decreasing.
+
+    Bins are paths from the size of a bin down to smaller gaps, and how often each item is put into each gap is counted
+    (arc flow, Valério de Carvalho 1999).
+    """
+    from ortools.sat.python import cp_model
+
+    size, items = packing
+    model, hint = cp_model.CpModel(), Counter(largest_first(packing))
+    kinds = Counter(items.tolist())
+    put = {(gap, i): model.new_int_var(0, n, "") for i, n in kinds.items() for gap in range(i, size + 1)}
+    leaving: dict[int, list[Any]] = {gap: [] for gap in range(size + 1)}
+    reaching: dict[int, list[Any]] = {gap: [] for gap in range(size + 1)}
+    for (gap, i), count in put.items():
+        leaving[gap].append(count)
+        reaching[gap - i].append(count)
+        model.add_hint(count, hint[gap, i])
+    for gap in range(size):
+        model.add(sum(leaving[gap]) <= sum(reaching[gap]))
+    for i, n in kinds.items():
+        model.add(sum(put[gap, i] for gap in range(i, size + 1)) == n)
+    model.minimize(sum(leaving[size]))
+    found = solving.cp_sat(model, seconds)
+    return None if found is None else 100.0 * found / (items.sum() / size)
+
+
 def main(argv: list[str] | None = None) -> None:
     """Learn on 500 items, at 50 random states of each instance, and print the table."""
     chosen = solving.options(__doc__ or "", argv, kind=("weibull", "uniform"), items=1000)
     whole = partial(draw, kind=chosen.kind, items=chosen.items)
-    solving.compare(Packing, partial(draw, kind=chosen.kind, items=500), RULES, {}, chosen, whole, sample_steps=50)
+    solvers = {"CP-SAT (offline)": solve}
+    solving.compare(Packing, partial(draw, kind=chosen.kind, items=500), RULES, solvers, chosen, whole, sample_steps=50)
 
 
 if __name__ == "__main__":

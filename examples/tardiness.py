@@ -22,6 +22,8 @@ from lols import emit, feature
 
 __all__ = ["RULES", "Tardiness", "descend", "draw", "solve"]
 
+Jobs = tuple[np.ndarray, np.ndarray, np.ndarray]  # lengths, weights and due dates
+
 
 def late(x, j, end):
     """What a job costs that ends at a certain time, in units of the mean job."""
@@ -153,9 +155,6 @@ RULES = {
     "weighted shortest time": lols.Reference(action=shortest_weighted, needs_truth=False, name="WSPT"),
     "apparent tardiness cost": Tardiness.teacher,
 }
-
-
-Jobs = tuple[np.ndarray, np.ndarray, np.ndarray]  # lengths, weights and due dates
 
 
 def draw(rng: np.random.Generator, jobs: int = 20) -> Jobs:

@@ -20,6 +20,7 @@ from lols import emit, feature
 
 __all__ = ["RULES", "Vehicles", "draw", "solve"]
 
+Delivery = tuple[int, np.ndarray, np.ndarray]  # the capacity, the orders, and the places; the depot comes first
 CAPACITY = {10: 20, 20: 30, 50: 40, 100: 50}
 
 
@@ -135,7 +136,6 @@ def nearest_neighbour(x, y, s):
     return nearest(x, s, s.here[0], s.load[0], 0)
 
 
-Delivery = tuple[int, np.ndarray, np.ndarray]  # the capacity, the orders, and the places; the depot comes first
 RULES = {
     "nearest neighbour": lols.Reference(action=nearest_neighbour, needs_truth=False, name="nearest"),
     "savings": Vehicles.teacher,

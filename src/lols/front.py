@@ -106,7 +106,8 @@ def train(
         Called with the number of the pass and the current model; training stops if it returns True.
     start
         A model of the same task that learns on, in place of a new one: from its state if it has one, else from its
-        weights alone. The model itself stays as it is. See `OnlineModel` for learning one object at a time.
+        weights alone, with a copy of its policy if that is not linear. The model itself stays as it is. See
+        `OnlineModel` for learning one object at a time.
     unknown
         Anything else is an error that names the alternatives.
 
@@ -158,19 +159,22 @@ def train(
         if start is not None:
             raise ConfigurationError("start has no effect: programs begin anew; train on all data, or write a Task")
         return program_trainer(space, data, reference, **options).fit(data, **fitting)
+    from lols.engine.structures import FrozenPolicy
+    from lols.training.learning_state import start_of
+    from lols.training.online import OnlineModel
     from lols.training.teaching import compare_with_teacher, say_comparison
     from lols.training.trainer import Trainer
 
+    if start is not None and not isinstance(start.policy, FrozenPolicy):
+        from lols.training.policy_stream import learning_copy
+
+        if policy is not None:
+            raise ConfigurationError("start has no effect: policy is given, and learns on by itself; leave out one")
+        options["policy"], start = learning_copy(start.policy), None
     trainer = Trainer(space, reference, **options)
     examples = trainer.encoded(data)
-    if policy is not None:
-        model = trainer.fit(examples, **fitting)
-    else:
-        from lols.training.learning_state import start_of
-        from lols.training.online import OnlineModel
-
-        made = trainer.fit(examples, start=None if start is None else start_of(start, trainer), **fitting)
-        model = OnlineModel(**vars(made) | {"learning": trainer.state})
+    made = trainer.fit(examples, start=None if start is None else start_of(start, trainer), **fitting)
+    model = OnlineModel(**vars(made) | {"learning": trainer.state})
     found = compare_with_teacher(trainer, model, examples)
     if found is not None:
         model.report["teacher"] = found.as_dict()
@@ -204,10 +208,7 @@ def load(
 
         return load_program(path, space, compiled=compiled)
     from lols.training.model import make_model
+    from lols.training.online import OnlineModel
 
-    how: dict[str, Any] = {"policy": policy, "threads": threads, "compiled": compiled}
-    if policy is None:
-        from lols.training.online import OnlineModel
-
-        how["kind_of_model"] = OnlineModel
+    how: dict[str, Any] = {"policy": policy, "threads": threads, "compiled": compiled, "kind_of_model": OnlineModel}
     return make_model(path, *read_tensors(path, "model"), as_space(space), **how)

@@ -74,17 +74,16 @@ def logged(
     for k in range(rounds):
         obj = objects[k] = OBJECTS[int(unit(mix(mix(seed, 1), k)) * len(OBJECTS))]
         stream, epsilon = mix(mix(seed, 2), k), share * len(obj["words"])
-        walk = decider.walk(obj, policy, WalkPlan(mode, stream, BETA, epsilon, EXPLORATIONS[exploration], WIDTH))
-        loss = loss_of(obj, walk.output)
-        entries.append(walk.decision(k, version=0, policy=-1, guarded=False))
+        plan = WalkPlan(mode, stream, BETA, epsilon, EXPLORATIONS[exploration], WIDTH)
+        output, decision = decider.walk(obj, policy, plan)
+        loss = loss_of(obj, output)
+        entries.append(decision._replace(id=k))
         entries.append(Loss(k, float(unit(mix(mix(seed, 3), k)) < loss) if noisy else loss))
     return Entries(entries), objects
 
 
 def shown(decider: Decider, obj: Any, policy: FrozenPolicy, *, by_reference: bool = False) -> list[int]:
-    return list(
-        decider.walk(obj, policy, WalkPlan(REFERENCE if by_reference else EXPLOIT, 0, BETA, 0.0, 0, WIDTH)).output
-    )
+    return list(decider.walk(obj, policy, WalkPlan(REFERENCE if by_reference else EXPLOIT, 0, BETA, 0.0, 0, WIDTH))[0])
 
 
 def exact_value(

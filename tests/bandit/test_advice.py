@@ -22,6 +22,15 @@ def test_with_advice_it_starts_out_as_its_rules(options: dict[str, Any]) -> None
     same(made, StructuredBandit(SPACE, RULES, advice=0.1, epsilon=0.5, seed=3, log=made.log, **options))
 
 
+@pytest.mark.parametrize("update", ["nag", "adagrad", "gd"])
+def test_advice_in_a_table_of_fixed_size(update: str) -> None:
+    made = bandit(learner=lols.LearnerSettings("csoaa", update, bits=10), advice=0.1, compiled=False)
+    for k in range(20):
+        assert made.predict(request(k)) == made.show_reference(request(k))
+    run(made, 20)
+    assert made.report()["policies"] > 1
+
+
 def test_advice_beside_features_of_actions() -> None:
     made = StructuredBandit(layout_space(), layout_reference(), advice=0.1)
     for page in layout_data(40, seed=8, truth=False):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols.bandit.follow import LogFollower, target_in
-from lols.engine.lesson_costs import predicted_costs
+from lols.engine.lessons import predicted_costs
 from lols.specification import Choices, SlowPolicy, SlowSearch
 from tests.engine.random_space import VARIANTS, Variant, all_features, random_data
 from tests.engine.twin import in_arrays

@@ -9,6 +9,7 @@ import pytest
 
 import lols
 from lols.bandit.decider import Decider
+from lols.bandit.entries import Decision
 from lols.bandit.estimates import estimate
 from lols.bandit.walk import EXPLOIT, EXPLORATIONS, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
 from lols.contract.examples import Examples
@@ -78,10 +79,10 @@ def predicted(model: lols.Model, x: Any, s: np.ndarray) -> np.ndarray:
 def test_without_exploration_policy_and_rules_are_followed(compiled: bool) -> None:
     model = trained(compiled)
     decider = Decider(SPACE, RULES, LABELS, compiled=compiled)
-    assert decider.walk({"words": WORDS}, model.policy, way(EXPLOIT)).output == completed(model, [], False)
-    shown = decider.walk({"words": WORDS}, model.policy, way(REFERENCE))
-    assert shown.output == completed(model, [], True) == [0, 1, 1]
-    assert shown.features.ids.size == 0 and shown.step == -1 and shown.trail.tolist() == [0, 1, 1]
+    assert decider.walk({"words": WORDS}, model.policy, way(EXPLOIT))[0] == completed(model, [], False)
+    output, shown = decider.walk({"words": WORDS}, model.policy, way(REFERENCE))
+    assert output == completed(model, [], True) == [0, 1, 1]
+    assert shown.ids.size == 0 and shown.step == -1 and shown.trail.tolist() == [0, 1, 1]
 
 
 @pytest.mark.uncompiled
@@ -105,12 +106,12 @@ def test_one_loss_is_right_on_average(compiled: bool, beta: float) -> None:
     visits, rounds = np.zeros(3), 3000 if compiled else 500
     guess = np.array([0.3, 0.6, 0.1])
     for stream in range(rounds):
-        walk = decider.walk({"words": WORDS}, model.policy, way(EXPLORE, stream, beta))
+        output, walk = decider.walk({"words": WORDS}, model.policy, way(EXPLORE, stream, beta))
         assert walk.chance_step == 1 / 3 and walk.chance_action == pytest.approx(1 / LABELS)
         assert walk.trail.tolist()[: walk.step] == own[: walk.step] and walk.trail[walk.step] == walk.action
-        assert walk.output == completed(model, [*own[: walk.step], walk.action], walk.by_reference)
+        assert output == completed(model, [*own[: walk.step], walk.action], walk.by_reference)
         for name, total in sums.items():
-            made = estimate(name, walk.legal, walk.action, walk.chance_action, loss_of(walk.output), guess)
+            made = estimate(name, walk.legal, walk.action, walk.chance_action, loss_of(output), guess)
             total[walk.step] += made.costs
         visits[walk.step] += 1
     close = 0.12 if compiled else 0.3
@@ -127,13 +128,13 @@ def test_the_chances_of_randomised_walks_add_up(compiled: bool, exploration: str
     decider = Decider(SPACE, RULES, LABELS, compiled=compiled)
     rounds, seen, chance = 3000 if compiled else 400, {}, {}
     for stream in range(rounds):
-        walk = decider.walk({"words": WORDS}, model.policy, way(RANDOMISED, stream, exploration=exploration))
-        key = tuple(walk.output)
+        output, walk = decider.walk({"words": WORDS}, model.policy, way(RANDOMISED, stream, exploration=exploration))
+        key = tuple(output)
         seen[key] = seen.get(key, 0) + 1
         assert walk.propensity == pytest.approx(float(np.prod(walk.chances)))
         assert chance.setdefault(key, walk.propensity) == pytest.approx(walk.propensity)
         assert walk.action == walk.trail[walk.step] and walk.chance_action == pytest.approx(walk.chances[walk.step])
-        assert walk.chance_step == 1 / 3 and walk.output == walk.trail.tolist() and walk.features.ids.size
+        assert walk.chance_step == 1 / 3 and output == walk.trail.tolist() and walk.ids.size
     assert 0.9 < sum(chance.values()) <= 1 + 1e-9
     for key, count in seen.items():
         assert abs(count / rounds - chance[key]) < (0.04 if compiled else 0.1)
@@ -146,23 +147,22 @@ def test_compiled_and_plain_walks_are_the_same() -> None:
     for stream in range(60):
         for mode in (EXPLOIT, REFERENCE, EXPLORE, RANDOMISED):
             one, other = (decider.walk({"words": WORDS}, model.policy, way(mode, stream)) for decider in desks)
-            assert one.output == other.output and one[3:8] == other[3:8]
-            assert one.propensity == pytest.approx(other.propensity, nan_ok=True)
-            assert all(np.array_equal(a, b) for a, b in zip(one.features, other.features, strict=True))
-            for a, b in zip((one.trail, one.chances, one.legal), (other.trail, other.chances, other.legal)):
-                assert np.array_equal(a, b)
+            assert one[0] == other[0]
+            for name, a, b in zip(Decision._fields, one[1], other[1]):
+                assert name in ("predicted", "propensity") or np.array_equal(a, b), name
+            assert one[1].propensity == pytest.approx(other[1].propensity, nan_ok=True)
 
 
 def test_votes_are_the_chances_of_a_deviation() -> None:
     model, seen = trained(True), np.zeros(LABELS)
 
-    def votes(features: Any, legal: np.ndarray) -> np.ndarray:
-        assert features.ids.size and legal.all()
+    def votes(decision: Decision) -> np.ndarray:
+        assert decision.ids.size and decision.legal.all()
         return np.array([0.0, 0.25, 0.75])
 
     decider = Decider(SPACE, RULES, LABELS, votes=votes)
     for stream in range(2000):
-        walk = decider.walk({"words": WORDS}, model.policy, way(EXPLORE, stream))
+        _, walk = decider.walk({"words": WORDS}, model.policy, way(EXPLORE, stream))
         assert walk.chance_action == [0.0, 0.25, 0.75][walk.action]
         seen[walk.action] += 1
     assert seen[0] == 0 and abs(seen[1] / 2000 - 0.25) < 0.05
@@ -171,8 +171,7 @@ def test_votes_are_the_chances_of_a_deviation() -> None:
 def test_larger_objects_after_smaller_ones() -> None:
     model, decider = trained(True), Decider(SPACE, RULES, LABELS)
     for words in ([1], [1, 2, 3, 4, 5, 6, 7, 8], [2, 3]):
-        shown = decider.walk({"words": words}, model.policy, way(REFERENCE))
-        assert shown.output == [w % 2 for w in words]
+        assert decider.walk({"words": words}, model.policy, way(REFERENCE))[0] == [w % 2 for w in words]
 
 
 @pytest.mark.uncompiled

@@ -147,6 +147,22 @@ def test_later_examples_are_walked_through_only_if_they_are_larger(
     assert walked == [[0], [1]]
 
 
+def first_or_last(x, s, first):
+    chosen = -1
+    for a in range(len(x.prices)):
+        if s[1 + a] == 0 and (chosen < 0 or not first):
+            chosen = a
+    return chosen
+
+
+def test_a_reference_that_is_not_deterministic_is_refused() -> None:
+    coin = lols.Reference(action=lambda x, y, s: first_or_last(x, s, np.random.rand() < 0.5), needs_truth=False)
+    with pytest.raises(SpaceError, match=r"`Reference.action`, example \d, step \d: gives another answer when asked"):
+        lols.train(Buying, FIT * 5, coin)
+    said = lols.Reference(action=lambda x, y, s, rng: first_or_last(x, s, lols.uniform(rng) < 0.5), needs_truth=False)
+    lols.train(Buying, FIT * 5, said)
+
+
 def test_a_refused_example_is_refused_again(model: lols.Model) -> None:
     for _ in range(2):
         with pytest.raises(SpaceError, match=TOO_LARGE):

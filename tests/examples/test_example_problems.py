@@ -98,7 +98,7 @@ def test_a_schedule_has_one_job_at_a_time() -> None:
         done[job] += 1
     assert (done == 3).all() and model.predict([shop]) == [free.max()]
     longest_job = shop[1].sum(axis=1).max()
-    least = job_shop.cp_sat(shop, 5.0) if importlib.util.find_spec("ortools") else longest_job
+    least = job_shop.solve(shop, 5.0) if importlib.util.find_spec("ortools") else longest_job
     assert least is not None and longest_job <= least <= model.predict([shop], best_of=16)[0] <= free.max()
 
 
@@ -121,7 +121,9 @@ def test_foresight_is_where_the_rule_ends() -> None:
             s.next, s.soon, s.free = np.zeros(4, int), np.zeros(4), np.zeros(3)
             found, a = job_shop.rule_ends(x, s, first), first
             for _ in range(12):  # the same, job by job
-                job_shop.take(x, s.done, s.job, s.machine, a, 3 * a + s.done[a])
+                k = 3 * a + s.done[a]
+                s.job[a] = s.machine[x.machine[k]] = job_shop.begin(x, s, a) + x.time[k]
+                s.done[a] += 1
                 open_ = [j for j in range(4) if s.done[j] < 3]
                 a = min(open_, key=lambda j: (job_shop.begin(x, s, j), -rest[j, s.done[j]]), default=-1)
             assert found == s.job.max()
@@ -186,6 +188,11 @@ def test_solvers_find_what_is_possible() -> None:
         assert tardiness.solve(jobs, 2.0) == pytest.approx(tardiness.descend(jobs, 0.1))
     joined = 1 - np.eye(4, dtype=np.int8)
     assert colouring.solve(joined, 2.0) == 4.0
+    items = 10, np.array([6, 4, 3, 3, 2, 2])  # 6 + 4, 3 + 3 + 2 + 2
+    assert packing.solve(items, 2.0) == pytest.approx(100.0) and packing.all_known(items) == pytest.approx(100.0)
+    gap = 10, np.array([5, 4, 4, 3, 2, 2])  # best fit decreasing ends with 5 + 4, 4 + 3 + 2, 2
+    assert packing.solve(gap, 2.0) == pytest.approx(100.0) and packing.all_known(gap) == pytest.approx(150.0)
+    assert packing.solve((10, np.array([6, 6, 3])), 2.0) == pytest.approx(100.0 * 2 / 1.5)
     [delivery] = small("vehicles", 1, seed=8)
     model = lols.train(vehicles.Vehicles, [delivery] * 2, passes=1, compiled=False)
     assert (vehicles.solve(delivery, 0.2) or 0.0) <= model.losses([delivery])[0] + 1e-5

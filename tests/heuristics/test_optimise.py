@@ -140,7 +140,7 @@ class FewJobs(Shop):
     ("task", "jobs", "says"),
     [
         (NothingToDo, 5, "example 0, step 0: `actions` allows nothing at the start state: leave such examples out"),
-        (Coin, 5, "the heuristic is not deterministic: let it draw by lols.uniform(rng), its fourth argument"),
+        (Coin, 5, "gives another answer when asked again with the same arguments: draw by lols.uniform(rng), from the"),
         (Saved, 5, "example 0: `loss` is negative: add a constant, so that the best result costs 0"),
         (Endless, 5, "example 0: `loss` gives NaN or infinity: a dead end, or a mistake in it"),
         (FewJobs, 6, "`actions`, example 0, step 0: uses index 5 of legal, which has 5 entries: actions are numbered"),
@@ -150,6 +150,15 @@ def test_instances_and_heuristics_that_do_not_work_are_one_line(task: Any, jobs:
     with pytest.raises(SpaceError, match=re.escape(says)) as failed:
         lols.optimise(task, shops(20, jobs=jobs), minutes=0.01, threads=1)
     assert "\n" not in str(failed.value)
+
+
+def test_a_list_with_one_bad_instance_is_told_its_number() -> None:
+    class LateTrouble(Shop):
+        def loss(x, y, s):
+            return math.inf if x.jobs > 4 else 1.0
+
+    with pytest.raises(SpaceError, match="example 23: `loss` gives NaN or infinity"):
+        lols.optimise(LateTrouble, [*shops(23, jobs=4), *shops(1, jobs=5), *shops(9, jobs=4)], minutes=0.01, threads=1)
 
 
 def test_the_time_is_kept_and_progress_says_what_was_reached(capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,6 +175,13 @@ def test_an_interval_that_contains_nothing_is_pointed_out() -> None:
     report = OptimisationReport((), "x", 2, rows, 1.0, kept_heuristic=False)
     assert "The interval of the learned policy contains 0" in str(report)
     assert "contains 0" not in str(report._replace(rows=(rows[0], rows[0]._replace(high=-0.1))))
+
+
+def test_time_that_went_into_compiling_is_pointed_out() -> None:
+    rows = (Comparison.of("heuristic", np.ones(2), np.ones(2)),) * 2
+    report = OptimisationReport((), "x", 2, rows, 20.0, kept_heuristic=False, compiling=15.0)
+    assert "15 of 20 s were spent on compiling" in str(report) and report.as_dict()["compiling"] == 15.0
+    assert "compiling" not in str(report._replace(compiling=3.0))
 
 
 def test_a_loss_that_needs_labels_is_refused() -> None:

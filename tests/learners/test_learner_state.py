@@ -14,7 +14,7 @@ from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.engine.table import lookup
 from lols.learners.learner import Learner
 from lols.specification import Lesson
-from tests.engine.twin import lessons_of, weights_by_feature
+from tests.engine.twin import lessons_of
 from tests.learners.learner_cases import (
     ACTIONS,
     BY_ACTION,
@@ -55,53 +55,6 @@ def test_a_state_is_not_touched_by_later_learning() -> None:
     learner.learn(lessons_of(rounds[6:], ACTIONS))
     for name in state:
         assert np.array_equal(state[name], before[name]), name
-
-
-@pytest.mark.parametrize("update", ["adagrad", "nag"])
-@pytest.mark.parametrize("by_action", [False, True])
-def test_merging_averages_weights_and_averages_over_the_union_of_features(update: str, by_action: bool) -> None:
-    streams = [random_rounds(12, count=4, by_action=by_action), random_rounds(13, count=12, by_action=by_action)]
-    streams[0] = [[e for e in one if (feature(0, 1), 0.0) not in e.features] for one in streams[0]]
-    learners = [taught([one for one in s if one], "csoaa", update, by_action=by_action) for s in streams]
-    shares = np.array([learner.report()["rounds"] for learner in learners], float)
-    shares /= shares.sum()
-    parts = {
-        averaged: [weights_by_feature(learner.policy(averaged=averaged)) for learner in learners]
-        for averaged in (False, True)
-    }
-    squares = [
-        dict(zip(s["shared.features"].tolist(), s["shared.squares"], strict=True)) for s in map(Learner.state, learners)
-    ]
-    merged = learners[0]
-    merged.merge(learners[1:])
-    for averaged in (False, True):
-        found = weights_by_feature(merged.policy(averaged=averaged))
-        for bank in range(2):
-            zero = np.zeros(1 if bank else ACTIONS)
-            for identity in {f for part in parts[averaged] for f in part[bank]}:
-                mean = sum(s * part[bank].get(identity, zero) for s, part in zip(shares, parts[averaged], strict=True))
-                np.testing.assert_allclose(found[bank].get(identity, zero), mean, rtol=1e-4, atol=1e-5)
-    state = merged.state()
-    for identity, row in zip(state["shared.features"].tolist(), state["shared.squares"], strict=True):
-        np.testing.assert_allclose(row, sum(s.get(identity, np.zeros(ACTIONS)) for s in squares), rtol=1e-5)
-    merged.learn(lessons_of(random_rounds(14, by_action=by_action), ACTIONS))
-
-
-def test_merging_with_a_learner_that_has_seen_nothing_changes_no_policy() -> None:
-    learner = taught(random_rounds(15), "hinge", "adagrad")
-    before = [weights_by_feature(learner.policy(averaged=averaged))[0] for averaged in (False, True)]
-    learner.merge([make("hinge", "adagrad")[0]])
-    for averaged in (False, True):
-        after = weights_by_feature(learner.policy(averaged=averaged))[0]
-        for identity, row in before[averaged].items():
-            np.testing.assert_allclose(after[identity], row, rtol=1e-5)
-
-
-def test_merging_all_untrained_learners_gives_an_untrained_one() -> None:
-    learner = make("hinge", "adagrad")[0]
-    learner.merge([make("hinge", "adagrad")[0]])
-    assert not learner.policy().stack.any()
-    assert learner.report()["rounds"] == 0
 
 
 @named(PAIRS)

@@ -205,8 +205,6 @@ def test_linear_learners_things_are_refused() -> None:
         Stream(lols.Trainer(SPACE, TEACHER, policy=Plain(), batch_size=2))
     with pytest.raises(ConfigurationError, match="slack needs the fused driver"):
         LinearPolicy(SPACE, lols.LearnerSettings(slack=0.0))
-    with pytest.raises(ConfigurationError, match="certificates are for linear policies"):
-        lols.certify(train(Plain()), DATA * 3, TEACHER)
     weights = LinearPolicy(SPACE, compiled=False).frozen()
     with pytest.raises(ConfigurationError, match="fixed weights"):
         train(LinearPolicy(SPACE, weights=weights, compiled=False))

@@ -90,4 +90,4 @@ def test_both_run_and_the_reader_learns() -> None:
     )
     assert 0.99 * found["teacher"] <= found["best of 64"] <= found["greedy"]
     errors = ocr_network.main(["--generated", "--passes", "14", "--device", "cpu", "--words", "400"])
-    assert errors[0] < 50.0  # 90 by guessing
+    assert errors[0] < 35.0  # 90 by guessing; 23 were measured, and 13.7 after 15 passes of 600 words

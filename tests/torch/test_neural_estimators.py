@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import lols
 from lols.contract.examples import Examples
@@ -25,7 +24,7 @@ from lols.tasks.parsing.space import DEPTH, NEXT, STACK, cell
 from lols.tasks.parsing.treebank import taught
 from lols.tasks.tagging.explain import explain_sentence
 from lols.torch import TorchPolicy
-from tests.cli.command_line import error_line, run
+from tests.cli.command_line import run
 
 SMALL: dict[str, Any] = {"policy": "neural", "device": "cpu", "width": 12, "layers": 1, "passes": 6, "rate": 0.01}
 NOUNS, VERBS = ("dog", "cat", "sun", "rain"), ("sees", "likes", "barks")
@@ -192,9 +191,7 @@ def test_a_killed_training_resumes_to_the_same_model(tmp_path: Path, monkeypatch
     assert whole.model_.report["dev"] == resumed.model_.report["dev"]
 
 
-def test_the_command_line_from_file_to_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_line_from_file_to_file(tmp_path: Path) -> None:
     train, model = tmp_path / "train.conllu", tmp_path / "p.lols"
     write_conllu(train, TREEBANK)
     options = ["--policy", "neural", "--device", "cpu", "--width", 8, "--layers", 1, "--passes", 2]
@@ -213,8 +210,6 @@ def test_the_command_line_from_file_to_file(
     shown = run("explain", model, train)
     assert shown.exit_code == 0, shown.output
     assert "The network labels arcs after the search" in " ".join(shown.output.split())
-    line = error_line(monkeypatch, capsys, "certify", model, train)
-    assert line.startswith("lols: certificates are for linear policies")
 
 
 def test_a_parse_is_explained_with_the_costs_of_the_specification(parser: lols.Parser) -> None:
@@ -274,37 +269,3 @@ def test_beams_of_networks(parser: lols.Parser) -> None:
     run = parser.model_.run(examples)
     assert all(narrow.actions(i)[0].tolist() == run.actions(i).tolist() for i in range(5))
     assert all(wide.scores(i)[0] <= narrow.scores(i)[0] + 1e-5 for i in range(5))
-
-
-def test_training_goes_on_with_new_words_and_labels(tmp_path: Path) -> None:
-    small, path = SMALL | {"passes": 1}, str(tmp_path / "tagger.lols")
-    lols.Tagger(**small).fit(WORDS[:16], TAGS[:16]).save(path)
-    tagger = lols.Tagger.load(path).set_params(warm_start=True, rate=1e-9)
-    old = tagger.model_.policy.network.state_dict()
-    for name, value in (("policy", "linear"), ("width", 8), ("layers", 2)):
-        as_it_was = getattr(tagger, name)
-        with pytest.raises(ConfigurationError, match=f"{name}={value!r} cannot go on from {name}={as_it_was!r}: leave"):
-            tagger.set_params(**{name: value}).fit(WORDS, TAGS)
-        tagger.set_params(**{name: as_it_was})
-    tagger.calibrate_with(WORDS[16:], TAGS[16:])
-    kept = tagger.model_.calibration
-    with pytest.warns(UserWarning, match="goes on from its weights, with a new optimiser"):
-        tagger.fit([[w.upper() for w in words] for words in WORDS[:16]], TAGS[:16])
-    assert tagger.model_.calibration is kept is not None  # there were new words, but no new labels
-    linear = lols.Tagger(passes=1).fit(WORDS[:16], TAGS[:16]).set_params(warm_start=True, policy="neural")
-    with pytest.raises(ConfigurationError, match="policy='neural' cannot go on from policy='linear'"):
-        linear.fit(WORDS, TAGS)
-    with pytest.warns(UserWarning, match="goes on from its weights, with a new optimiser"):
-        tagger.fit([*WORDS[:16], *[["Zounds", "zounds"]] * 8], [*TAGS[:16], *[["INTJ", "INTJ"]] * 8])
-    new = tagger.model_.policy.network.state_dict()
-    assert tagger.model_.calibration is None
-    assert "zounds" in tagger.task_.vocabulary.words and tagger.classes_[-1] == "INTJ"
-    for name, tensor in old.items():  # at such a rate, nothing that was there changes
-        assert torch.allclose(new[name][tuple(slice(n) for n in tensor.shape)], tensor, atol=1e-5), name
-    tagger.save(path)
-    assert lols.Tagger.load(path).predict(WORDS[:3]) == tagger.predict(WORDS[:3])
-
-
-def test_what_only_linear_policies_can_do_is_one_line() -> None:
-    with pytest.raises(ConfigurationError, match="partial_fit needs the linear policy"):
-        lols.Tagger(policy="neural").partial_fit(WORDS, TAGS, classes=["NOUN"])

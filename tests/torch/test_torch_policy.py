@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 import lols
 from lols.contract.examples import Examples
@@ -15,6 +16,8 @@ from lols.engine.drivers.lock_step import LockStepDriver
 from lols.errors import ConfigurationError, LolsError
 from lols.torch import LOSSES, FeatureNetwork, PointerNetwork, TorchPolicy
 from lols.torch.batches import Bags, ExampleBatch, StateBatch
+from lols.torch.learning import move_average
+from lols.torch.losses import kl_loss
 from lols.torch.replay import KeptLessons
 from tests.torch.small_networks import DATA, LABELS, SPACE, TEACHERS, UNSEEN, SmallTagger, make_policy, train
 
@@ -217,8 +220,9 @@ class Wrong(nn.Module):
         (lambda s, w: torch.full((len(s), 3), torch.nan) * w, "NaN or infinity for a legal action: has it diverged"),
         (lambda s, w: (torch.zeros(len(s), 3) * w).to("meta"), "gave scores on meta: keep them on `states.device`"),
         (lambda s, w: s.inputs[:, :1].to("meta") * w, "mixes tensors of two devices: create them with device="),
+        (lambda s, w: torch.zeros(len(s), 3), "the loss of Wrong has no gradient: compute scores without no_grad"),
     ],
-    ids=["shape", "nothing", "nan", "device of scores", "two devices"],
+    ids=["shape", "nothing", "nan", "device of scores", "two devices", "gradient"],
 )
 def test_a_network_that_does_not_fit_is_named_with_the_fix(give: Any, message: str) -> None:
     with pytest.raises(LolsError, match=message) as raised:
@@ -235,8 +239,28 @@ def test_a_loss_that_overflows_is_named_before_the_weights_change() -> None:
 
 
 @pytest.mark.parametrize(
+    ("give", "shape"), [(lambda s, c, k: (s * c).sum(), r"\(\)"), (lambda s, c, k: s * c, r"\(\d+, 3\)")]
+)
+def test_a_loss_must_be_one_for_each_state(give: Any, shape: str) -> None:
+    with pytest.raises(LolsError, match=rf"gave {shape} for \d+ states: it must give one loss for each"):
+        train(make_policy(loss=give))
+
+
+@pytest.mark.parametrize("scale", [1.0, 8.0])
+def test_what_kl_wants_of_many_actions_with_costs_of_0_and_1(scale: float) -> None:
+    """With a scale of 1, all actions are to be nearly equally probable; so little is learned from each state."""
+    costs = torch.ones(1, 26)
+    costs[0, 3] = 0.0
+    known = torch.ones(1, 26, dtype=torch.bool)
+    wanted = torch.softmax(-scale * costs, 1)
+    assert LOSSES["kl"] is kl_loss and float(kl_loss(wanted.log(), costs, known, scale)) == pytest.approx(0.0, abs=1e-6)
+    assert float(wanted[0, 3]) == pytest.approx({1.0: 0.098, 8.0: 0.992}[scale], abs=1e-3)
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"network": nn.Module()}, "Module has no `forward`: give it forward"),
         ({"network": SmallTagger}, "network is SmallTagger: give an object"),
         ({"loss": "quadratic"}, "unknown loss 'quadratic': choose log, kl, hinge, regression"),
         ({"device": "cuda"}, "there is no GPU that PyTorch can use: give device='cpu'"),
@@ -268,3 +292,22 @@ def test_features_of_actions_must_be_there() -> None:
     with pytest.raises(LolsError, match="the space has no features of actions"):
         train(make_policy(PointerNetwork(columns=16)))
     assert train(make_policy(FeatureNetwork(LABELS, columns=256), steps=4), passes=6).evaluate(UNSEEN) < 2.0
+
+
+def test_the_average_is_that_of_pytorch() -> None:
+    """Without asking the device for the number of steps."""
+    network = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4))
+    own = AveragedModel(network)
+
+    def slowly(average: Any, current: Any, steps: Any) -> None:
+        get_ema_multi_avg_fn(min(0.9, float(steps) / (float(steps) + 10.0)))(average, current, steps)
+
+    usual = AveragedModel(network, multi_avg_fn=slowly)
+    for seed in range(4):
+        torch.manual_seed(seed)
+        for tensor in (*network.parameters(), network[1].running_mean):  # type: ignore[operator]
+            tensor.data.normal_()
+        usual.update_parameters(network)
+        move_average(own, network, seed, 0.9)
+    for name, tensor in usual.state_dict().items():
+        assert torch.equal(own.state_dict()[name], tensor), name

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from lols.contract.features import emit, feature
 from lols.contract.space import Reference, SearchSpace
+from lols.engine.table import insert
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
 
@@ -26,33 +25,27 @@ def with_advice(space: SearchSpace, reference: Reference) -> SearchSpace:
     """
     if reference.action is None or reference.random:
         raise ConfigurationError("advice needs a reference whose `action(x, y, s)` never draws at random")
-    ask, own = reference.action, space.action_features
+    ask, own = reference.action, space.action_features or _no_features
     sizes = replace(space.sizes, action_features=space.sizes.action_features + 1)
-    if own is None:
 
-        def action_features(x, s, a, out):
-            if a == ask(x, x, s):  # the reference does not use the truth: pass x in its place
-                emit(out, ADVICE)
-
-        return replace(space, action_features=action_features, sizes=sizes)
-
-    def more_action_features(x, s, a, out):
+    def action_features(x, s, a, out):
         own(x, s, a, out)
-        if a == ask(x, x, s):
+        if a == ask(x, x, s):  # the reference does not use the truth: pass x in its place
             emit(out, ADVICE)
 
-    return replace(space, action_features=more_action_features, sizes=sizes)
+    return replace(space, action_features=action_features, sizes=sizes)
+
+
+def _no_features(x, s, a, out):
+    pass
 
 
 def follow_advice(learner: Learner, trust: float) -> None:
     """Initialise a new learner so that it predicts the reference's action to be cheaper by `trust`."""
-    state = learner.state()
-    state["single.features"] = np.array([ADVICE], np.int64)
-    for part in ("weights", "squares", "sums"):
-        if learner.averaged or part != "sums":
-            state[f"single.{part}"] = np.full((1, 1), {"weights": -trust, "squares": FIRM}.get(part, 0.0), np.float32)
-    if state["single.scales"].ndim == 1 and learner.settings.update == "nag":
-        state["single.scales"] = np.ones(1, np.float32)
-    if learner.settings.update not in ("nag", "adagrad"):
-        state["single.squares"] = np.zeros((0, 1), np.float32)
-    learner.load(state)
+    bank = learner.single
+    row = insert(bank.table, ADVICE, bank.filled, bank.most)
+    bank.weights[row] = -trust
+    if bank.squares.size:
+        bank.squares[row] = FIRM
+    if bank.scales.size:
+        bank.scales[row] = 1.0

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 from lols.bandit.advice import with_advice
-from lols.bandit.decider import Decider, DecisionWalk
+from lols.bandit.decider import Decider
 from lols.bandit.entries import Decision, Loss, check_fields, check_loss
 from lols.bandit.exploring import epsilon_schedule
 from lols.bandit.guard import Guard
@@ -273,11 +273,10 @@ class StructuredBandit:
             epsilon = self._epsilon(number)
             mode = self._mode(stream, epsilon)
             policy, which = (self._student.current, -1) if mode == EXPLORE else self._student.exploiting(stream)
-            walk = self._walk(obj, policy, mode, stream, epsilon)
-            version = self._student.versions - 1
-            decision = walk.decision(number, version=version, policy=which, guarded=mode == REFERENCE)
-            self._write(decision)
-            return Shown(number, walk.output, decision.explored)
+            output, decision = self._walk(obj, policy, mode, stream, epsilon)
+            version, guarded = self._student.versions - 1, mode == REFERENCE
+            self._write(decision._replace(id=number, version=version, policy=which, guarded=guarded))
+            return Shown(number, output, decision.explored)
 
     def _mode(self, stream: int, epsilon: float) -> int:
         """The mode of a round: exploring, by the learned policy, or by the reference."""
@@ -294,14 +293,14 @@ class StructuredBandit:
     def show_reference(self, obj: Any) -> Any:
         """The structure of the reference; nothing is logged."""
         with self._one_at_a_time:
-            return self._walk(obj, self._student.current, REFERENCE, 0, 0.0).output
+            return self._walk(obj, self._student.current, REFERENCE, 0, 0.0)[0]
 
     def predict(self, obj: Any) -> Any:
         """The structure of `policy()`, without exploration; nothing is logged."""
         with self._one_at_a_time:
-            return self._walk(obj, self._student.final(), EXPLOIT, 0, 0.0).output
+            return self._walk(obj, self._student.final(), EXPLOIT, 0, 0.0)[0]
 
-    def _walk(self, obj: Any, policy: FrozenPolicy, mode: int, stream: int, epsilon: float) -> DecisionWalk:
+    def _walk(self, obj: Any, policy: FrozenPolicy, mode: int, stream: int, epsilon: float) -> tuple[Any, Decision]:
         settings = self.settings
         plan = WalkPlan(mode, stream, settings.beta, epsilon, settings.drawing, settings.width)
         return self._decider.walk(obj, policy, plan)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lols.bandit.entries import Decision
+from lols.bandit.entries import NOTHING, Decision
 from lols.bandit.one import OneByOne
 from lols.bandit.walk import CHANCES, COIN, EXPLORE, NOTES, RANDOMISED, Walked, WalkPlan, deviate_kernel, walk_kernel
 from lols.contract.examples import Examples
@@ -16,91 +16,33 @@ from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
 from lols.engine.door import admit
 from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.mistakes import explain
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.structures import CODE, FrozenPolicy, Lessons, Scratch, Slots
 
 ROOMS = 1000  # the most sizes of objects to keep memory for
 
-Votes = Callable[["DecisionFeatures", np.ndarray], np.ndarray]
+Votes = Callable[[Decision], np.ndarray]
 
 
-class DecisionFeatures(NamedTuple):
-    """The features of one state, and those of each of its actions."""
-
-    ids: np.ndarray
-    values: np.ndarray
-    action_start: np.ndarray
-    action_stop: np.ndarray
-    action_ids: np.ndarray
-    action_values: np.ndarray
-
-    @classmethod
-    def of(cls, decision: Decision) -> DecisionFeatures:
-        """The features that a log holds of a decision."""
-        return cls(*(getattr(decision, name) for name in cls._fields))
-
-    def runs(self) -> tuple[FeatureRuns, FeatureRuns]:
-        """The features of the state, and of its actions, in the form that lessons take."""
-        own = FeatureRuns.between(np.array([0, self.ids.size]), self.ids, self.values)
-        return own, FeatureRuns(self.action_start, self.action_stop, self.action_ids, self.action_values)
-
-
-def lessons_in(states: Sequence[DecisionFeatures], actions: int) -> Lessons:
-    """States as lessons, one for each round; their costs and weights are still to be filled in."""
-    runs = [state.runs() for state in states]
-    seen, own = runs[0] if len(runs) == 1 else map(FeatureRuns.joined, zip(*runs, strict=True))
-    numbers, ones = np.arange(len(runs)), np.ones(len(runs), np.int64)
-    costs, weight = np.full((len(runs), actions), np.inf, np.float32), np.ones(len(runs), np.float32)
-    slots = slots_of(seen, costs, weight, own)
+def lessons_in(decisions: Sequence[Decision]) -> Lessons:
+    """The states in which decisions explored, one for each round; their costs and weights are still to be filled in."""
+    count, actions = len(decisions), decisions[0].legal.size
+    seen = FeatureRuns.joined([FeatureRuns(np.array([0]), np.array([d.ids.size]), d.ids, d.values) for d in decisions])
+    own = FeatureRuns.joined(
+        [FeatureRuns(d.action_start, d.action_stop, d.action_ids, d.action_values) for d in decisions]
+    )
+    slots = slots_of(seen, np.full((count, actions), np.inf, np.float32), np.ones(count, np.float32), own)
+    numbers, ones = np.arange(count), np.ones(count, np.int64)
     return lessons_of(slots, numbers, ones, example=numbers, widest=seen.widest, widest_action=own.widest)
-
-
-def _empty(kind: Any) -> np.ndarray:
-    """An empty array to be shared, so read-only."""
-    array = np.zeros(0, kind)
-    array.flags.writeable = False
-    return array
-
-
-_IDS, _VALUES = _empty(np.int64), _empty(np.float32)
-NO_FEATURES = DecisionFeatures(_IDS, _VALUES, _IDS, _IDS, _IDS, _VALUES)
-NO_LEGAL = _empty(np.bool_)
-
-
-class DecisionWalk(NamedTuple):
-    """One structure, what was drawn for it, and the state to learn from, if there is one."""
-
-    output: Any
-    trail: np.ndarray
-    chances: np.ndarray  # of each action, if they were drawn step by step
-    step: int  # -1 if there is nothing to learn from
-    action: int
-    by_reference: bool
-    chance_step: float
-    chance_action: float
-    propensity: float  # of the whole structure, if it was drawn step by step; NaN otherwise
-    legal: np.ndarray
-    predicted: np.ndarray
-    features: DecisionFeatures
-
-    def decision(self, id: int, *, version: int, policy: int, guarded: bool) -> Decision:
-        """The entry for the log."""
-        return Decision(
-            id,
-            self.step >= 0,
-            *(self.step, self.action, self.by_reference, self.chance_step, self.chance_action),
-            *(version, policy, guarded, self.propensity),
-            *self.features,
-            *(self.legal, self.predicted, self.trail, self.chances),
-        )
 
 
 class Decider:
     """Makes structures for one object at a time.
 
     `columns` is the number of columns of the policies' weights. `votes`, for the exploration by a bag, gives the chance
-    of each action from the features and the legal actions of a state.
+    of each action in the state in which a decision explores.
     """
 
     def __init__(
@@ -121,39 +63,46 @@ class Decider:
         self._bound = bind("Space", space.functions(), space.name), bind("Reference", reference.functions())
         self._encode = OneByOne(space)
 
-    def walk(self, obj: Any, policy: FrozenPolicy, plan: WalkPlan) -> DecisionWalk:
-        """Make a structure for an object."""
+    def walk(self, obj: Any, policy: FrozenPolicy, plan: WalkPlan) -> tuple[Any, Decision]:
+        """Make a structure for an object: the output, and the entry for the log, which the bandit completes."""
         examples = self._encode(obj)
         data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
         scratch, slots = self._memory(examples)
         out = self._out(int(examples.states[0]), int(examples.steps[0]))
         arguments = (*self._bound, data, policy, plan, scratch, slots, out)
         self._run(walk_kernel, examples, arguments)
-        features, legal, predicted = NO_FEATURES, NO_LEGAL, _VALUES
+        decision = NOTHING
         length, step, action, coin, count, action_count = out.note.tolist()
         if step >= 0:
-            features, legal, predicted = _features(slots, count, action_count), out.legal.copy(), out.predicted.copy()
+            decision = decision._replace(
+                ids=slots.ids[:count].copy(),
+                values=slots.values[:count].copy(),
+                action_start=slots.action_start[:1].flatten(),
+                action_stop=slots.action_stop[:1].flatten(),
+                action_ids=slots.action_ids[:action_count].copy(),
+                action_values=slots.action_values[:action_count].copy(),
+                legal=out.legal.copy(),
+                predicted=out.predicted.copy(),
+            )
         if plan.mode == EXPLORE:
             if self.votes is not None:
-                out.weights[:] = self.votes(features, legal)
+                out.weights[:] = self.votes(decision)
             self._run(deviate_kernel, examples, arguments)
             length, step, action, coin = out.note[: COIN + 1].tolist()
         chance_step, chance_action, propensity = out.chance.tolist()
-        randomised = plan.mode == RANDOMISED
-        return DecisionWalk(
-            examples.output(0, out.state),
-            out.trail[:length].copy(),
-            out.chances[:length].astype(np.float32) if randomised else _VALUES,
-            step,
-            action,
-            bool(coin),
-            chance_step,
-            chance_action,
-            propensity if randomised else float("nan"),
-            legal,
-            predicted,
-            features,
+        decision = decision._replace(
+            explored=step >= 0,
+            step=step,
+            action=action,
+            by_reference=bool(coin),
+            chance_step=chance_step,
+            chance_action=chance_action,
+            trail=out.trail[:length].copy(),
         )
+        if plan.mode == RANDOMISED:
+            chances = out.chances[:length].astype(np.float32)
+            decision = decision._replace(propensity=propensity, chances=chances)
+        return examples.output(0, out.state), decision
 
     def _run(self, kernel: Kernel, examples: Examples, arguments: tuple[Any, ...]) -> None:
         """Run a kernel, and explain its errors."""
@@ -164,7 +113,7 @@ class Decider:
             error = raised
         if error is not None or scratch.report[CODE]:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
-            raise driver.explain(error, scratch, 0, lambda: kernel.plain(*arguments)) from error
+            raise explain(driver, error, scratch, 0, lambda: kernel.plain(*arguments)) from error
 
     def _out(self, states: int, steps: int) -> Walked:
         """Memory for the results of a walk, kept for the next object of this size."""
@@ -201,12 +150,3 @@ class Decider:
             self._room = need
         assert self._scratch is not None and self._slots is not None
         return self._scratch, self._slots
-
-
-def _features(slots: Slots, count: int, action_count: int) -> DecisionFeatures:
-    rows = slots.action_start.shape[0]
-    start, stop = (a[0].copy() if rows else _IDS for a in (slots.action_start, slots.action_stop))
-    shared = slots.ids[:count].copy(), slots.values[:count].copy()
-    return DecisionFeatures(
-        *shared, start, stop, slots.action_ids[:action_count].copy(), slots.action_values[:action_count].copy()
-    )

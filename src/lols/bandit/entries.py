@@ -6,7 +6,8 @@ import math
 import operator
 import struct
 import zlib
-from typing import Any, NamedTuple, Self
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -50,6 +51,38 @@ class Loss(NamedTuple):
     loss: float
 
 
+class Log(Protocol):
+    """The methods that a bandit needs of its log, to be implemented for a server database in the place of `SqliteLog`.
+
+    A log has one writer. It must count each loss exactly once, also across crashes.
+    """
+
+    def append(self, entry: Decision | Loss) -> bool:
+        """Write an entry; it is durable when this returns.
+
+        Returns False if the decision already has a loss: the second one is ignored, and counted as a duplicate. After
+        an error nothing was written.
+        """
+
+    def replay(self) -> Iterator[Decision | Loss]:
+        """All entries that exist when the reading begins, in the order in which they were written."""
+
+    def decisions(self) -> int:
+        """The number of decisions, which is the id of the next one."""
+
+    def duplicates(self) -> int:
+        """The number of losses that were ignored because their decision had one."""
+
+    def close(self) -> None:
+        """Close the log; closing it twice is allowed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
 _KINDS = ("<i8", "<f4", "<i8", "<i8", "<i8", "<f4", "?", "<f4", "<i4", "<f4")
 ARRAYS = dict(zip(Decision._fields[-len(_KINDS) :], _KINDS, strict=True))
 _EQUALLY_LONG = [("ids", "values"), ("action_ids", "action_values"), ("action_start", "action_stop")]
@@ -59,6 +92,8 @@ _SCALARS = struct.Struct("<q?qq?ddqq?d")  # the fields of a decision up to its a
 _LOSS = struct.Struct("<qd")
 _COUNT = len(Decision._fields) - len(ARRAYS)
 _PROPENSITY = _COUNT - 1
+# Nothing is explored; the arrays are shared, so they are read-only.
+NOTHING = Decision(0, False, -1, -1, False, 1.0, 1.0, 0, -1, False, math.nan, *(np.frombuffer(b"", d) for d in _NATIVE))
 _ROUNDING = 1e-9  # by which a sum of probabilities may exceed 1
 _ROUNDING_STEPS = 1e-6  # the same for those of single steps, of 32 bits
 _SMALLEST_CHANCE = 1.0 / LARGEST_COST  # of what was explored: a loss divided by it is a cost to learn from
@@ -75,7 +110,14 @@ def check(entry: Decision | Loss, count: int) -> None:
             )
         check_fields(entry)
     elif isinstance(entry, Loss):
-        _check_loss(entry, count)
+        check_loss(entry.loss)
+        try:
+            exists = 0 <= operator.index(entry.id) < count
+        except TypeError:
+            exists = False
+        if not exists:
+            held = f"the log holds {count}, 0 to {count - 1}" if count else "the log holds none yet"
+            raise LolsError(f"unknown decision {shown(entry.id)}: {held}; give the id that came with the decision")
     else:
         raise LolsError(f"a log takes a Decision or a Loss, not {type(entry).__name__}")
 
@@ -135,18 +177,6 @@ def check_loss(loss: float) -> None:
         raise LolsError(f"loss {shown(loss)}: give a number from 0 to 1")
 
 
-def _check_loss(entry: Loss, count: int) -> None:
-    """Check the range of a loss, and that it belongs to one of `count` decisions."""
-    check_loss(entry.loss)
-    try:
-        exists = 0 <= operator.index(entry.id) < count
-    except TypeError:
-        exists = False
-    if not exists:
-        held = f"the log holds {count}, 0 to {count - 1}" if count else "the log holds none yet"
-        raise LolsError(f"unknown decision {shown(entry.id)}: {held}; give the id that came with the decision")
-
-
 def to_row(entry: Decision | Loss) -> tuple[Any, ...]:
     """The columns of a checked entry, with the checksum last."""
     if isinstance(entry, Loss):
@@ -180,17 +210,3 @@ def _decision(row: tuple[Any, ...]) -> Decision:
         np.frombuffer(blob, dtype).astype(native) for blob, dtype, native in zip(row[_COUNT:-1], _DTYPES, _NATIVE)
     ]
     return Decision(*_SCALARS.unpack(_SCALARS.pack(*scalars)), *arrays)
-
-
-class ClosedAtTheEnd:
-    """A log that a `with` statement closes."""
-
-    def close(self) -> None:
-        """Let go of what it holds."""
-        raise NotImplementedError
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()

@@ -15,8 +15,8 @@ from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.door import admit
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.lesson_costs import predicted_costs
-from lols.engine.lessons import write_features
+from lols.engine.drivers.mistakes import explain
+from lols.engine.lessons import predicted_costs, write_features
 from lols.engine.memory import make_batch, make_scratch
 from lols.engine.policy import cheapest, gather, new_policy, score
 from lols.engine.search import Search, begin, find_legal, turn_to
@@ -184,7 +184,7 @@ class LogFollower:
             if scratch.report[CODE] == MISFIT:
                 raise _misfit(ids[b], int(scratch.report[AT_STEP]))
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
-            explained = driver.explain(error, scratch, b, lambda: follow_kernel.plain(*arguments))
+            explained = explain(driver, error, scratch, b, lambda: follow_kernel.plain(*arguments))
             raise type(explained)(str(explained).replace(f"example {b}", f"decision {ids[b]}", 1)) from error
         return followed._replace(target=_smoothed(followed.target, followed.legal, epsilon))
 

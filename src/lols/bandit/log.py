@@ -5,45 +5,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
-from typing import Protocol, Self
 
-from lols.bandit.entries import ClosedAtTheEnd, Decision, Loss, check, check_loss
+from lols.bandit.entries import Decision, Log, Loss, check, check_loss
 from lols.bandit.sqlite_log import SqliteLog
 
 __all__ = ["Decision", "Log", "Loss", "MemoryLog", "SqliteLog", "check_loss"]
 
 
-class Log(Protocol):
-    """The methods that a bandit needs of its log, to be implemented for a server database in the place of `SqliteLog`.
-
-    A log has one writer. It must count each loss exactly once, also across crashes.
-    """
-
-    def append(self, entry: Decision | Loss) -> bool:
-        """Write an entry; it is durable when this returns.
-
-        Returns False if the decision already has a loss: the second one is ignored, and counted as a duplicate. After
-        an error nothing was written.
-        """
-
-    def replay(self) -> Iterator[Decision | Loss]:
-        """All entries that exist when the reading begins, in the order in which they were written."""
-
-    def decisions(self) -> int:
-        """The number of decisions, which is the id of the next one."""
-
-    def duplicates(self) -> int:
-        """The number of losses that were ignored because their decision had one."""
-
-    def close(self) -> None:
-        """Close the log; closing it twice is allowed."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *_error: object) -> None: ...
-
-
-class MemoryLog(ClosedAtTheEnd):
+class MemoryLog(Log):
     """A log in memory, for simulations and tests.
 
     It keeps the arrays of its entries without copying them: do not change them.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from lols.bandit.decider import DecisionFeatures, lessons_in
+from lols.bandit.decider import lessons_in
 from lols.bandit.entries import check_fields
 from lols.bandit.follow import Followed
 from lols.bandit.log import Decision, Log, check_loss
-from lols.engine.lesson_costs import predicted_costs
+from lols.engine.lessons import predicted_costs
 from lols.engine.structures import Lessons
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.learner import Learner
@@ -107,14 +107,9 @@ def stacked(
     All must have as many actions as `like`, the first decision of the log.
     """
     like = decisions[0] if like is None else like
-    for d in decisions:
-        _check(d, like.legal.size, by_action=like.action_start.size > 0)
-    lessons = lessons_in([DecisionFeatures.of(d) for d in decisions], like.legal.size)
+    for d in decisions:  # kernels do not check it
+        if (d.legal.size, d.action_start.size) != (like.legal.size, like.action_start.size):
+            raise LolsError(f"decision {d.id} has other actions than those before it: evaluate logs of one space only")
+    lessons = lessons_in(decisions)
     taken, chances = (np.array([getattr(d, name) for d in decisions]) for name in ("action", "chance_action"))
     return lessons, np.stack([d.legal for d in decisions]), taken, chances
-
-
-def _check(d: Decision, actions: int, *, by_action: bool) -> None:
-    """Check that a decision has the actions of the others: kernels do not check it."""
-    if d.legal.size != actions or d.action_start.size != (actions if by_action else 0):
-        raise LolsError(f"decision {d.id} has other actions than those before it: evaluate logs of one space only")

@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.examples import Examples, Items, Ragged, Scalar, view
+from lols.contract.arrays import NO_ITEMS, Ragged, Scalar, view
+from lols.contract.examples import Examples
 from lols.contract.records import record_class
 from lols.contract.space import SearchSpace
-
-NO_ITEMS = Items(
-    np.zeros(1, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64), np.zeros(0, np.int64), np.ones(0, np.float32)
-)
 
 
 class One(Examples):
@@ -32,7 +29,6 @@ class OneByOne:
         self.space = space
         self._settings = Examples.from_columns(space, 0, {}).x
         self._nothing = record_class(())()
-        self._records: dict[tuple[str, ...], type] = {}  # by the names of columns
 
     def __call__(self, obj: Any) -> Examples:
         """An object as a data set of one, without truth."""
@@ -44,12 +40,10 @@ class OneByOne:
             encoded = space.encode(obj)
             x = encoded if isinstance(encoded, dict) else encoded[0]
             columns = [_column(value) for value in x.values()]
+            record = record_class((*x, *self._settings._fields))
         except Exception:
             return None
         if None in columns or space.items is not None:
-            return None
-        record = self._record(tuple(x))
-        if record is None:
             return None
         one = One.__new__(One)
         one.space, one.count, one.has_truth = space, 1, False
@@ -62,16 +56,6 @@ class OneByOne:
         except Exception:
             return None
         return one if one.states[0] >= 0 and one.steps[0] >= 0 else None
-
-    def _record(self, columns: tuple[str, ...]) -> type | None:
-        """The class of examples with these columns; None if they clash with settings."""
-        record = self._records.get(columns)
-        if record is None:
-            names = (*columns, *self._settings._fields)
-            if len(set(names)) != len(names):
-                return None
-            record = self._records[columns] = record_class(names)
-        return record
 
 
 def _column(value: Any) -> Ragged | Scalar | None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from lols.bandit.entries import ClosedAtTheEnd, Decision, Loss, check, from_row, to_row
+from lols.bandit.entries import Decision, Log, Loss, check, from_row, to_row
 from lols.bandit.sqlite_file import COLUMNS, DECISION, LOSS, RESTORE, explained, identity_text, opened
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 
@@ -29,7 +29,7 @@ _ROWS = f"SELECT place, kind, loss, {COLUMNS}, checksum FROM entries WHERE place
 _AT_ONCE = 256  # rows that a replay reads at a time
 
 
-class SqliteLog(ClosedAtTheEnd):
+class SqliteLog(Log):
     """A log in one SQLite file, with a second one beside it, ending in `-wal`, while it is open or after a kill.
 
     Only one process can have a log open. Threads may share it; after a fork it belongs to the parent. While a log is

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from lols.bandit.advice import follow_advice
-from lols.bandit.decider import DecisionFeatures, lessons_in
+from lols.bandit.decider import lessons_in
 from lols.bandit.entries import Decision
 from lols.bandit.estimates import estimate
 from lols.bandit.settings import BAG, BanditSettings
 from lols.contract.hashing import mix, unit
 from lols.contract.space import SearchSpace
 from lols.engine.compile.ahead import prepare_all
-from lols.engine.lesson_costs import predicted_costs
+from lols.engine.lessons import predicted_costs
 from lols.engine.structures import FrozenPolicy, Lessons
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
@@ -72,10 +72,10 @@ class BanditStudent:
         """A copy of the final policy."""
         return self.snapshot() if self._average is None else frozen(self._average)
 
-    def votes(self, features: DecisionFeatures, legal: np.ndarray) -> np.ndarray:
+    def votes(self, decision: Decision) -> np.ndarray:
         """The chance of each action: `width` is shared by all, the rest goes by the votes of the bag's members."""
+        legal, lesson = decision.legal, lessons_in([decision])
         chances = np.where(legal, self.settings.width / legal.sum(), 0.0)
-        lesson = lessons_in([features], legal.size)
         for member in self._bag:
             costs = self._predicted(member, lesson)
             chances[int(np.argmin(np.where(legal, costs, np.inf)))] += (1.0 - self.settings.width) / len(self._bag)
@@ -90,7 +90,7 @@ class BanditStudent:
     def learn(self, decision: Decision, loss: float) -> None:
         """Learn from the loss of a decision that explored."""
         legal, action = decision.legal, decision.action
-        lesson = lessons_in([DecisionFeatures.of(decision)], legal.size)
+        lesson = lessons_in([decision])
         guess = None if self._guesses is None else self._predicted(self._guesses, lesson)
         estimated = estimate(self.settings.estimator, legal, action, decision.chance_action, loss, guess)
         costs, weight = lesson.slots.costs, lesson.slots.weight
@@ -125,7 +125,7 @@ class BanditStudent:
 
     def warm_up(self, decision: Decision) -> None:
         """Have ready what learning from such decisions needs, also when there are many."""
-        lessons = lessons_in([DecisionFeatures.of(decision)], decision.legal.size)
+        lessons = lessons_in([decision])
         for learner in filter(None, (self.learner, self._guesses, *self._bag)):
             prepare_all(learner.calls(lessons))
 

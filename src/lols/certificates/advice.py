@@ -104,7 +104,8 @@ def advise(
         f"with hindsight, changing single decisions would save {own.hindsight.value:.3g}, but no policy of the same "
         f"class, fitted on {fitted:,} other examples, did much better"
     )
-    return Advice(rule, FEATURES, f"The features are the bottleneck: {words}; add features.")
+    fix = "add features" if training.linear else "let the network see more, or learn from more data"
+    return Advice(rule, FEATURES, f"The features are the bottleneck: {words}; {fix}.")
 
 
 def _rule(loss: Estimate, own: Regrets, retrained: Estimate, training: Training, by_margin: ByMargin | None) -> int:

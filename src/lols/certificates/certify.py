@@ -10,8 +10,8 @@ import numpy as np
 
 from lols.certificates.advice import ByMargin, Regrets, advise
 from lols.certificates.certificate import Certificate, Theorem
-from lols.certificates.deviations import Deviations, collect_deviations
-from lols.certificates.fitting import Crossed, crossed
+from lols.certificates.deviations import Deviations, OwnDeviations, collect_deviations
+from lols.certificates.fitting import Crossed, crossed, own_ways
 from lols.certificates.intervals import RESAMPLES, estimates
 from lols.certificates.places import by_decision, by_step
 from lols.certificates.training import Training, training_of
@@ -22,6 +22,7 @@ from lols.contract.space import Reference
 from lols.contract.task import as_teacher
 from lols.contract.threads import Threads
 from lols.engine.drivers.fused import FusedDriver
+from lols.engine.drivers.lock_step import ROOM, LockStepDriver
 from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
@@ -53,7 +54,8 @@ def certify(
     Parameters
     ----------
     model
-        A `lols.Model`; or a trained `Tagger`, `Parser` or `CostSensitiveClassifier`.
+        A `lols.Model`, with a linear policy or one of its own; or a trained `Tagger`, `Parser` or
+        `CostSensitiveClassifier`.
     objects
         Labelled objects for the space's `encode`, or `Examples`; for an estimator a pair of inputs and truths, as for
         its `fit`. Give data that training did not see.
@@ -147,19 +149,18 @@ def certify_case(
     follow = following(model.plan.seed, False)
     separate = _separate(training)
     with (
-        FusedDriver(model.space, examples, case.reference, threads=threads, compiled=model.compiled) as driver,
+        _driver(case, threads) as driver,
         Progress(progress, (2 + (separate is not None)) * int(examples.steps.sum()), "certifying", "steps") as bar,
     ):
-        predictions = driver.predict(model.policy, follow)
-        taken = predictions.all_actions()
-        loss = driver.losses(predictions, model.policy)
         teacher_loss = driver.losses(driver.follow_teacher(follow, model.policy), model.policy)
         each: dict[str, Any] = {"seed": seed, "bar": bar}
         own = collect_deviations(model, driver, case.reference, training.deviating("learned", "learned"), **each)
+        taken, loss = _followed(model, driver, own)
         whole = int(examples.steps.sum())
         taught = collect_deviations(
             model, driver, case.reference, training.deviating("learned", "reference"), **each, done=whole
         )
+        _check_same(own, taught)
         shown = None
         if separate is not None:
             chosen = training.deviating(*separate)
@@ -223,18 +224,53 @@ def certify_case(
             ByMargin(margin, means[-1]) if others else None,
         ),
         fitted=fit.fits,
-        notes=(*case.all_notes, *training.notes),
+        notes=(*case.all_notes, *training.notes, *_notes(model)),
     )
 
 
+def _driver(case: Case, threads: Threads) -> FusedDriver:
+    """A driver for the examples of a case."""
+    model, how = case.model, dict[str, Any](threads=threads, compiled=case.model.compiled)
+    if isinstance(model.policy, FrozenPolicy):
+        return FusedDriver(model.space, case.examples, case.reference, **how)
+    return LockStepDriver(model.space, case.examples, case.reference, **how, room=getattr(model.policy, "room", ROOM))
+
+
+def _followed(model: Model, driver: FusedDriver, own: Deviations) -> tuple[np.ndarray, np.ndarray]:
+    """The actions of the policy on all examples, and its losses.
+
+    Those of a network are the ones of its roll-ins: if it is asked for other states together, rounding may decide.
+    """
+    if isinstance(own, OwnDeviations):
+        return own.taken, own.losses
+    predictions = driver.predict(model.policy, following(model.plan.seed, False))
+    return predictions.all_actions(), driver.losses(predictions, model.policy)
+
+
+def _check_same(own: Deviations, taught: Deviations) -> None:
+    """Raise an error if a policy went to other states when it was followed again."""
+    if not (isinstance(own, OwnDeviations) and isinstance(taught, OwnDeviations)):
+        return
+    if not np.array_equal(own.taken, taught.taken):
+        raise LolsError("the policy decides differently if it is asked again: its costs must depend on the state alone")
+
+
+def _notes(model: Model) -> tuple[str, ...]:
+    """What cannot be known of a policy that is not linear."""
+    if isinstance(model.policy, FrozenPolicy) or own_ways(model.policy, LearnerSettings("hinge", "adagrad")):
+        return ()
+    kind = type(model.policy).__name__
+    return (f"{kind} has no method `onward`, so that no other policy of its class was fitted: regret in class is 0.",)
+
+
 def _check(case: Case, resamples: int) -> None:
-    if not isinstance(case.model.policy, FrozenPolicy):
-        raise ConfigurationError("certificates are for linear policies: train the model without `policy`")
-    policies = case.model.policy.chances.size
-    if policies > 1:
+    policy: Any = case.model.policy
+    policies = policy.chances.size if isinstance(policy, FrozenPolicy) else 1
+    if policies > 1 or getattr(policy, "random", False):
+        drawn_from = f"draws one of {policies} policies" if policies > 1 else "draws its actions at random"
         raise ConfigurationError(
-            f"the policy draws one of {policies} policies at every state, as searn's do, so that a deviation has no "
-            "fixed cost: certify a model of another algorithm"
+            f"the policy {drawn_from} at every state, as searn's do, so that a deviation has no fixed cost: certify a "
+            "model of another algorithm"
         )
     if len(case.examples) < FEWEST:
         raise LolsError(f"there are {len(case.examples)} examples: a certificate needs at least {FEWEST}")
@@ -245,6 +281,8 @@ def _check(case: Case, resamples: int) -> None:
 def _other_margins(deviations: Deviations, training: Training, steps: int) -> list[Training]:
     """The same training with margins that take account of costs, if such costs ask for that."""
     settings, costs = training.settings, deviations.costs
+    if not training.linear:
+        return []
     above = costs[np.isfinite(costs) & (costs > 0.0)].astype(np.float64)
     if settings.reduction != "hinge" or settings.update == "perceptron" or above.size == 0:
         return []

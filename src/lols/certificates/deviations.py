@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lols.contract.choosing import numbers_within, offsets_within, runs
 from lols.contract.space import Reference
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.lesson_costs import predicted_costs
-from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
-from lols.engine.structures import Batch, FrozenPolicy, Lessons, Plan, Slots
+from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, predicted_costs, slots_of
+from lols.engine.states import States
+from lols.engine.structures import Batch, Lessons, Plan, Slots
 from lols.errors import LolsError
 from lols.training.algorithms import Algorithm
 from lols.training.model import Model
@@ -24,6 +25,7 @@ from lols.training.progress import Progress
 from lols.training.trainer import Trainer
 
 TOGETHER = 256  # examples that are worked on at a time
+NO_ACTIONS = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -84,16 +86,19 @@ class Deviations:
         """The states of some examples, one after the other."""
         return runs(self.first, chosen)[0]
 
-    def choices(self, policy: FrozenPolicy, states: np.ndarray | None = None, *, best: bool = False) -> np.ndarray:
+    def choices(self, policy: Any, states: np.ndarray | None = None, *, best: bool = False) -> np.ndarray:
         """The actions of a policy at each of some states, or at all; with `best`, chosen among the best actions only.
 
         Of equally cheap actions the first one is taken.
         """
         at = np.arange(self.first[-1]) if states is None else states
-        lessons = lessons_of(self.slots, at, np.ones_like(at), example=at, widest=self.widest)
-        predicted = predicted_costs(lessons, policy, compiled=self.compiled)[at]
         allowed = self.costs[at] <= (0.0 if best else np.finfo(np.float32).max)
-        return np.where(allowed, predicted, np.inf).argmin(axis=1)
+        return np.where(allowed, self.predicted(policy, at), np.inf).argmin(axis=1)
+
+    def predicted(self, policy: Any, at: np.ndarray) -> np.ndarray:
+        """What a policy predicts for the actions of some states."""
+        lessons = lessons_of(self.slots, at, np.ones_like(at), example=at, widest=self.widest)
+        return predicted_costs(lessons, policy, compiled=self.compiled)[at]
 
     @cached_property
     def widest(self) -> int:
@@ -105,6 +110,30 @@ class Deviations:
         own = int((self.slots.action_stop - self.slots.action_start).max(initial=0))
         filled = np.diff(self.first)[chosen]
         return lessons_of(self.slots, self.first[chosen], filled, example=chosen, widest=self.widest, widest_action=own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnDeviations(Deviations):
+    """Those of a policy that is not linear. It sees the states again, by the actions that led to them."""
+
+    driver: LockStepDriver
+    taken: np.ndarray  # by the roll-ins, example after example
+
+    def predicted(self, policy: Any, at: np.ndarray) -> np.ndarray:
+        """What a policy predicts for the actions of some states; those of an example must lie side by side."""
+        changes = np.flatnonzero(np.diff(self.example[at], prepend=-1))
+        parts = np.split(at, changes[TOGETHER::TOGETHER])
+        return np.concatenate([self.driver.costs_of(policy, self.states(part)) for part in parts])
+
+    def states(self, at: np.ndarray) -> States:
+        """Some states, as a policy sees them."""
+        example = self.example[at]
+        return self.driver.states_along(example, self.first[example], self.step[at], self.taken)
+
+    def lesson(self, chosen: np.ndarray) -> tuple[States, np.ndarray, np.ndarray]:
+        """Some examples in this order, for a policy to learn from."""
+        at = self.states_of(chosen)
+        return self.states(at), self.costs[at], self.slots.weight[at]
 
 
 def collect_deviations(
@@ -130,18 +159,20 @@ def collect_deviations(
     for begin in range(0, count, TOGETHER):
         numbers = np.arange(begin, min(begin + TOGETHER, count))
         shares = np.full(numbers.size, beta), np.full(numbers.size, beta_in)
-        pieces.append(_piece(driver.make_lessons(numbers, numbers, model.policy, plan, *shares)))
+        pieces.append(_piece(driver, driver.make_lessons(numbers, numbers, model.policy, plan, *shares)))
         loss += float(pieces[-1].losses.sum())
         if bar is not None:
             done += int(driver.examples.steps[numbers].sum())
             bar.advance(done, loss=loss / (numbers[-1] + 1))
-    features, own, costs, filled, losses = zip(*pieces, strict=True)
+    features, own, costs, filled, losses, taken = zip(*pieces, strict=True)
     all_costs = np.concatenate(costs)
     weight = np.ones(all_costs.shape[0], np.float32)
     slots = slots_of(FeatureRuns.joined(features), all_costs, weight, FeatureRuns.joined(own))
-    return Deviations(
-        slots, offsets_within(np.concatenate(filled)), np.concatenate(losses), model.compiled, model.space.fixed_actions
-    )
+    first, space = offsets_within(np.concatenate(filled)), model.space
+    found = slots, first, np.concatenate(losses), model.compiled, space.fixed_actions
+    if isinstance(driver, LockStepDriver):
+        return OwnDeviations(*found, driver=driver, taken=np.concatenate(taken))
+    return Deviations(*found)
 
 
 def exact_plan(plan: Plan) -> Plan:
@@ -157,9 +188,10 @@ class _Piece(NamedTuple):
     costs: np.ndarray
     filled: np.ndarray  # how many states each example has
     losses: np.ndarray
+    taken: np.ndarray  # the actions, if the policy is not linear
 
 
-def _piece(batch: Batch) -> _Piece:
+def _piece(driver: FusedDriver, batch: Batch) -> _Piece:
     slots, filled = batch.lessons.slots, batch.lessons.filled.copy()
     at = numbers_within(batch.lessons.first, filled)
     if (slots.weight[at] != 1.0).any():
@@ -168,7 +200,8 @@ def _piece(batch: Batch) -> _Piece:
     if slots.action_start.size:
         own = _packed(slots.action_start[at], slots.action_stop[at], slots.action_ids, slots.action_values)
     features = _packed(slots.start[at], slots.stop[at], slots.ids, slots.values)
-    return _Piece(features, own, slots.costs[at], filled, batch.losses[:, 0].copy())
+    taken = driver.taken(batch) if isinstance(driver, LockStepDriver) else NO_ACTIONS
+    return _Piece(features, own, slots.costs[at], filled, batch.losses[:, 0].copy(), taken)
 
 
 def _packed(start: np.ndarray, stop: np.ndarray, ids: np.ndarray, values: np.ndarray) -> FeatureRuns:

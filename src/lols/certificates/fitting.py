@@ -3,16 +3,19 @@
 A policy is fitted on one half of the examples and evaluated on the other half, and the other way round, so that no
 policy is evaluated on what it has seen. The policy itself belongs to the class, too: where no fit helps within its own
 half, it takes the place of the fit.
+
+A policy that is not linear says itself how another one of its class begins: `onward` is a copy that learns on, `anew`
+one that has learned nothing. A network has the former only: from nothing, few examples do not make one as good.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.certificates.deviations import Deviations
+from lols.certificates.deviations import Deviations, OwnDeviations
 from lols.certificates.training import Training
 from lols.contract.hashing import mix
 from lols.engine.structures import FrozenPolicy
@@ -36,7 +39,7 @@ class Crossed(NamedTuple):
     """Two policies, each fitted on one half of the examples to be judged on the other; None is the policy itself."""
 
     judged: tuple[np.ndarray, np.ndarray]
-    policies: tuple[FrozenPolicy | None, FrozenPolicy | None]
+    policies: tuple[Any, Any]
     fits: tuple[str, str]
 
     def actions(self, deviations: Deviations, taken: np.ndarray) -> np.ndarray:
@@ -65,7 +68,12 @@ def ways(settings: LearnerSettings) -> list[Fit]:
     return [way for way in fits if not way.onward or settings.update != "ridge"]  # a policy has no matrices of ridge
 
 
-def crossed(deviations: Deviations, taken: np.ndarray, policy: FrozenPolicy, training: Training, seed: int) -> Crossed:
+def own_ways(policy: Any, settings: LearnerSettings) -> list[Fit]:
+    """Ways to fit a policy of the class of one that is not linear, as far as it has them."""
+    return [Fit(name, settings, name == "onward") for name in ("anew", "onward") if hasattr(policy, name)]
+
+
+def crossed(deviations: Deviations, taken: np.ndarray, policy: Any, training: Training, seed: int) -> Crossed:
     """Fit on each half, to be judged on the other; the halves depend on the seed only."""
     order = shuffled(len(deviations), mix(seed, 0x4A1F))
     halves = order[: order.size // 2], order[order.size // 2 :]
@@ -76,13 +84,15 @@ def crossed(deviations: Deviations, taken: np.ndarray, policy: FrozenPolicy, tra
 
 
 def _best(
-    deviations: Deviations, taken: np.ndarray, chosen: np.ndarray, policy: FrozenPolicy, training: Training, seed: int
-) -> tuple[str, FrozenPolicy | None]:
+    deviations: Deviations, taken: np.ndarray, chosen: np.ndarray, policy: Any, training: Training, seed: int
+) -> tuple[str, Any]:
     """Choose the best way to fit by a held-out third of the examples, then fit on all of them."""
     seen, unseen = chosen[: 2 * chosen.size // 3], chosen[2 * chosen.size // 3 :]
     there = deviations.states_of(unseen)
     best, least = None, deviations.regrets(taken[there], there).sum()
-    for way in ways(training.settings):
+    settings = training.settings
+    possible = own_ways(policy, settings) if isinstance(deviations, OwnDeviations) else ways(settings)
+    for way in possible if least > 0.0 else []:  # nothing is better than no regret
         fitted = fit_policy(deviations, seen, training, seed, policy, way)
         after = deviations.regrets(deviations.choices(fitted, there), there).sum()
         if after < least:
@@ -92,22 +102,32 @@ def _best(
     return best.name, fit_policy(deviations, chosen, training, seed, policy, best)
 
 
-def fit_policy(
-    deviations: Deviations, chosen: np.ndarray, training: Training, seed: int, policy: FrozenPolicy, way: Fit
-) -> FrozenPolicy:
+def fit_policy(deviations: Deviations, chosen: np.ndarray, training: Training, seed: int, policy: Any, way: Fit) -> Any:
     """Learn from the deviations of some examples, from zero or from the policy's weights."""
+    orders = [chosen[shuffled(chosen.size, mix(mix(seed, 0xF17), number))] for number in range(training.passes)]
+    if isinstance(deviations, OwnDeviations):
+        return _fit_own(deviations, orders, training, policy.onward() if way.onward else policy.anew())
     by_action = deviations.slots.action_start.size > 0
     averaged, compiled = training.averaged, deviations.compiled
     learner = Learner(way.settings, deviations.actions, by_action=by_action, averaged=averaged, compiled=compiled)
     if way.onward:
-        learner.load(_state(learner, policy, deviations.features))
-    for number in range(training.passes):
-        learner.learn(deviations.lessons(chosen[shuffled(chosen.size, mix(mix(seed, 0xF17), number))]))
+        learner.load(starting_state(learner, policy, deviations.features))
+    for order in orders:
+        learner.learn(deviations.lessons(order))
     return learner.policy(averaged=True) if learner.averaged else frozen(learner.policy())
 
 
-def _state(learner: Learner, policy: FrozenPolicy, features: np.ndarray) -> dict[str, np.ndarray]:
-    """A learner's state with the policy's weights of some features, which must be sorted.
+def _fit_own(deviations: OwnDeviations, orders: list[np.ndarray], training: Training, learner: Any) -> Any:
+    """Let a policy learn from examples in these orders; what training returns of it."""
+    for order in orders:
+        for low in range(0, order.size, training.together):
+            learner.update(*deviations.lesson(order[low : low + training.together]))
+    name = "averaged" if training.averaged else "frozen"
+    return getattr(learner, name)() if hasattr(learner, name) else learner
+
+
+def starting_state(learner: Learner, policy: FrozenPolicy, features: np.ndarray | None = None) -> dict[str, np.ndarray]:
+    """A learner's state with the policy's weights of some features, which must be sorted, or of all.
 
     AdaGrad's sums of squared gradients are unknown. After updates in one direction only, a weight is
     2 · rate · √(sum of squares): the sums are set to what this gives. In the average, the weights count as those of
@@ -122,7 +142,7 @@ def _state(learner: Learner, policy: FrozenPolicy, features: np.ndarray) -> dict
         weights = stack
         if not is_fixed(table):
             ids = features_by_row(table, int((table.rows >= 0).sum()))
-            rows = np.flatnonzero(np.isin(ids, features))
+            rows = np.arange(ids.size) if features is None else np.flatnonzero(np.isin(ids, features))
             ids, weights = ids[rows], stack[rows]
         squares = (weights / np.float32(2.0 * learner.recipe.rate)) ** 2
         state[f"{name}.features"] = ids

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lols.contract.user_frames import one_line
+from lols.engine.structures import FrozenPolicy
 from lols.errors import LolsError, short
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import LOLS, Algorithm, schedules
@@ -18,6 +20,7 @@ UNKNOWN = (
     "had been trained by lols with the default learner."
 )
 FEWEST_PASSES, MOST_PASSES = 5, 10  # of a fit
+TOGETHER = 32  # examples that a policy learns from at a time, if that is not recorded
 
 
 @dataclass(frozen=True)
@@ -25,7 +28,8 @@ class Training:
     """How a policy was trained: its algorithm, the last values of β, and its learner.
 
     `beta` is the share of the reference in the roll-outs, None without roll-outs. `passes` is for fits: as many as in
-    training, but at least 5 and at most 10. `notes` say what the model does not record.
+    training, but at least 5 and at most 10, and 5 of a policy that is not linear. `together` is the number of examples
+    of a batch, `linear` says whether the policy is, and `notes` say what the model does not record.
     """
 
     algorithm: Algorithm
@@ -35,6 +39,8 @@ class Training:
     averaged: bool
     passes: int
     notes: tuple[str, ...] = ()
+    together: int = TOGETHER
+    linear: bool = True
 
     @property
     def taught(self) -> bool:
@@ -59,18 +65,28 @@ def training_of(model: Model) -> Training:
     """
     about = model.about
     notes: tuple[str, ...] = ()
+    linear = isinstance(model.policy, FrozenPolicy)
+    settings, averaged = LearnerSettings("hinge", "adagrad"), True
     try:
         chosen = Algorithm(**about["algorithm"])
-        learner = {k: v for k, v in about["learner"].items() if k not in ("actions", "by_action", "averaged")}
-        settings, averaged = LearnerSettings(**learner), bool(about["learner"]["averaged"])
+        if linear:
+            settings, averaged = _learner_of(about["learner"])
     except (KeyError, TypeError, ValueError, AttributeError, LolsError) as error:
         notes = (UNKNOWN.format(short(one_line(error))),)
-        chosen, settings, averaged = LOLS, LearnerSettings("hinge", "adagrad"), True
+        chosen = LOLS
     rounds = max(int(about.get("passes") or 1) * int(about.get("examples") or 1), 1)
     adapted = about.get("beta")
     adapted = BETA if adapted is None else float(adapted)
     last = [adapted if s is None else float(s(np.array([rounds - 1]), rounds)[0]) for s in schedules(chosen)]
     out = {"reference": 1.0, "learned": 0.0, "none": None}.get(chosen.roll_out, last[0])
     into = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_in, last[1])
-    passes = min(max(int(about.get("passes") or 1), FEWEST_PASSES), MOST_PASSES)
-    return Training(chosen, out, into, settings, averaged and chosen.returned == "average", passes, notes)
+    passes = min(max(int(about.get("passes") or 1), FEWEST_PASSES), MOST_PASSES if linear else FEWEST_PASSES)
+    averaged = averaged and chosen.returned == "average"
+    together = getattr(model.policy, "together", None) or int(about.get("batch_size") or TOGETHER)
+    return Training(chosen, out, into, settings, averaged, passes, notes, together, linear)
+
+
+def _learner_of(described: dict[str, Any]) -> tuple[LearnerSettings, bool]:
+    """The settings of a linear learner, and whether it averages."""
+    own = {k: v for k, v in described.items() if k not in ("actions", "by_action", "averaged")}
+    return LearnerSettings(**own), bool(described["averaged"])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,6 +50,8 @@ class Items(NamedTuple):
 
     def widest(self) -> int:
         """The most features that one item has."""
+        if not self.types.size:
+            return 0
         lengths = np.diff(self.start)
         if self.bounds.size and lengths.max(initial=0) <= 1:
             return int(np.diff(self.bounds).max(initial=0))
@@ -58,6 +60,9 @@ class Items(NamedTuple):
             sums = np.concatenate([[0], np.cumsum(lengths)])[self.bounds]
             return int(np.diff(sums).max(initial=0))
         return int(lengths.reshape(-1, self.parts).sum(axis=1).max(initial=0))
+
+
+NO_ITEMS = Items(np.zeros(1, np.int64), NO_BOUNDS, np.zeros(1, np.int64), NO_BOUNDS, np.ones(0, np.float32))
 
 
 def view(column: Any, index: int) -> Any:
@@ -129,20 +134,19 @@ def setting(value: Any) -> Any:
 def columns_of(side: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for i, row in enumerate(rows):
-        if set(row) != set(rows[0]):
+        if row.keys() != rows[0].keys():
             raise SpaceError(f"example {i}: {side} has columns {sorted(row)}, but example 0 has {sorted(rows[0])}")
     for name in rows[0]:
         arrays = [_array(f"example {i}: column '{name}' of {side}", row[name]) for i, row in enumerate(rows)]
-        ranks = [a.ndim for a in arrays]
-        if min(ranks) != max(ranks):
-            odd = ranks.index(1 - ranks[0])
-            raise SpaceError(
-                f"example {odd}: column '{name}' of {side} is a number in some examples and an array in others"
-            )
-        if ranks[0] == 0:
+        rank = arrays[0].ndim
+        for i, array in enumerate(arrays):
+            if array.ndim != rank:
+                where = f"example {i}: column '{name}' of {side}"
+                raise SpaceError(f"{where} is a number in some examples and an array in others")
+        if rank == 0:
             columns[name] = Scalar(np.array(arrays))
         else:
-            columns[name] = Ragged(np.concatenate(arrays), _offsets([a.size for a in arrays]))
+            columns[name] = Ragged(np.concatenate(arrays), _offsets(a.size for a in arrays))
     return columns
 
 
@@ -167,11 +171,11 @@ def items_of(rows: Sequence[Sequence[Any]]) -> Items:
     if ids.dtype.kind not in "iu" or ids.dtype == np.uint64:
         _find_bad_item(rows)
     values = np.ones(ids.size, np.float32)
-    start = _offsets([len(ids) for ids in ids_of])
+    start = _offsets(map(len, ids_of))
     for number, pair in enumerate(pairs):
         if pair is not None:
             values[start[number] : start[number + 1]] = pair.values
-    return Items(_offsets([len(row) for row in rows]), np.array(of_item, np.int64), start, ids.astype(np.int64), values)
+    return Items(_offsets(map(len, rows)), np.array(of_item, np.int64), start, ids.astype(np.int64), values)
 
 
 class _Pair(NamedTuple):
@@ -203,5 +207,5 @@ def _find_bad_item(rows: Sequence[Sequence[Any]]) -> None:
                     raise SpaceError(f"example {i}, item {j}: {why}")
 
 
-def _offsets(lengths: Sequence[int]) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(np.int64)
+def _offsets(lengths: Iterable[int]) -> np.ndarray:
+    return np.array([0, *accumulate(lengths)], np.int64)

@@ -13,6 +13,7 @@ import numpy as np
 
 from lols.contract.arrays import (
     NO_BOUNDS,
+    NO_ITEMS,
     Items,
     Ragged,
     Scalar,
@@ -59,7 +60,7 @@ class Examples:
 
     def __init__(self, space: SearchSpace | Task | type[Task], objects: Iterable[Any], *, truth: bool | None = None):
         space, objects = as_space(space), as_objects(objects)
-        with _no_garbage_collection():
+        with without_collector():
             encoded = [_encoded(space, i, obj) for i, obj in enumerate(objects)]
         if not encoded:
             raise SpaceError("there are no examples: give at least one")
@@ -72,7 +73,7 @@ class Examples:
             missing = [i for i, e in enumerate(encoded) if e.items is None]
             if missing:
                 raise SpaceError(f"example {missing[0]}: the space has `items`, but `encode` gave no item features")
-            with _no_garbage_collection():
+            with without_collector():
                 items = items_of([e.items or [] for e in encoded])
         self._set(
             space, len(encoded), columns_of("x", [e.x for e in encoded]), columns_of("y", y) if y else None, items
@@ -140,7 +141,7 @@ class Examples:
         self.x = record_class(tuple(x))(*x.values())
         self.y = record_class(tuple(y or ()))(*(y or {}).values())
         self.has_truth = y is not None
-        self.items = items if items is not None else items_of([])
+        self.items = items if items is not None else NO_ITEMS
         for name, sizes in (("states", states), ("steps", steps)):
             if sizes is not None and sizes.size and sizes.min() < 0:
                 raise SpaceError(f"example {int(sizes.argmin())}: {name} is {sizes.min()}; it cannot be negative")
@@ -206,8 +207,8 @@ class Examples:
 
 
 @contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Switch the garbage collector off: encoding creates many small objects and drops none, so it finds nothing."""
+def without_collector() -> Iterator[None]:
+    """Switch the garbage collector off, for work that creates many small objects and drops none: it finds nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -6,6 +6,7 @@ columns therefore share one class, such as `lols.contract.records.Record__tags__
 
 from __future__ import annotations
 
+import functools
 import keyword
 from collections import namedtuple
 from typing import Any
@@ -15,6 +16,7 @@ from lols.errors import SpaceError
 PREFIX = "Record__"
 
 
+@functools.cache
 def record_class(fields: tuple[str, ...]) -> type:
     """The named tuple class with these fields.
 

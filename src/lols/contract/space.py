@@ -194,15 +194,30 @@ class SearchSpace:
     teacher: Reference | None = None
     parts: State | None = None
 
-    NEEDED: ClassVar = {"start": 2, "actions": 3, "step": 3, "features": 3, "loss": 3, "output": 2, "encode": 1}
-    OPTIONAL: ClassVar = {"action_features": 4, "cost": 4, "key": 2, "items": 3, "survey": 3}
+    # The functions and their arguments.
+    NEEDED: ClassVar = {
+        "start": "x, s",
+        "actions": "x, s, legal",
+        "step": "x, s, a",
+        "features": "x, s, out",
+        "loss": "x, y, s",
+        "output": "x, s",
+        "encode": "obj",
+    }
+    OPTIONAL: ClassVar = {
+        "action_features": "x, s, a, out",
+        "cost": "x, y, s, a",
+        "key": "x, s",
+        "items": "x, s, out",
+        "survey": "x, s, legal",
+    }
 
     def __post_init__(self) -> None:
-        for name, count in (self.NEEDED | self.OPTIONAL).items():
+        for name, arguments in (self.NEEDED | self.OPTIONAL).items():
             function = getattr(self, name)
             if function is None and name in self.OPTIONAL:
                 continue
-            _check_arity("SearchSpace", name, function, (count,))
+            _check_arity("SearchSpace", name, function, (len(arguments.split()),))
         if self.items is not None and self.sizes.items < 1:
             raise ConfigurationError("the space has `items`, so Sizes.items must say how many a state looks at")
         if callable(self.sizes.actions) and (self.action_features is None or self.items or self.sizes.features):
@@ -303,11 +318,8 @@ class Reference:
 
     def on(self, state: State | None) -> Reference:
         """The same reference for a space with such a state."""
-        functions = self.functions() if state is not None else {}
-        wrapped = state.wrapped(functions) if state is not None else {}
-        if all(wrapped[name] is functions[name] for name in wrapped):
-            return self
-        return replace(self, **wrapped)
+        wrapped = self.functions() if state is None else state.wrapped(self.functions())
+        return self if wrapped == self.functions() else replace(self, **wrapped)
 
     def functions(self) -> dict[str, Function]:
         """The functions that are compiled, by name."""

@@ -16,28 +16,11 @@ from lols.contract.columns import Columns
 from lols.contract.space import Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
 
-# The functions of the contract and their arguments.
-NEEDED = {
-    "actions": "x, s, legal",
-    "step": "x, s, a",
-    "features": "x, s, out",
-    "loss": "x, y, s",
-    "output": "x, s",
-}
-OPTIONAL = {
-    "start": "x, s",
-    "encode": "obj",
-    "cost": "x, y, s, a",
-    "key": "x, s",
-    "items": "x, s, out",
-    "survey": "x, s, legal",
-    "action_features": "x, s, a, out",
-    "reference": "x, y, s",
-    "reference_free": "x, y, s, out",
-    "reference_costs": "x, y, s, out",
-    "sizes": "settings",
-}
-ARGUMENTS = NEEDED | OPTIONAL
+NEEDED = ("actions", "step", "features", "loss", "output")
+# The functions that a task may have, and their arguments.
+ARGUMENTS = SearchSpace.NEEDED | SearchSpace.OPTIONAL
+ARGUMENTS |= {"reference": "x, y, s", "reference_free": "x, y, s, out", "reference_costs": "x, y, s, out"}
+ARGUMENTS |= {"sizes": "settings"}
 REFERENCE_FUNCTIONS = {"action": "reference", "free": "reference_free", "costs": "reference_costs"}
 ATTRIBUTES = ("sizes", "columns", "settings", "nonnegative", "needs_truth")
 DERIVED = ("space", "teacher")
@@ -115,14 +98,10 @@ def _encode(cls: type[Task]) -> Callable[[Any], Any] | None:
         if encode is not None and columns is not None:
             raise ConfigurationError(f"{base.__name__} has both `columns` and `encode`: leave one out")
         if columns is not None:
-            return _by_columns(columns)
+            return lambda obj: columns.encode(obj)
         if encode is not None:
             return encode.__func__ if isinstance(encode, staticmethod) else encode
     return None
-
-
-def _by_columns(columns: Columns) -> Callable[[Any], Any]:
-    return lambda obj: columns.encode(obj)
 
 
 class Task:
@@ -211,7 +190,7 @@ class Task:
         for name, value in list(vars(cls).items()):
             if name in DERIVED:
                 raise ConfigurationError(f"{cls.__name__}: `{name}` follows from the functions: use another name")
-            if name in OPTIONAL and value is None:
+            if value is None and name in ARGUMENTS and name not in NEEDED:
                 continue  # does not inherit it
             if name in ARGUMENTS and not (name == "sizes" and isinstance(value, Sizes)):
                 setattr(cls, name, staticmethod(_function(cls, name, value)))

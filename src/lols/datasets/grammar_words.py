@@ -162,12 +162,10 @@ def _some(rng: np.random.Generator, words: Sequence[str], count: int) -> list[st
 
 def _noun(rng: np.random.Generator, fresh: Callable[[], str]) -> Noun:
     if rng.random() < 0.45:
-        return _plural(fresh(), int(rng.integers(CLASSES)))
-    ending = int(rng.integers(len(NOUN_ENDINGS)))
-    return _plural(fresh() + NOUN_ENDINGS[ending], ending % CLASSES)
-
-
-def _plural(word: str, meaning: int) -> Noun:
+        word, meaning = fresh(), int(rng.integers(CLASSES))
+    else:
+        ending = int(rng.integers(len(NOUN_ENDINGS)))
+        word, meaning = fresh() + NOUN_ENDINGS[ending], ending % CLASSES
     return Noun(word, _with_s(word), meaning)
 
 

@@ -20,6 +20,7 @@ from numba import njit, typeof, types
 from lols.contract.digest import plain, reached_helpers
 from lols.contract.examples import Examples
 from lols.contract.features import feature_buffer, item_buffer
+from lols.contract.space import SearchSpace
 from lols.contract.user_frames import is_users
 from lols.engine.compile.backend import register_twins
 
@@ -52,28 +53,15 @@ def diagnose(
     """A message about the first function that cannot be compiled; None if each of them can."""
     x, y = examples.example(0)
     flags, numbers = np.zeros(actions, bool), np.zeros(1, np.int64)
-    values = {"x": x, "y": y, "s": numbers.astype(np.int32), "a": 0, "legal": flags, "free": flags, "rng": numbers}
-    values |= {"buffer": feature_buffer(1), "items": item_buffer(1), "costs": np.zeros(actions)}
-    arguments = {
-        "start": "x s",
-        "actions": "x s legal",
-        "step": "x s a",
-        "features": "x s buffer",
-        "loss": "x y s",
-        "cost": "x y s a",
-        "key": "x s",
-        "items": "x s items",
-        "survey": "x s legal",
-        "action_features": "x s a buffer",
-        "action": "x y s rng",
-        "free": "x y s free",
-        "costs": "x y s costs",
-        "named": "x y",
-    }
+    values = {"x": x, "y": y, "s": numbers.astype(np.int32), "a": 0, "legal": flags, "rng": numbers}
+    out = {"items": item_buffer(1), "free": flags, "costs": np.zeros(actions)}
+    arguments = SearchSpace.NEEDED | SearchSpace.OPTIONAL | {"action": "x, y, s, rng", "named": "x, y"}
+    arguments |= dict.fromkeys(("free", "costs"), "x, y, s, out")
     for name, function in [*functions.items(), *reference.items()]:
         if name in ("loss", "cost") and not examples.has_truth:
             continue
-        kinds = arguments[name].split()[: plain(function).__code__.co_argcount]
+        values["out"] = out.get(name, feature_buffer(1))
+        kinds = arguments[name].split(", ")[: plain(function).__code__.co_argcount]
         reason = _reason(name, plain(function), tuple(typeof(values[kind]) for kind in kinds), x, y)
         if reason is not None:
             shown = function.__name__ if function.__name__.startswith("reference") else name

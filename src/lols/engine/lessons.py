@@ -1,4 +1,4 @@
-"""Lessons: what the search passes to the learner, ⟨cost vector, Φ(x, s)⟩ for each state."""
+"""Lessons: what the search passes to the learner, ⟨cost vector, Φ(x, s)⟩ for each state; and their predicted costs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import numpy as np
 
 from lols.contract.space import Sizes
 from lols.engine.compile.dual import dual, has, needs, not_inlined
-from lols.engine.policy import gather_action, in_role, types_of
-from lols.engine.structures import Lessons, Slots
+from lols.engine.compile.kernel import Kernel
+from lols.engine.policy import gather_action, in_role, score_lesson, types_of
+from lols.engine.structures import FrozenPolicy, Lessons, Slots
 
 
 @not_inlined
@@ -103,6 +104,8 @@ class FeatureRuns(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence[FeatureRuns]) -> FeatureRuns:
         """The concatenation of several runs."""
+        if len(parts) == 1:
+            return parts[0]
         sizes = [part.ids.size for part in parts]
         before = np.cumsum([0, *sizes])
         start = np.concatenate([part.start + at for part, at in zip(parts, before)])
@@ -136,3 +139,27 @@ def lessons_of(
 ) -> Lessons:
     """The lessons of some rounds: round i has `filled[i]` slots from `first[i]` on."""
     return Lessons(example, first, filled, widest, widest_action, slots)
+
+
+# --- predicted costs --------------------------------------------------------------------------------------------------
+
+
+def score_lessons(lessons, policy, component, rows, columns, out):
+    """Predict the costs of all actions in all slots of some lessons."""
+    for b in range(lessons.first.size):
+        for slot in range(lessons.first[b], lessons.first[b] + lessons.filled[b]):
+            score_lesson(policy, component, lessons.slots, slot, rows, columns, out[slot])
+
+
+score_kernel = Kernel(score_lessons)
+
+
+def predicted_costs(lessons: Lessons, policy: FrozenPolicy, component: int = 0, *, compiled: bool = True) -> np.ndarray:
+    """The predicted costs [slot, action] of one component of a policy; 0 in slots that the lessons do not use."""
+    out = np.zeros_like(lessons.slots.costs, np.float32)
+    # With any number of actions, a policy has no weights of states, and a column of zeros for each action will do.
+    any_number = policy.stack.shape[2] == 1 and policy.thresholds == 0
+    columns = np.zeros(out.shape[1] if any_number else policy.stack.shape[2], np.float32)
+    rows = np.zeros(lessons.widest, np.int64)
+    score_kernel(compiled, lessons, policy, component, rows, columns, out)
+    return out

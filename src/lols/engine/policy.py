@@ -114,29 +114,22 @@ def new_policy(view):
 @dual
 def new_type_place(search, component, role, kind, cached):
     """Compute the score of a type of item in a role; its place. Not inlined: most scores are computed already."""
-    view = search.scratch.seen
-    places, clock = view.type_scores.shape[0] - 1, view.type_clock
+    of, view = search.items, search.scratch.seen
+    part, scores, clock = view.part, view.type_scores, view.type_clock
+    places = scores.shape[0] - 1
     place = places  # the last one is for scores that are not kept
-    if cached and kind < search.items.lasting:
+    if cached and kind < of.lasting:
         if clock[1] == places:
             new_policy(view)
         place = clock[1]
         clock[1] += 1
         view.type_places[component, role, kind] = clock[0] + place
-    score_type(search, component, role, kind, place)
-    return place
-
-
-@dual
-def score_type(search, component, role, kind, place):
-    """Compute the score of a type of item in a role."""
-    of, view = search.items, search.scratch.seen
-    part, scores = view.part, view.type_scores
     for j in range(part.size):
         part[j] = 0.0
     add_features(search.policy, component, of, of.start[kind], of.start[kind + 1], role, view.rows, part)
     for j in range(part.size):
         scores[place, j] = part[j]
+    return place
 
 
 @needs("space", "items")

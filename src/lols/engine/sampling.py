@@ -8,6 +8,7 @@ seed, example, sample and step, so the result does not depend on the number of t
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from lols.engine.compile.layout import Struct
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.policy import cheapest, draw_component, gather, new_policy, score
+from lols.engine.predict import Ends
 from lols.engine.search import Search, begin, final_loss, goes_on, turn_to
 from lols.engine.structures import CODE, COMPONENT, TIE, FrozenPolicy, Plan
 from lols.errors import ConfigurationError, SpaceError
@@ -39,10 +41,7 @@ class Draws(Struct):
     temperatures: np.ndarray  # [example, sample]: 0 for the greedy one
     losses: np.ndarray  # [example, sample]
     chosen: np.ndarray  # [example]: the sample to be written; -1 while the losses are computed
-    taken: np.ndarray  # actions of the chosen samples, and -1 after the last one
-    first_step: np.ndarray  # [example]: its first action
-    states: np.ndarray
-    first: np.ndarray  # [example]: the first cell of its state
+    ends: Ends  # of the chosen samples
 
 
 @dual
@@ -101,20 +100,20 @@ def follow_sample(search, data, draws, s, example, sample, write):
         else:
             a = cheapest(view.bits, legal, plan.random_ties, mix(stream, TIE))
         if write:
-            draws.taken[draws.first_step[example] + t] = a
+            draws.ends.taken[draws.ends.first_step[example] + t] = a
         step(search.space, here.x, s, a)
         t += 1
     if report[CODE] != 0:
         return 0.0
     if write:
-        draws.taken[draws.first_step[example] + t] = -1
+        draws.ends.taken[draws.ends.first_step[example] + t] = -1
     return final_loss(search.space, here.x, here.y, s, report)
 
 
 def sample(space, data, policy, draws, scratch, counter):
     """Compute the losses of all samples of all examples, or write the chosen ones; threads share one counter."""
     search = Search(space, None, policy, draws.plan, data.items, scratch)
-    report, samples = scratch.report, draws.losses.shape[1]
+    report, samples, ends = scratch.report, draws.losses.shape[1], draws.ends
     losing = draws.chosen[0] < 0
     units = draws.losses.size if losing else draws.chosen.size
     unit_number = take(counter)
@@ -124,7 +123,7 @@ def sample(space, data, policy, draws, scratch, counter):
             s = scratch.state[: data.states[example]]
         else:
             example, number = unit_number, draws.chosen[unit_number]
-            s = draws.states[draws.first[example] : draws.first[example] + data.states[example]]
+            s = ends.states[ends.first[example] : ends.first[example] + data.states[example]]
         final = follow_sample(search, data, draws, s, example, number, not losing)
         if losing:
             draws.losses[example, number] = final
@@ -135,15 +134,13 @@ def sample(space, data, policy, draws, scratch, counter):
 sample_kernel = Kernel(sample)
 
 
+@dataclass(frozen=True)
 class Samples:
     """The best samples of each example."""
 
-    def __init__(self, predictions: Predictions, losses: np.ndarray, chosen: np.ndarray):
-        self.predictions = predictions
-        self.all_losses = losses
-        """[example, sample]: sample 0 is the greedy prediction."""
-        self.chosen = chosen
-        """[example]: the number of its best sample, the first of several."""
+    predictions: Predictions
+    all_losses: np.ndarray  # [example, sample]: sample 0 is the greedy prediction
+    chosen: np.ndarray  # [example]: the number of its best sample, the first of several
 
     @property
     def losses(self) -> np.ndarray:
@@ -159,7 +156,7 @@ class SamplingDriver(FusedDriver):
     ) -> Samples:
         """Draw samples of all examples, and follow the best one of each again."""
         predictions = Predictions(self.examples, self.compiled)
-        count, ends, drawn = len(self.examples), predictions.ends, best_of - starts
+        count, drawn = len(self.examples), best_of - starts
         levels = np.geomspace(COOLEST, HOTTEST, drawn) if drawn > 1 else np.ones(drawn)
         levels = np.concatenate([np.zeros(starts), levels])
         stake = self.stakes(policy, plan) if drawn > 0 else np.zeros(count)
@@ -170,10 +167,7 @@ class SamplingDriver(FusedDriver):
             temperatures=temperature * stake[:, np.newaxis] * levels,
             losses=np.zeros((count, best_of)),
             chosen=np.full(count, -1, np.int64),
-            taken=ends.taken,
-            first_step=ends.first_step,
-            states=ends.states,
-            first=ends.first,
+            ends=predictions.ends,
         )
         self._draw(policy, draws)
         draws.chosen[:] = draws.losses.argmin(axis=1)

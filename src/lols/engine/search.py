@@ -45,17 +45,11 @@ class Deviation(NamedTuple):
 
 
 @dual
-def own_items(first, example):
-    """The first item of an example, and the number of its items."""
-    if first.size <= 1:
-        return 0, 0
-    return first[example], first[example + 1] - first[example]
-
-
-@dual
 def instance(data, example, number, key):
     """An example of a data set."""
-    first_item, item_count = own_items(data.items.first, example)
+    first, first_item, item_count = data.items.first, 0, 0
+    if first.size > 1:
+        first_item, item_count = first[example], first[example + 1] - first[example]
     x, y = row(data.x, example), row(data.y, example)
     return Instance(number, x, y, first_item, item_count, data.steps[example], key)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +47,15 @@ class States:
 
     """
 
+    vectors: np.ndarray
+    legal: np.ndarray
+    start: np.ndarray
+    ids: np.ndarray
+    values: np.ndarray
+    action_start: np.ndarray
+    action_ids: np.ndarray
+    action_values: np.ndarray
+
     def __init__(
         self,
         examples: Examples,
@@ -60,6 +68,16 @@ class States:
         self.examples, self.example, self.draws = examples, example, draws
         self._find_states, self._find_features = find_states, find_features
 
+    def __getattr__(self, name: str) -> Any:
+        """Find what is asked for the first time; from then on it is an ordinary attribute."""
+        if name not in States.__annotations__:
+            raise AttributeError(f"States has no attribute '{name}'")
+        if name in ("vectors", "legal"):
+            self.vectors, self.legal = self._find_states()
+        else:
+            vars(self).update(vars(self._find_features(self)))
+        return vars(self)[name]
+
     def __len__(self) -> int:
         return self.example.size
 
@@ -67,54 +85,6 @@ class States:
     def actions(self) -> int:
         """The number of actions, legal or not."""
         return self.examples.most_actions
-
-    @cached_property
-    def _vectors_and_legal(self) -> tuple[np.ndarray, np.ndarray]:
-        return self._find_states()
-
-    @property
-    def vectors(self) -> np.ndarray:
-        """The state vectors."""
-        return self._vectors_and_legal[0]
-
-    @property
-    def legal(self) -> np.ndarray:
-        """Which actions are legal."""
-        return self._vectors_and_legal[1]
-
-    @cached_property
-    def _features(self) -> GatheredFeatures:
-        return self._find_features(self)
-
-    @property
-    def start(self) -> np.ndarray:
-        """The first feature of each state, and the end of the last."""
-        return self._features.start
-
-    @property
-    def ids(self) -> np.ndarray:
-        """Hashed ids of features."""
-        return self._features.ids
-
-    @property
-    def values(self) -> np.ndarray:
-        """Values of features."""
-        return self._features.values
-
-    @property
-    def action_start(self) -> np.ndarray:
-        """The first feature of each action, state after state, and the end of the last."""
-        return self._features.action_start
-
-    @property
-    def action_ids(self) -> np.ndarray:
-        """Hashed ids of the actions' features."""
-        return self._features.action_ids
-
-    @property
-    def action_values(self) -> np.ndarray:
-        """Values of the actions' features."""
-        return self._features.action_values
 
     def matrix(self, columns: int) -> csr_matrix:
         """The features as a sparse matrix, hashed to this many columns, for example for scikit-learn."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -79,43 +80,35 @@ class PendingRollouts(Struct):
 
 
 class Plan(Struct):
-    """The resolved algorithm, as the kernels need it."""
+    """The resolved algorithm, as the kernels need it; by default, the learned policy is followed."""
 
-    seed: int
-    roll_in: int
-    roll_out: int
-    mix: int
-    random_ties: bool
-    random_teacher: bool
-    set_valued: bool
-    horizon: int
-    sample_steps: int
-    sample_actions: int
-    prune: int  # the most actions that are rolled out, those of least predicted cost; 0 for all
-    imitate: bool  # without roll-outs, use the teacher's actions even if the space has costs
-    compare: bool  # compare completions by teacher and learner, for beta="auto"
-    merge: bool
-    reuse: bool
-    closed_form: bool
-    cache_items: bool
-    live: int  # cells that a deviation copies; 0 for all
-    bound: bool  # do not roll out a deviation that already costs more than the action taken
-    exact: bool  # but do so if the state is learned from, because its exact cost matters
-    margin: float  # of the hinge; -1 for the difference in cost
-    slack: float  # a state is passed over if its margins exceed `margin` by this much; infinite for never
+    seed: int = 0
+    roll_in: int = LEARNED
+    roll_out: int = NONE
+    mix: int = STATE
+    random_ties: bool = False
+    random_teacher: bool = False
+    set_valued: bool = False
+    horizon: int = 0
+    sample_steps: int = 0
+    sample_actions: int = 0
+    prune: int = 0  # the most actions that are rolled out, those of least predicted cost; 0 for all
+    imitate: bool = False  # without roll-outs, use the teacher's actions even if the space has costs
+    compare: bool = False  # compare completions by teacher and learner, for beta="auto"
+    merge: bool = False
+    reuse: bool = False
+    closed_form: bool = False
+    cache_items: bool = True
+    live: int = 0  # cells that a deviation copies; 0 for all
+    bound: bool = False  # do not roll out a deviation that already costs more than the action taken
+    exact: bool = False  # but do so if the state is learned from, because its exact cost matters
+    margin: float = 1.0  # of the hinge; -1 for the difference in cost
+    slack: float = math.inf  # a state is passed over if its margins exceed `margin` by this much; infinite for never
 
 
 def following(seed: int, random_ties: bool) -> Plan:
     """A plan for following a policy, where only the handling of ties and the seed of draws matter."""
-    nothing: dict[str, Any] = dict.fromkeys(Plan.names(), 0) | {
-        "roll_in": LEARNED,
-        "roll_out": NONE,
-        "mix": STATE,
-        "slack": np.inf,
-    }
-    flags = ("random_teacher", "set_valued", "imitate", "compare", "merge", "reuse", "closed_form", "bound", "exact")
-    chosen = dict.fromkeys(flags, False) | {"cache_items": True, "margin": 1.0}
-    return Plan(**(nothing | chosen | {"seed": seed, "random_ties": random_ties}))
+    return Plan(seed=seed, random_ties=random_ties)
 
 
 class Data(Struct):

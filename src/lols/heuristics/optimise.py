@@ -21,6 +21,7 @@ from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.threads import chosen_threads
+from lols.engine.compile.kernel import compile_seconds
 from lols.errors import ConfigurationError, SpaceError
 from lols.heuristics.report import Attempt, Comparison, OptimisationReport
 from lols.learners.settings import LearnerSettings
@@ -196,6 +197,7 @@ class _Instances:
         self.space, self._rng = space, np.random.default_rng(seed)
         self._draw = source if callable(source) else None
         self._training: list[Any] = []
+        self.given: Examples | None = None  # a list as it is, so that errors have its numbers
         if self._draw is not None:
             choosing, reporting = self._drawn(CHOOSING), self._drawn(REPORTING)
         else:
@@ -204,6 +206,7 @@ class _Instances:
                 raise ConfigurationError(
                     f"there are {len(given)} instances: give at least 10, or a function that draws"
                 )
+            self.given = self.encoded(given)
             order, fifth = self._rng.permutation(len(given)), max(2, len(given) // 5)
             parts = [[given[i] for i in part] for part in np.split(order, [fifth, 2 * fifth])]
             choosing, reporting, self._training = parts
@@ -249,7 +252,7 @@ class _Search:
 
     def __init__(self, space: SearchSpace, reference: Reference, seed: int, threads: int, best_of: int):
         self.space, self.reference, self.seed, self.threads = space, reference, seed, threads
-        self.best_of, self.began = best_of, time.perf_counter()
+        self.best_of, self.began, self.compiled = best_of, time.perf_counter(), compile_seconds()
         self.sample_steps: int | None = None
         self.attempts: list[Attempt] = []
         self.seconds_each: dict[str, float] = {}  # of training, for one instance
@@ -258,6 +261,8 @@ class _Search:
 
     def run(self, instances: _Instances, seconds: float) -> Optimised:
         """Try strategies, train the best one for the rest of the time, and compare it with the heuristic."""
+        if instances.given is not None:
+            self._heuristic(instances.given)
         heuristic = float(self._heuristic(instances.choosing).mean())
         self.say(f"the heuristic: {heuristic:.4g}")
         self._measure(instances)
@@ -364,6 +369,7 @@ class _Search:
             rows=tuple(rows),
             seconds=time.perf_counter() - self.began,
             kept_heuristic=kept,
+            compiling=compile_seconds() - self.compiled,
         )
         return Optimised(model, self.reference, report)
 

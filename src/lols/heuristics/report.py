@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+COMPILING = 0.2  # a larger share of the time is mentioned
+
 
 class Attempt(NamedTuple):
     """One strategy that was tried, and its mean loss on the instances that choose among them."""
@@ -60,6 +62,7 @@ class OptimisationReport(NamedTuple):
     rows: Sequence[Comparison]  # the heuristic first
     seconds: float
     kept_heuristic: bool
+    compiling: float = 0.0  # of the seconds
 
     def as_dict(self) -> dict[str, Any]:
         """All figures, for JSON; the loss of a strategy that was left out is None."""
@@ -75,6 +78,9 @@ class OptimisationReport(NamedTuple):
             else f"  {a.name:<44}   left out: too slow for this budget"
             for a in self.attempts
         ]
+        if self.compiling > COMPILING * self.seconds:
+            took = f"{self.compiling:.0f} of {self.seconds:.0f} s"
+            lines.append(f"{took} were spent on compiling; with kernels cached, another run has them for learning")
         lines += [f"chosen: {self.chosen}", "", f"{self.held_out:,} held-out instances:"]
         lines.append(f"  {'':<24} {'mean loss':>10}  {'change':>8}  {'95 % interval':>18}  better / worse")
         for row in self.rows:

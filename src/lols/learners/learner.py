@@ -1,8 +1,8 @@
-"""The linear learner: growing tables of weights, learning, and its state for checkpoints and merging."""
+"""The linear learner: growing tables of weights, learning, and its state for checkpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -97,26 +97,22 @@ class Learner:
 
     def _bank(self, columns: int) -> Bank:
         settings = self.settings
+        rows, most = _first_rows(columns), min(settings.max_features, 1 << 31)
+        slots, inverse = 1 << 10, np.zeros((0, 0, 0))
+        if settings.bits:
+            rows = 1 << settings.bits
         if settings.update == "ridge":
-            most = 1 << settings.bits if settings.bits else min(settings.max_features, 1024)
-            if columns * most * most * 8 > RIDGE_BYTES:
+            rows = most = rows if settings.bits else min(settings.max_features, 1024)
+            slots = 1 << (2 * rows - 1).bit_length()
+            if columns * rows * rows * 8 > RIDGE_BYTES:
                 raise ConfigurationError(
-                    f"ridge keeps a {most} x {most} matrix for each of {columns} columns, more than 1 GiB: lower "
+                    f"ridge keeps a {rows} x {rows} matrix for each of {columns} columns, more than 1 GiB: lower "
                     "max_features or bits, or use nag or adagrad"
                 )
-            inverse = np.stack([np.eye(most) / settings.step] * columns)
-        else:
-            inverse = np.zeros((0, 0, 0))
-        table = fixed_table(settings.bits) if settings.bits else growing_table(1 << 10)
-        rows = 1 << settings.bits if settings.bits else _first_rows(columns)
-        if settings.update == "ridge":
-            rows = inverse.shape[1]
-            table = table if settings.bits else growing_table(1 << (2 * rows - 1).bit_length())
-        count = np.array([rows if settings.bits else 0], np.int64)
-        bank = Bank(table, *self._arrays(rows, columns), inverse, count, min(settings.max_features, 1 << 31))
-        if settings.update == "ridge":
-            bank = bank._replace(most=rows)
-        return bank
+            inverse = np.stack([np.eye(rows) / settings.step] * columns)
+        table = fixed_table(settings.bits) if settings.bits else growing_table(slots)
+        filled = np.array([rows if settings.bits else 0], np.int64)
+        return Bank(table, *self._arrays(rows, columns), inverse, filled, most)
 
     def _arrays(self, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         def table(wanted: bool) -> np.ndarray:
@@ -155,24 +151,25 @@ class Learner:
         if self.by_action:
             self.single = self.with_room(self.single, int(slots.action_ids.size))
         self.widen(max(lessons.widest, lessons.widest_action), slots.costs.shape[1])
-        common = (lessons, count, self.shared, self.single, self.recipe)
-        if self.recipe.reduction == HINGE:
-            learn_margins_kernel(self.compiled, *common, self._work, self.counters)
-        else:
-            learn_costs_kernel(self.compiled, *common, self.code, self._work, self.counters)
+        kernel, arguments = self._call(lessons, count)
+        kernel(self.compiled, *arguments)
         if self.counters[BAD]:
             at = int(lessons.example[int(self.counters[BAD] - rounds) - 1])
             raise LolsError(
                 f"the weights became infinite at example {at}: lower the rate {self.settings.step:g} or scale features"
             )
 
+    def _call(self, lessons: Lessons, count: int) -> tuple[Kernel, tuple[Any, ...]]:
+        """The kernel that learns from the first rounds, and its arguments."""
+        common = (lessons, count, self.shared, self.single, self.recipe)
+        if self.recipe.reduction == HINGE:
+            return learn_margins_kernel, (*common, self._work, self.counters)
+        return learn_costs_kernel, (*common, self.code, self._work, self.counters)
+
     def calls(self, lessons: Lessons) -> list[tuple[Kernel, tuple[Any, ...]]]:
         """The kernels of learning with arguments of the right types, to compile them ahead."""
-        common = (lessons, 0, self.shared, self.single, self.recipe)
-        learn: tuple[Kernel, tuple[Any, ...]] = (learn_margins_kernel, (*common, self._work, self.counters))
-        if self.recipe.reduction != HINGE:
-            learn = (learn_costs_kernel, (*common, self.code, self._work, self.counters))
-        return [learn, *self.growth(), (average_kernel, (self.shared, 1.0, self.shared.weights))]
+        average = (average_kernel, (self.shared, 1.0, self.shared.weights))
+        return [self._call(lessons, 0), *self.growth(), average]
 
     def growth(self) -> list[tuple[Kernel, tuple[Any, ...]]]:
         """The kernel that makes room for more features, likewise."""
@@ -236,15 +233,14 @@ class Learner:
             "states": int(self.counters[STATES]),
         }
 
-    def state(self, *, copy: bool = True) -> dict[str, np.ndarray]:
-        """The whole state of the learner, as named arrays without unused rows; without a copy they go on changing."""
+    def state(self) -> dict[str, np.ndarray]:
+        """A copy of the whole state of the learner, as named arrays without unused rows."""
         state = {"counters": self.counters.copy()}
         for name, bank in (("shared", self.shared), ("single", self.single)):
             rows = int(bank.filled[0])
             state[f"{name}.features"] = features_by_row(bank.table, rows)
             for part in ("weights", "squares", "sums", "scales"):
-                array = getattr(bank, part)[:rows]
-                state[f"{name}.{part}"] = array.copy() if copy else array
+                state[f"{name}.{part}"] = getattr(bank, part)[:rows].copy()
             if bank.inverse.size:
                 state[f"{name}.inverse"] = bank.inverse.copy()
         return state
@@ -278,25 +274,6 @@ class Learner:
             bank.inverse[:] = _checked(state, f"{name}.inverse", bank.inverse.shape)
         return bank
 
-    def merge(self, others: Sequence[Learner]) -> None:
-        """Average this learner with others, weighted by their rounds; sums of squared gradients are added."""
-        if any(o.settings != self.settings or o.actions != self.actions for o in others):
-            raise ConfigurationError("only learners with the same settings and actions can be merged")
-        if self.settings.update == "ridge":
-            raise ConfigurationError(
-                "ridge learners cannot be merged: their covariance matrices are over different rows"
-            )
-        learners = [o for o in (self, *others) if o.counters[ROUNDS] > 0]
-        if not learners:
-            return
-        rounds = np.array([o.counters[ROUNDS] for o in learners])
-        share = rounds / rounds.sum()
-        states = [o.state() for o in learners]
-        merged = {"counters": np.sum([s["counters"] for s in states], axis=0)}
-        for name in ("shared", "single"):
-            merged |= _merged_bank(name, states, share, rounds, fixed=self.settings.bits is not None)
-        self.load(merged)
-
     def describe(self) -> dict[str, Any]:
         """Settings as plain values, for model files."""
         return asdict(self.settings) | {"actions": self.actions, "by_action": self.by_action, "averaged": self.averaged}
@@ -310,38 +287,6 @@ def frozen(policy: FrozenPolicy) -> FrozenPolicy:
         stack=policy.stack.copy(),
         single_stack=policy.single_stack.copy(),
     )
-
-
-def _merged_bank(
-    name: str, states: list[dict[str, np.ndarray]], share: np.ndarray, rounds: np.ndarray, *, fixed: bool
-) -> dict[str, np.ndarray]:
-    features = [s[f"{name}.features"] for s in states]
-    union = np.unique(np.concatenate(features))
-    merged = {f"{name}.features": union}
-    before = np.concatenate([[0.0], np.cumsum(rounds)[:-1]])
-    for part in ("weights", "squares", "sums", "scales"):
-        arrays = [s[f"{name}.{part}"] for s in states]
-        used = arrays[0].shape[0] > 0 or any(a.shape[0] for a in arrays)
-        rows = (arrays[0].shape[0] if fixed else union.size) if used else 0
-        total = np.zeros((rows, *arrays[0].shape[1:]))
-        for k, array in enumerate(arrays):
-            at = slice(None) if fixed else np.searchsorted(union, features[k])
-            if not array.size:
-                continue
-            if part == "weights":
-                total[at] += share[k] * array
-            elif part == "scales":
-                total[at] = np.maximum(total[at], array)
-            elif part == "squares":
-                total[at] += array
-            else:
-                # The merged policy counts as if each learner's average had held for its own rounds.
-                mean = (states[k][f"{name}.weights"] * (rounds[k] + 1.0) - array) / rounds[k]
-                total[at] -= mean * rounds[k]
-        if part == "sums" and total.size:
-            total += merged[f"{name}.weights"] * (before[-1] + rounds[-1] + 1.0)
-        merged[f"{name}.{part}"] = total.astype(np.float32)
-    return merged
 
 
 def hadamard_size(actions: int) -> int:

@@ -30,6 +30,11 @@ class Policy(Protocol):
         A copy that later updates do not change: for `returned="drawn"`.
     `averaged()`
         A copy with the average over updates: for `returned="average"`, which is then the default.
+    `onward()`
+        A copy that learns on from here: for `partial_fit`, and for the regret in class of certificates, which also asks
+        for `anew()`, a copy that has learned nothing, if there is one.
+    `together`
+        How many examples a batch has when it learns on; without it as many as in training.
     `random`
         True if `costs` draws at random, using `states.draws`: then roll-outs are not merged.
     """

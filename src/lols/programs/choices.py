@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,13 +26,12 @@ class Legal:
         self.ones = np.where(self.mask, 1.0, np.inf)  # costs of 1 for every legal action
 
 
-class Teacher:
+class Teacher(NamedTuple):
     """The reference's answer at one decision."""
 
-    __slots__ = ("costs", "first", "free")
-
-    def __init__(self, first: int, free: list[int] | None, costs: list[float] | None):
-        self.first, self.free, self.costs = first, free, costs
+    first: int  # the action in a roll-out
+    free: list[int] | None  # all of them, if there are several equally good ones
+    costs: list[float] | None  # in closed form
 
 
 class ActionChoices:

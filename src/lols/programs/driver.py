@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from lols.contract.examples import without_collector
 from lols.contract.hashing import mix
 from lols.engine.drivers.portable import Portable
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
-from lols.engine.structures import Batch, FrozenPolicy, Plan
+from lols.engine.structures import Batch, FrozenPolicy, Plan, Slots
 from lols.programs.choices import ActionChoices
 from lols.programs.costs import Evaluator, StateCosts
 from lols.programs.program import Program
@@ -61,68 +61,39 @@ class ProgramDriver:
     ) -> Batch:
         """Turn examples into cost-sensitive examples under a frozen policy."""
         self.scorer.follow(policy, bool(plan.random_ties))
-        writer = LessonWriter(self.program.actions)
-        # Decisions are many small objects that are freed together; the collector would take a third of the time.
-        collecting = gc.isenabled()
-        gc.disable()
-        try:
+        found = []
+        with without_collector():  # decisions are freed together; it would take a third of the time
             for b, number in enumerate(indices.tolist()):
                 round_key = mix(plan.seed, int(rounds[b]))
-                trail, states, losses = self.evaluator.evaluate(
-                    self.objects[number], number, plan, round_key, float(beta[b]), float(beta_in[b])
-                )
-                writer.add(trail, states, losses)
-        finally:
-            if collecting:
-                gc.enable()
-        return writer.batch(indices, rounds, beta, beta_in)
-
-
-class LessonWriter:
-    """Writes states and their costs into the slots of a batch."""
-
-    def __init__(self, actions: int):
-        self.actions = actions
-        self.ids: list[int] = []
-        self.values: list[float] = []
-        self.stops: list[int] = [0]
-        self.weights: list[float] = []
-        self.rows: list[Any] = []
-        self.nothing = np.zeros(actions)
-        self.filled: list[int] = []
-        self.losses: list[list[float]] = []
-
-    def add(self, trail: ProgramTrail, states: list[StateCosts], losses: list[float]) -> None:
-        """Add an example."""
-        by_step = {state.step: state for state in states}
-        for t, (ids, values) in enumerate(trail.seen):
-            state = by_step.get(t)
-            if state is not None:
-                self.ids += ids
-                self.values += values if values is not None else [1.0] * len(ids)
-            self.stops.append(len(self.ids))
-            self.weights.append(state.weight if state is not None else 0.0)
-            self.rows.append(state.costs if state is not None else self.nothing)
-        self.filled.append(len(trail.seen))
-        self.losses.append([trail.loss, *losses])
-
-    def batch(self, indices: np.ndarray, rounds: np.ndarray, beta: np.ndarray, beta_in: np.ndarray) -> Batch:
-        """The batch as the learner reads it."""
-        ids, values = np.array(self.ids, np.int64), np.array(self.values, np.float32)
-        seen = FeatureRuns.between(np.array(self.stops, np.int64), ids, values)
-        slots = slots_of(seen, self._costs(), np.array(self.weights, np.float32))
-        filled = np.array(self.filled, np.int64)
+                shares = float(beta[b]), float(beta_in[b])
+                found.append(self.evaluator.evaluate(self.objects[number], number, plan, round_key, *shares))
+        filled = np.array([len(trail.seen) for trail, _, _ in found], np.int64)
+        slots, widest = _slots(found, self.program.actions)
         return Batch(
             round=rounds,
             beta=beta,
             beta_in=beta_in,
             order=np.arange(indices.size),
-            losses=np.array(self.losses, np.float64),
-            lessons=lessons_of(slots, np.cumsum(filled) - filled, filled, example=indices, widest=seen.widest),
+            losses=np.array([[trail.loss, *losses] for trail, _, losses in found], np.float64),
+            lessons=lessons_of(slots, np.cumsum(filled) - filled, filled, example=indices, widest=widest),
         )
 
-    def _costs(self) -> np.ndarray:
-        """Costs relative to the best action of each state; infinite for actions that were not evaluated."""
-        costs = np.array(self.rows, np.float64).reshape(len(self.rows), self.actions)
-        costs -= costs.min(axis=1, keepdims=True)
-        return costs.astype(np.float32)
+
+def _slots(found: list[tuple[ProgramTrail, list[StateCosts], list[float]]], actions: int) -> tuple[Slots, int]:
+    """The states of roll-ins with their costs, as the learner reads them; and the most features that one has."""
+    ids, values, stops, weights = list[int](), list[float](), [0], list[float]()
+    rows, nothing = list[Any](), np.zeros(actions)
+    for trail, states, _ in found:
+        by_step = {state.step: state for state in states}
+        for t, (own, given) in enumerate(trail.seen):
+            state = by_step.get(t)
+            if state is not None:
+                ids += own
+                values += given if given is not None else [1.0] * len(own)
+            stops.append(len(ids))
+            weights.append(state.weight if state is not None else 0.0)
+            rows.append(state.costs if state is not None else nothing)
+    costs = np.array(rows, np.float64).reshape(len(rows), actions)
+    costs -= costs.min(axis=1, keepdims=True)  # infinite for actions that were not evaluated
+    seen = FeatureRuns.between(np.array(stops, np.int64), np.array(ids, np.int64), np.array(values, np.float32))
+    return slots_of(seen, costs.astype(np.float32), np.array(weights, np.float32)), seen.widest

@@ -146,7 +146,7 @@ class Graph(ProgramSearch):
             at = at.parent
         script = self._trail.names[: at.base] + [self._names[a] for a in reversed(way)]
         self._begin(script)
-        self._leaving, self._action, self._who, self._arriving = node, action, who, False
+        self._leaving, self._action, self._who, self._arriving, self._done = node, action, who, False, False
         what = self._what(len(script), action)
         self._run(self._x, what)
         if not self._arriving and not self._done:
@@ -154,15 +154,9 @@ class Graph(ProgramSearch):
         if not self._done:
             self._leaving.edges[self._action] = (self._final, END)
 
-    def _begin(self, script: list[Any]) -> None:
-        super()._begin(script)
-        self._done = False
-
-    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+    def _decide(self, at: int, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
         if self._done:
             raise Stop
-        at = self._at
-        self._at = at + 1
         choices = self._choices
         allowed = choices.all if legal is None else choices.legal(legal)
         if not self._arriving:

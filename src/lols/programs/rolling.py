@@ -28,9 +28,8 @@ class Following(ProgramSearch):
         self._draws = self._scorer.random_ties or self._scorer.components > 1
         return self._run(x, f"example {number}"), self._final
 
-    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
-        scorer, at = self._scorer, self._at
-        self._at = at + 1
+    def _decide(self, at: int, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        scorer = self._scorer
         self._check_steps(at)
         allowed = self._choices.legal(legal)
         seen = scorer.encode(features() if callable(features) else features)
@@ -53,9 +52,7 @@ class FollowingTeacher(Following):
 
     learning = True
 
-    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
-        at = self._at
-        self._at = at + 1
+    def _decide(self, at: int, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
         self._check_steps(at)
         stream = mix(mix(mix(self._seed, self._example), at), TEACHER)
         allowed = self._choices.legal(legal)
@@ -79,7 +76,6 @@ class ProgramTrail:
         self.predicted: list[Any] = []  # predicted costs, if pruning needs them
         self.random = False  # whether the teacher draws at random
         self.before = 0.0  # the loss before the first decision
-        self.result: Any = None
 
     @property
     def loss(self) -> float:
@@ -96,15 +92,14 @@ class RollIn(ProgramSearch):
         self._plan, self._round_key, self._key, self._beta_in = plan, round_key, mix(round_key, ROLL_IN), beta_in
         self._draws = plan.roll_in == MIXTURE or plan.random_ties or self._scorer.components > 1
         self._trail = trail = ProgramTrail()
-        trail.result = self._run(x, f"example {number}")
+        self._run(x, f"example {number}")
         if not trail.actions:
             raise SpaceError(f"example {number}: the program ended without a decision: leave such examples out")
         trail.costs.append(self._final)
         return trail
 
-    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
-        plan, trail, t = self._plan, self._trail, self._at
-        self._at = t + 1
+    def _decide(self, at: int, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        plan, trail, t = self._plan, self._trail, at
         if t:
             trail.costs.append(self._spent())
         else:
@@ -175,9 +170,8 @@ class Rerun(ProgramSearch):
             value = cost + value
         return value
 
-    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
-        at, trail, plan = self._at, self._trail, self._plan
-        self._at = at + 1
+    def _decide(self, at: int, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        trail, plan = self._trail, self._plan
         if at == self._t:
             if self._choices.legal(legal) is not trail.legal[at]:
                 raise SpaceError("other actions are legal than in the roll-in, after the same actions: is it random?")

@@ -71,10 +71,10 @@ class ProgramSearch:
 
         """
         at = self._at
+        self._at = at + 1
         if at < self._known:
-            self._at = at + 1
             return self._script[at]
-        return self._decide(features, legal, reference, costs, key)
+        return self._decide(at, features, legal, reference, costs, key)
 
     def loss(self, value: Any) -> None:
         """Add to the loss: a number, or a function that returns one and is not called in prediction."""
@@ -87,8 +87,8 @@ class ProgramSearch:
 
     # --- for subclasses: the ways of running a program ---
 
-    def _decide(self, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
-        """Make a decision that is not in the script."""
+    def _decide(self, at: int, features: Any, legal: Any, reference: Any, costs: Any, key: Any) -> Any:
+        """Make decision number `at`, which is not in the script."""
         raise NotImplementedError
 
     def _begin(self, script: list[Any]) -> None:

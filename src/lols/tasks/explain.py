@@ -127,7 +127,7 @@ def draws_policies(model: Model) -> bool:
     return isinstance(model.policy, FrozenPolicy) and model.policy.chances.size > 1
 
 
-class Followed(NamedTuple):
+class FollowedPath(NamedTuple):
     """The path that a model takes through one example, and what deviations from it cost, if that is known."""
 
     taken: np.ndarray
@@ -154,21 +154,21 @@ def follow(
     roll_out: str | None = None,
     beta: Any = None,
     compiled: bool = True,
-) -> Followed:
+) -> FollowedPath:
     """Follow an estimator through one example; with the same, `labelled`, evaluate the deviations from its path.
 
     They have no cost of their own where one of several policies is drawn at every decision.
     """
     model = estimator._fitted
     run = model.run(examples, scores=True)
-    path = Followed(run.actions(0).astype(np.int64), run.costs(0))
+    path = FollowedPath(run.actions(0).astype(np.int64), run.costs(0))
     if labelled is None or draws_policies(model) or not path.taken.size:
         return path
     chosen, share = explained_roll_out(model, roll_out, beta)
     teacher, seed = estimator.task_.reference(estimator.reference), estimator.seed
     found = deviation_costs(model, teacher, labelled, path.taken, chosen, share, seed=seed, compiled=compiled)
     mixed = share if chosen.roll_out == "mixture" else None
-    return Followed(path.taken, path.predicted, *found, chosen.roll_out, mixed)
+    return FollowedPath(path.taken, path.predicted, *found, chosen.roll_out, mixed)
 
 
 def deviation_costs(

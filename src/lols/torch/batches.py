@@ -13,6 +13,8 @@ from lols.contract.examples import Examples, Ragged, Scalar, Shared
 from lols.engine.states import States, column_of
 from lols.errors import LolsError
 
+MOST_PAGEABLE = 1 << 16  # bytes; the copy of more to a GPU waits for all work there, unless the memory is pinned
+
 
 class Bags(NamedTuple):
     """Lists of numbered features, one after the other: bag i has those from `start[i]` to `start[i + 1]`.
@@ -69,7 +71,10 @@ def on_device(array: np.ndarray, device: torch.device) -> torch.Tensor:
     """An array as a tensor: floating-point numbers with 32 bits, other numbers as they are."""
     if array.dtype == np.float64:
         array = array.astype(np.float32)
-    return torch.from_numpy(np.ascontiguousarray(array)).to(device, non_blocking=True)
+    made = torch.from_numpy(np.ascontiguousarray(array))
+    if device.type == "cuda" and array.nbytes > MOST_PAGEABLE:
+        made = made.pin_memory()
+    return made.to(device, non_blocking=True)
 
 
 class ExampleBatch:

@@ -69,12 +69,12 @@ class NetworkLearner:
 
     def __init__(self, network: nn.Module, settings: LearningSettings):
         self.network, self.settings = network, settings
-        self.updates = self.steps = 0
+        self.updates = self.steps = self.averaged = 0
         self._losses: list[torch.Tensor] = []  # that are still to be checked
         self.replay = ReplayBuffer(settings.replay, settings.replay_decay)
         self.average: AveragedModel | None = None
         if settings.average is not None:
-            self.average = AveragedModel(network, multi_avg_fn=partial(moved_average, settings.average))
+            self.average = AveragedModel(network)
         self._begin()
 
     def _begin(self) -> None:
@@ -143,6 +143,11 @@ class NetworkLearner:
             loss = of_states / whole
             if of_examples is not None:
                 loss = loss + of_examples * (part.size / rounds.size)
+            if not loss.requires_grad:
+                raise LolsError(
+                    f"the loss of {type(self.network).__name__} has no gradient: compute scores without no_grad, "
+                    "detach and argmax"
+                )
             self._losses.append(loss.detach())
             if not loss.is_cuda:
                 self._check_losses()
@@ -152,8 +157,9 @@ class NetworkLearner:
         self.optimizer.step()
         if self.schedule is not None:
             self.schedule.step()
-        if self.average is not None:
-            self.average.update_parameters(self.network)
+        if self.average is not None and self.settings.average is not None:
+            move_average(self.average, self.network, self.averaged, self.settings.average)
+            self.averaged += 1
         self.steps += 1
 
     def _check_losses(self) -> None:
@@ -167,6 +173,21 @@ class NetworkLearner:
                 f"the loss of {type(self.network).__name__} is {loss.item()} after {self.steps:,} steps: lower the "
                 "learning rate, or clip gradients more (clip=1.0)"
             )
+
+    def begin_with(self, other: NetworkLearner) -> None:
+        """Go on where the learner of a smaller network is; what is new has seen no gradients yet."""
+        self.updates, self.steps = other.updates, other.steps
+        held = other.optimizer.state_dict()["state"]
+        parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        old = [p for group in other.optimizer.param_groups for p in group["params"]]
+        for k, parts in held.items():
+            for name, value in parts.items():
+                if isinstance(value, torch.Tensor) and value.shape == old[k].shape:
+                    parts[name] = padded_to(parameters[k].shape, value)
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
+        if self.average is not None and other.average is not None:
+            grow_into(self.average, other.average)
+            self.averaged = other.averaged
 
     # --- files ---
 
@@ -194,6 +215,7 @@ class NetworkLearner:
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
         if self.average is not None:
             loaded_into(self.average, arrays_named("average.", state))
+            self.averaged = int(self.average.n_averaged)
         self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
 
 
@@ -225,10 +247,37 @@ def by_length(rounds: np.ndarray, lengths: np.ndarray, parts: int) -> list[np.nd
 
 
 @torch.no_grad()
-def moved_average(decay: float, average: Any, current: Any, count: Any) -> None:
-    """An exponential average that forgets the first steps sooner: its decay is less than steps / (steps + 10)."""
-    steps = float(count)
-    get_ema_multi_avg_fn(min(decay, steps / (steps + 10.0)))(average, current, count)
+def move_average(average: AveragedModel, network: nn.Module, steps: int, decay: float) -> None:
+    """Move an exponential average towards a network. It forgets the first steps sooner, and begins with the first.
+
+    This is what `update_parameters` does, but that reads the number of steps from the GPU, three times for each step of
+    the optimiser, and so waits until the GPU has nothing left to do.
+    """
+    moved = get_ema_multi_avg_fn(min(decay, steps / (steps + 10.0)))
+    moved([*average.module.parameters()], [*network.parameters()], None)
+    for own, current in zip(average.module.buffers(), network.buffers(), strict=True):
+        own.copy_(current)
+    average.n_averaged += 1
+
+
+def grow_into(network: nn.Module, smaller: nn.Module) -> None:
+    """Copy the weights of a network that had fewer words or labels; what is new stays as it is."""
+    old = smaller.state_dict()
+    with torch.no_grad():
+        for name, tensor in network.state_dict().items():
+            if name in old:
+                tensor[tuple(slice(size) for size in old[name].shape)] = old[name].to(tensor.device)
+
+
+def padded_to(shape: torch.Size, tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of this shape that begins with the given one; the rest is zero.
+
+    >>> padded_to(torch.Size([2, 3]), torch.ones(1, 2)).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+    made = tensor.new_zeros(shape)
+    made[tuple(slice(size) for size in tensor.shape)] = tensor
+    return made
 
 
 def named_arrays(prefix: str, tensors: Mapping[str, Any]) -> dict[str, np.ndarray]:

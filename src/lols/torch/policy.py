@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import pickle
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +25,14 @@ from lols.torch.learning import (
     Optimizer,
     Schedule,
     arrays_named,
+    grow_into,
     loaded_into,
     named_arrays,
 )
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, joined, joined_inputs
 
+FUNCTIONS = ("loss", "optimizer", "schedule")  # settings that can be functions of the user
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
@@ -91,6 +95,8 @@ class TorchPolicy:
     """
 
     room = 1 << 30  # for searches in progress: a call for many states takes hardly longer than one for few
+    together: int | None = None  # examples of a batch if it learns on; None for as many as in training
+    _later: LearningSettings | None = None
 
     def __init__(
         self,
@@ -116,6 +122,10 @@ class TorchPolicy:
         if not isinstance(network, nn.Module):
             kind = network.__name__ if isinstance(network, type) else type(network).__name__
             raise ConfigurationError(f"network is {kind}: give an object of a subclass of torch.nn.Module")
+        if type(network).forward is nn.Module.forward:
+            raise ConfigurationError(
+                f"{type(network).__name__} has no `forward`: give it forward(memory, states), the scores of actions"
+            )
         if precision not in PRECISIONS:
             raise ConfigurationError(f"unknown precision '{precision}': choose {' or '.join(PRECISIONS)}")
         for name, most in (("batch", batch), ("most_examples", most_examples)):
@@ -199,6 +209,17 @@ class TorchPolicy:
         average = None if self.learner is None else self.learner.average
         return self._copy(self.network if average is None else average.module)
 
+    def onward(self) -> TorchPolicy:
+        """A copy that learns on from here, with a new optimiser and without a schedule, which is for one training."""
+        made = self._copy(self.network)
+        made.settings = self._later or replace(self.settings, schedule=None)
+        made.learner = NetworkLearner(made.network, made.settings)
+        return made
+
+    def learns_on_with(self, together: int, settings: LearningSettings) -> None:
+        """Say how the copies learn that `onward` makes: from so many examples at a time, with these settings."""
+        self.together, self._later = together, settings
+
     def state(self) -> dict[str, np.ndarray]:
         """The weights, and if the policy learns what that goes on from, as named arrays."""
         arrays = named_arrays("network.", self.network.state_dict())
@@ -214,13 +235,15 @@ class TorchPolicy:
             self.learner.load(state)
 
     def begin_with(self, other: TorchPolicy) -> None:
-        """Take over the weights of a policy whose network had fewer words or labels; the others stay as they are."""
-        old = other.network.state_dict()
-        with torch.no_grad():
-            for name, tensor in self.network.state_dict().items():
-                if name in old:
-                    tensor[tuple(slice(size) for size in old[name].shape)] = old[name].to(tensor.device)
+        """Take over the weights of a policy whose network had fewer words or labels; the others stay as they are.
+
+        If the other policy learns, its optimiser and its average go on as well.
+        """
+        self._forget()
+        grow_into(self.network, other.network)
         self.learner = NetworkLearner(self.network, self.settings)
+        if other.learner is not None:
+            self.learner.begin_with(other.learner)
 
     # --- the network ---
 
@@ -254,6 +277,11 @@ class TorchPolicy:
         known = np.isfinite(lessons.costs)
         costs = torch.from_numpy(np.where(known, lessons.costs, 0.0).astype(np.float32)).to(self.device)
         of_states = self._loss(scores, costs, torch.from_numpy(known).to(self.device))
+        if not isinstance(of_states, torch.Tensor) or of_states.shape != (len(states),):
+            shape = tuple(of_states.shape) if isinstance(of_states, torch.Tensor) else type(of_states).__name__
+            raise LolsError(
+                f"the function given as loss gave {shape} for {len(states)} states: it must give one loss for each"
+            )
         total = (of_states * torch.from_numpy(lessons.weights.astype(np.float32)).to(self.device)).sum()
         own = None
         if batch.has_truth and hasattr(self.network, "own_loss"):
@@ -313,8 +341,7 @@ class TorchPolicy:
     def _copy(self, network: nn.Module) -> TorchPolicy:
         made = copy.copy(self)
         made._forget()
-        made.network, made.seconds = copy.deepcopy(network).eval(), None
-        made.learner, made.settings = None, LearningSettings()
+        made.network, made.seconds, made.learner = copy.deepcopy(network).eval(), None, None
         for part in made.network.modules():
             if isinstance(part, nn.RNNBase):
                 part.flatten_parameters()  # a copy's weights do not lie side by side, as cuDNN wants them
@@ -324,13 +351,26 @@ class TorchPolicy:
         """A copy that goes on learning by itself, if this one can."""
         made = self._copy(self.network)
         if self.learner is not None:
-            made.settings = self.settings
             made.learner = NetworkLearner(made.network, self.settings)
             made.learner.load(self.learner.state())
         return made
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_memory": None, "_examples": None}
+        """What is pickled; of a copy for prediction without functions that cannot be, such as lambdas."""
+        state = vars(self) | {"_memory": None, "_examples": None}
+        if self.learner is None:
+            functions = [name for name in FUNCTIONS if not _pickles(getattr(self.settings, name))]
+            usual = LearningSettings()
+            state["settings"] = replace(self.settings, **{name: getattr(usual, name) for name in functions})
+        return state
+
+
+def _pickles(function: Any) -> bool:
+    try:
+        pickle.dumps(function)
+    except (pickle.PicklingError, AttributeError, TypeError):
+        return False
+    return True
 
 
 def chosen_device(device: str | torch.device) -> torch.device:

@@ -228,9 +228,12 @@ class ArcNetwork(nn.Module):
         if self.labels is None:
             return None
         dependent, head = _arcs(examples.array("y.heads"), memory.sentences)
-        if dependent.size == 0:
+        labels = examples.array("y.relations")[dependent]
+        known = labels >= 0  # others are not labels of the network
+        if not known.any():
             return None
-        wanted = on_device(examples.array("y.relations")[dependent], examples.device)
+        dependent, head, labels = dependent[known], head[known], labels[known]
+        wanted = on_device(labels, examples.device)
         words = memory.sentences.words
         scores = self.labels(words, on_device(dependent, examples.device), on_device(head, examples.device))
         return functional.cross_entropy(scores.float(), wanted)

@@ -8,11 +8,13 @@ from typing import Any, Self
 
 from lols.contract.examples import Examples
 from lols.contract.space import Reference
+from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm
 from lols.training.learning_state import start_of
 from lols.training.model import Model
+from lols.training.policy_stream import PolicyStream, learning_copy
 from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 
@@ -21,7 +23,8 @@ class OnlineModel(Model):
     """A model that learns on, with the algorithm, the learner and the batch size of its training.
 
     This is what `lols.train` and `lols.load` return for a task of your own. After training, and after loading a file
-    that was saved with `keep_state=True`, learning goes on exactly; else it starts from the weights alone.
+    that was saved with `keep_state=True`, learning goes on exactly; else it starts from the weights alone. Of a policy
+    that is not linear, the copy learns on that its method `onward` makes: see `PolicyStream`.
     """
 
     def partial_fit(self, objects: Iterable[Any], reference: Reference | None = None) -> Self:
@@ -64,8 +67,10 @@ class OnlineModel(Model):
         self.policy = self.policy
         return super().contents(*given, **options)
 
-    def _opened(self, reference: Reference | None) -> Stream:
+    def _opened(self, reference: Reference | None) -> Stream | PolicyStream:
         """A stream that begins where this model is."""
+        if not isinstance(self.policy, FrozenPolicy):
+            return PolicyStream(self.trainer(reference, policy=learning_copy(self.policy)))
         trainer = self.trainer(reference)
         self.policy = self.policy
         return Stream(trainer, start_of(self, trainer))
@@ -77,7 +82,7 @@ class OnlineModel(Model):
             settings = {k: v for k, v in dict(self.about["learner"]).items() if k in _names(LearnerSettings)}
             options: dict[str, Any] = {
                 "algorithm": Algorithm(**chosen),
-                "learner": LearnerSettings(**settings),
+                "learner": LearnerSettings(**settings) if changed.get("policy") is None else None,
                 "batch_size": int(self.about["batch_size"]),
                 "seed": int(self.about["seed"]),
             }

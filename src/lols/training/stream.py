@@ -17,7 +17,7 @@ from lols.training.learning_state import LearningState
 from lols.training.model import Model
 from lols.training.plans import check_scale
 from lols.training.run import plain
-from lols.training.schedules import Linear
+from lols.training.schedules import Linear, Schedule
 from lols.training.trainer import Trainer
 
 
@@ -38,16 +38,7 @@ class Stream:
     """
 
     def __init__(self, trainer: Trainer, start: LearningState | None = None):
-        chosen = trainer.algorithm
-        if trainer.batch_size is None:
-            raise ConfigurationError("a stream has no end to derive the batch size from: give batch_size")
-        if chosen.restart or chosen.returned == "drawn":
-            raise ConfigurationError(f"{chosen.name} needs to know how much data there is: use fit")
-        if not trainer.engine.LOCAL:
-            raise ConfigurationError("engine has no effect: a stream is learned from in this process; leave it out")
-        self.schedules = schedules(chosen)
-        if any(isinstance(s, Linear) for s in self.schedules):
-            raise ConfigurationError("a linear schedule needs to know how much data there is: use fit, or another beta")
+        self.schedules = check_streamable(trainer)
         self.trainer = trainer
         self._unsettled = start is None and trainer.unsettled
         start = start or LearningState(trainer.new_learner())
@@ -133,3 +124,18 @@ class Stream:
         return Model(
             trainer.space, policy, trainer.plan, about, report, threads=trainer.threads, compiled=trainer.compiled
         )
+
+
+def check_streamable(trainer: Trainer) -> tuple[Schedule | None, Schedule | None]:
+    """The schedules of β in roll-out and roll-in; an error if a trainer needs to know how long a stream is."""
+    chosen = trainer.algorithm
+    if trainer.batch_size is None:
+        raise ConfigurationError("a stream has no end to derive the batch size from: give batch_size")
+    if chosen.restart or chosen.returned == "drawn":
+        raise ConfigurationError(f"{chosen.name} needs to know how much data there is: use fit")
+    if not trainer.engine.LOCAL:
+        raise ConfigurationError("engine has no effect: a stream is learned from in this process; leave it out")
+    found = schedules(chosen)
+    if any(isinstance(s, Linear) for s in found):
+        raise ConfigurationError("a linear schedule needs to know how much data there is: use fit, or another beta")
+    return found

@@ -19,7 +19,7 @@ from lols.bandit import StructuredBandit
 from lols.bandit.one import OneByOne
 from lols.bandit.worlds.parsing_world import parsing_world
 from lols.bandit.worlds.registry import generated_sentences, load_world, read_sentences
-from lols.bandit.worlds.sentences import FACTS, WordTable, distinct, form_facts, in_passes
+from lols.bandit.worlds.sentences import distinct, in_passes
 from lols.bandit.worlds.tagging_world import SEEN, TagLexicon, tagging_world
 from lols.bandit.worlds.world import World
 from lols.datasets.grammar import generate, write_conllu
@@ -199,18 +199,6 @@ def test_arrivals_come_in_passes() -> None:
     objects: list[dict[str, Any]] = [{}, {}, {}]
     once, passes = distinct([*objects, *objects[:2]])
     assert len(once) == 3 and passes == 2 and distinct(objects[:1]) == ([{}], 1)
-
-
-@given(st.lists(st.text(max_size=6), max_size=20))
-def test_words_are_looked_up_as_they_would_be_worked_out(words: list[str]) -> None:
-    table = WordTable(form_facts, FACTS)
-    for _ in range(2):
-        assert table(words).tolist() == [form_facts(word) for word in words]
-
-
-def test_a_table_of_words_grows() -> None:
-    table = WordTable(lambda word: [int(word)], 1)
-    assert table([str(k) for k in range(5000)])[:, 0].tolist() == list(range(5000)) and table(["7"]).tolist() == [[7]]
 
 
 # --- by name ----------------------------------------------------------------------------------------------------------

@@ -6,12 +6,13 @@ root; in English this is right more often than the left neighbour. Transitions a
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lols.bandit.worlds.sentences import LOWER, VALUE, WHOLE, WordTable, form_facts, sentence_world
+from lols.bandit.worlds.sentences import VALUE, WHOLE, sentence_world, text_number
 from lols.bandit.worlds.world import Objects, World
 from lols.contract.features import emit, feature
 from lols.contract.hashing import mix, unit
@@ -122,7 +123,7 @@ def parsing_space(tags: Sequence[str], *, value: float = VALUE, whole: float = W
         The values of features, and of those that all actions share (see `tagging_space`).
 
     """
-    words = WordTable(lambda form: [form_facts(form)[LOWER]], 1)
+    number_of = functools.cache(lambda form: text_number(form.lower()))
     numbers = {tag: 1 + k for k, tag in enumerate(tags)}
 
     def encode(obj: Any) -> Example:
@@ -131,7 +132,7 @@ def parsing_space(tags: Sequence[str], *, value: float = VALUE, whole: float = W
             raise ConfigurationError(f"a sentence has {len(forms)} words and {len(given)} tags: give one for each")
         x = {
             "length": len(forms),
-            "words": words(forms)[:, 0],
+            "words": np.array([number_of(form) for form in forms], np.int64),
             "tags": np.array([numbers.get(tag, 0) for tag in given], np.int64),
         }
         heads = obj.get("heads")

@@ -50,37 +50,6 @@ def form_facts(form: str) -> list[int]:
     return [text_number(form), text_number(lower), *(text_number(lower[-k:]) for k in (1, 2, 3)), shape]
 
 
-class WordTable:
-    """Rows of numbers, one for each distinct word, computed when the word is first looked up.
-
-    >>> lengths = WordTable(lambda word: [len(word), 7], 2)
-    >>> lengths(["to", "be", "or"]).tolist(), lengths(["or"]).tolist()
-    ([[2, 7], [2, 7], [2, 7]], [[2, 7]])
-    """
-
-    def __init__(self, facts: Callable[[str], Sequence[int]], width: int):
-        self._facts = facts
-        self._places: dict[str, int] = {}
-        self._table = np.zeros((1024, width), np.int64)
-
-    def __call__(self, words: Sequence[str]) -> np.ndarray:
-        """The rows of some words."""
-        try:
-            rows = [self._places[word] for word in words]
-        except KeyError:
-            rows = [self._place(word) for word in words]
-        return self._table[rows]
-
-    def _place(self, word: str) -> int:
-        place = self._places.get(word)
-        if place is None:
-            place = self._places[word] = len(self._places)
-            if place == len(self._table):
-                self._table = np.concatenate([self._table, np.zeros_like(self._table)])
-            self._table[place] = self._facts(word)
-        return place
-
-
 def sentence_world(
     name: str,
     truth: str,

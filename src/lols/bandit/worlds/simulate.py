@@ -208,10 +208,17 @@ def simulate_seeds(
         raise ConfigurationError("there are no seeds: give at least one")
     if jobs < 1:
         raise ConfigurationError(f"jobs is {jobs}; it must be at least 1")
-    progress = _Progress(watch)
+    sums: dict[int, tuple[int, float]] = {}  # of each seed: rounds so far, and their loss
+
+    def advance(seed: int, done: int, loss: float) -> None:
+        sums[seed] = done, done * loss
+        if watch is not None:
+            rounds, total = (sum(column) for column in zip(*sums.values(), strict=True))
+            watch(int(rounds), total / rounds)
+
     run = partial(_simulate_seed, world, dict(options or {}), rounds, more)
     if jobs == 1 or len(seeds) == 1:
-        return [run(seed, None if watch is None else partial(progress.add, seed)) for seed in seeds]
+        return [run(seed, None if watch is None else partial(advance, seed)) for seed in seeds]
     context = multiprocessing.get_context("spawn")
     reports, stop = context.SimpleQueue(), context.Event()
     pool = ProcessPoolExecutor(min(jobs, len(seeds)), context, _begin, (reports, stop))
@@ -220,7 +227,7 @@ def simulate_seeds(
         while True:
             done, waiting = wait(running, timeout=OFTEN, return_when=FIRST_EXCEPTION)
             while not reports.empty():
-                progress.add(*reports.get())
+                advance(*reports.get())
             for future in done:
                 future.result()  # raises the error of a process
             if not waiting:
@@ -249,21 +256,6 @@ def _world_of(spec: WorldSpec) -> World:
 @lru_cache(maxsize=1)
 def _baselines_of(spec: WorldSpec) -> dict[str, float]:
     return held_out_baselines(_world_of(spec))
-
-
-class _Progress:
-    """The progress of all seeds together."""
-
-    def __init__(self, watch: Watch | None):
-        self.watch = watch
-        self.sums: dict[int, tuple[int, float]] = {}
-
-    def add(self, seed: int, done: int, loss: float) -> None:
-        """Take the progress of one seed."""
-        self.sums[seed] = done, done * loss
-        if self.watch is not None:
-            rounds = sum(done for done, _ in self.sums.values())
-            self.watch(rounds, sum(total for _, total in self.sums.values()) / rounds)
 
 
 class _Stopped(Exception):

@@ -6,6 +6,7 @@ if the sentence had not been counted, so that it is as good on arrivals as on ne
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -20,7 +21,6 @@ from lols.bandit.worlds.sentences import (
     VALUE,
     WHOLE,
     WORD,
-    WordTable,
     form_facts,
     sentence_world,
 )
@@ -95,7 +95,7 @@ class TagLexicon:
         once = Counter(next(iter(c)) for c in counts.values() if c.total() == 1)
         every = sum(counts.values(), Counter[int]())
         self.unknown = _most(once or every)
-        self._table = WordTable(self._facts, 2)
+        self._entry_of = functools.cache(lambda form: self._entry(counts.get(form, Counter())))
 
     @classmethod
     def of(cls, objects: Objects) -> TagLexicon:
@@ -112,23 +112,23 @@ class TagLexicon:
 
     def look_up(self, forms: Sequence[str]) -> WordEntries:
         """The entries of words."""
-        rows = self._table(forms)
-        return WordEntries(rows[:, 0], rows[:, 1])
+        return _entries([self._entry_of(form) for form in forms])
 
     def without(self, obj: Any) -> WordEntries:
         """The entries of a sentence's words as if the sentence had not been counted."""
         own: dict[str, Counter[int]] = {}
         for form, tag in zip(obj["forms"], obj["tags"], strict=True):
             own.setdefault(form, Counter())[self.numbers[tag]] += 1
-        rows = np.array([self._entry(self.counts[form] - own[form]) for form in obj["forms"]], np.int64).reshape(-1, 2)
-        return WordEntries(rows[:, 0], rows[:, 1])
+        return _entries([self._entry(self.counts[form] - own[form]) for form in obj["forms"]])
 
-    def _facts(self, form: str) -> list[int]:
-        return self._entry(self.counts.get(form, Counter()))
-
-    def _entry(self, counts: Counter[int]) -> list[int]:
+    def _entry(self, counts: Counter[int]) -> tuple[int, int]:
         total = counts.total()
-        return [_most(counts) if total else self.unknown, sum(total >= least for least in SEEN)]
+        return _most(counts) if total else self.unknown, sum(total >= least for least in SEEN)
+
+
+def _entries(rows: Sequence[tuple[int, int]]) -> WordEntries:
+    rule, seen = np.array(rows, np.int64).reshape(-1, 2).T.copy()
+    return WordEntries(rule, seen)
 
 
 def _most(counts: Counter[int]) -> int:
@@ -163,7 +163,7 @@ def tagging_space(lexicon: TagLexicon, *, value: float = VALUE, whole: float = W
         otherwise each action would have to learn it, and rarely tried ones would look cheap when losses rise.
 
     """
-    words = WordTable(form_facts, FACTS)
+    facts_of = functools.cache(form_facts)
     tags, numbers = lexicon.tags, lexicon.numbers
 
     def encode(obj: Any) -> Example:
@@ -172,7 +172,7 @@ def tagging_space(lexicon: TagLexicon, *, value: float = VALUE, whole: float = W
             raise ConfigurationError("a sentence has no words: leave it out")
         entries = obj.get("lexicon") or lexicon.look_up(forms)
         x = {
-            "words": words(forms).ravel(),
+            "words": np.array([facts_of(form) for form in forms], np.int64).ravel(),
             "rule": entries.rule,
             "seen": entries.seen,
             "unknown": float((entries.seen == 0).mean()),

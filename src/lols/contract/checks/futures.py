@@ -7,7 +7,7 @@ from contextlib import suppress
 import numpy as np
 
 from lols.contract.checks.probe import Answers, Probe
-from lols.contract.checks.reference import ReferenceChecks, differ
+from lols.contract.checks.reference import differ, roll_out
 
 # What a policy looks at: if one of these differs, it may act differently at two states with one key.
 VISIBLE = ("actions", "features", "items", "action_features")
@@ -19,8 +19,8 @@ Met = tuple[int, np.ndarray]  # a step, and the state there
 class Futures:
     """The states of one example by their keys, and pairs of different states with the same key."""
 
-    def __init__(self, probe: Probe, reference_checks: ReferenceChecks, rng: np.random.Generator):
-        self.probe, self.reference_checks, self.rng = probe, reference_checks, rng
+    def __init__(self, probe: Probe, rng: np.random.Generator):
+        self.probe, self.rng = probe, rng
         self.first: dict[int, tuple[Met, Answers]] = {}
         self.pairs: list[tuple[Met, Met]] = []
 
@@ -48,7 +48,7 @@ class Futures:
         (one_step, one), (two_step, two) = one_met, two_met
         probe, costs, totals = self.probe, "cost" in self.probe.functions, np.zeros(2)
         if probe.reference_functions and not probe.random:
-            values = [self.reference_checks.roll_out(s) for s in (one, two)]
+            values = [roll_out(probe, s) for s in (one, two)]
             self._compare_costs("the reference finishes", values, one_step, two_step)
         for ahead in range(probe.limit + 1):
             legal = probe.ask("actions", one)

@@ -1,4 +1,7 @@
-"""A quick look at the indices that functions use: a few walks with guarded arrays, before anything is compiled."""
+"""A quick look at functions before anything is compiled: a few walks with guarded arrays.
+
+It finds indices that are not there, and a reference that is not deterministic.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,9 @@ from lols.contract.hashing import MASK, mix
 from lols.contract.space import Reference, SearchSpace
 from lols.errors import SpaceError
 
-KINDS = ("outside", "negative index")
+KINDS = ("outside", "negative index", "deterministic")
 WALKS = 2  # through each example: by the reference's actions, and at random
 EXAMINED = 16  # states of a walk at which all functions are called
-
-
-class IndexProbe(Probe):
-    """The functions on one example; of their mistakes, only wrong indices are reported."""
-
-    state_kind = Guarded
 
 
 def check_indices(
@@ -34,13 +31,14 @@ def check_indices(
 ) -> None:
     """Walk through the chosen examples, and raise a `SpaceError` if a function uses an index that is not there.
 
+    A reference that answers differently when asked again is an error, too: roll-outs that meet are merged.
     It takes about this many seconds at most. Other mistakes are left to those who meet them.
     """
     findings, budget = Findings(KINDS), Budget(seconds)
     with suppress(SpentError), np.errstate(all="ignore"):
         for index in chosen:
             pace = Pace(budget, max(1.0, float(examples.steps[index]) / EXAMINED))
-            probe = IndexProbe(space, reference, examples, index, findings, pace)
+            probe = Probe(space, reference, examples, index, findings, pace, state_kind=Guarded)
             for turn in range(WALKS):
                 with suppress(FailedError):
                     _walk(probe, np.random.default_rng(mix(turn, index) & MASK), by_reference=turn == 0)
@@ -63,7 +61,7 @@ def _walk(probe: Probe, rng: np.random.Generator, *, by_reference: bool) -> None
         if closely:
             _call_all(probe, s, legal)
         probe.stream = int(rng.integers(1 << 62))
-        answers = probe.ask_reference(s) if closely or by_reference else {}
+        answers = probe.ask_reference(s, twice=closely) if closely or by_reference else {}
         taken = chosen_action(answers, legal) if by_reference else None
         s = probe.answer("step", s, int(rng.choice(np.flatnonzero(legal))) if taken is None else taken, twice=False)
     if "loss" in probe.functions:
@@ -77,5 +75,5 @@ def _call_all(probe: Probe, s: np.ndarray, legal: np.ndarray) -> None:
     of_actions = ((name, a) for name in ("action_features", "cost") for a in some)
     for name, a in chain(of_state, of_actions):
         if name in probe.functions:
-            with suppress(FailedError):  # reported, if it is about an index
+            with suppress(FailedError):  # reported, if it is of these kinds
                 probe.answer(name, s, a, twice=False)

@@ -52,8 +52,6 @@ class Probe:
     Every answer is one array, so that any two can be compared byte by byte.
     """
 
-    state_kind: type[Guarded] = GuardedState
-
     def __init__(
         self,
         space: SearchSpace,
@@ -62,10 +60,12 @@ class Probe:
         index: int,
         findings: Findings,
         pace: Pace,
+        *,
+        state_kind: type[Guarded] = GuardedState,
     ):
         x, y = examples.example(index)
         self.space, self.sizes = space, space.sizes
-        self.index, self.findings, self.pace = index, findings, pace
+        self.index, self.findings, self.pace, self.state_kind = index, findings, pace, state_kind
         self.step = self.stream = 0
         self.x, self.y, self.plain_x = guard_record("x", x), guard_record("y", y), read_only_record(x)
         self.state_size, self.limit = int(examples.states[index]), int(examples.steps[index])
@@ -130,7 +130,8 @@ class Probe:
         if twice and "survey" in self.functions and name not in (*WRITERS, *SURVEYED, "loss"):
             self._compare_surveyed(name, s, a, answer)
         if answer.tobytes() != again.tobytes():
-            fix = "draw from the `rng` argument only" if name == "Reference.action" else "use no random numbers"
+            of_reference = name == "Reference.action"
+            fix = "draw by lols.uniform(rng), from the `rng` argument only" if of_reference else "use no random numbers"
             message = "gives another answer when asked again with the same arguments: "
             self.report(name, "deterministic", f"{message}{fix}, and no global that changes")
         if name in ("loss", "cost"):
@@ -171,12 +172,12 @@ class Probe:
                 answers[name] = None
         return answers
 
-    def ask_reference(self, s: np.ndarray) -> Answers:
+    def ask_reference(self, s: np.ndarray, *, twice: bool = False) -> Answers:
         """The answers of the reference at a state; None for a function that fails."""
         answers: Answers = dict.fromkeys(self.reference_functions)
         for name in self.reference_functions:
             with suppress(FailedError):
-                answers[name] = self.answer(name, s, twice=False)
+                answers[name] = self.answer(name, s, twice=twice)
         return answers
 
     # --- helpers ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from lols.contract.checks.futures import Futures
 from lols.contract.checks.guards import WORK, guard_record
 from lols.contract.checks.leaks import altered_truth
 from lols.contract.checks.probe import WITHOUT_TRUTH, Answers, FailedError, Probe, some_of
-from lols.contract.checks.reference import ReferenceChecks, differ
+from lols.contract.checks.reference import check_reference, compare_costs, differ
 from lols.contract.examples import Examples
 from lols.contract.hashing import MASK, mix
 
@@ -26,8 +26,7 @@ class SampleWalk:
     def __init__(self, probe: Probe, examples: Examples, seed: int, coverage: Coverage):
         self.rng = np.random.default_rng(mix(seed, probe.index) & MASK)
         self.probe = probe
-        self.reference_checks = ReferenceChecks(self.probe)
-        self.futures = Futures(self.probe, self.reference_checks, self.rng)
+        self.futures = Futures(probe, self.rng)
         other = altered_truth(examples, probe.index, self.rng)
         self.other_truth = None if other is None else guard_record("y", other)
         self.pace, self.coverage = probe.pace, coverage
@@ -71,7 +70,7 @@ class SampleWalk:
                 self.ended = True
                 if unexamined is not None:  # the last state before the end is always examined
                     probe.step = t - 1
-                    self.reference_checks.check(self._examine(*unexamined), unexamined[1])
+                    check_reference(probe, self._examine(*unexamined), unexamined[1])
                     probe.step = t
                 self._finish(s, total)
                 return
@@ -82,9 +81,9 @@ class SampleWalk:
             self.most_choices = max(self.most_choices, choices.size)
             unexamined = None if closely else (s, legal)
             answers = self._examine(s, legal) if closely else self._ask_reference(s) if chance else {}
-            reference_action = self.reference_checks.check(answers, legal)
+            reference_action = check_reference(probe, answers, legal)
             if t == rolled_out:
-                self.reference_checks.compare_costs(s, legal, answers)
+                compare_costs(probe, s, legal, answers)
             a = int(self.rng.choice(choices))
             if reference_action is not None and t != deviation and self.rng.random() < chance:
                 a = reference_action

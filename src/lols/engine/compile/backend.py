@@ -5,7 +5,6 @@ Imported only when something has to be compiled.
 
 from __future__ import annotations
 
-import gc
 import os
 import warnings
 from collections.abc import Iterable
@@ -18,6 +17,7 @@ from numba.np import numpy_support
 
 from lols.contract import features as feature_functions
 from lols.contract import hashing
+from lols.contract.examples import without_collector
 from lols.engine.compile import bits, dual
 from lols.engine.compile.value_types import POINTER, BlockType, make_row, parts_maker
 from lols.errors import SpaceError
@@ -50,9 +50,7 @@ def compile_kernel(function: Any, layout: Any, name: str) -> tuple[bytes | int, 
 
     If kernels cannot be compiled in one pass, the address of the machine code in this process instead.
     """
-    collecting = gc.isenabled()
-    gc.disable()  # the collector would take a fifth of the time and find nothing
-    try:
+    with without_collector():  # it would take a fifth of the time
         register_twins()
         entry = _entry(function, layout)
         if PIPELINE is None:
@@ -61,9 +59,6 @@ def compile_kernel(function: Any, layout: Any, name: str) -> tuple[bytes | int, 
         else:
             checked = bool(config.BOUNDSCHECK)
             made, result, needs = PIPELINE.object_code(entry, types.int64, name, boundscheck=checked)
-    finally:
-        if collecting:
-            gc.enable()
     letter = "x" if result is types.none else numpy_support.as_dtype(result).char
     return made, letter + needs
 

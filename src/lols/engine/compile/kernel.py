@@ -47,7 +47,12 @@ class Kernel:
         if not compiled or DISABLED:
             with np.errstate(over="ignore", invalid="ignore"):
                 return self.plain(*arguments)
-        return self.run(block_of(arguments))
+        block = block_of(arguments)
+        entry, unpack = self._loaded.get(block.layout) or self.prepare(block.layout)
+        address = block.address  # the first two words are for the result and the exception
+        if entry(address, address + 8, address + 16) != 0:
+            raise _exception(block)
+        return unpack(block.words)[0]
 
     def on(self, compiled: bool, *arguments: Any) -> Callable[[], Any]:
         """A function that runs the kernel on these arguments, again and again as their contents change."""
@@ -63,14 +68,6 @@ class Kernel:
             return unpack(block.words)[0]
 
         return run
-
-    def run(self, block: Block) -> Any:
-        """Run the machine code on arguments as words; the first two words are for the result and the exception."""
-        entry, unpack = self._loaded.get(block.layout) or self.prepare(block.layout)
-        address = block.address
-        if entry(address, address + 8, address + 16) != 0:
-            raise _exception(block)
-        return unpack(block.words)[0]
 
     @staticmethod
     def layout_of(*arguments: Any) -> Layout:

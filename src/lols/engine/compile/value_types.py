@@ -93,11 +93,8 @@ class _RowAttributes(AttributeTemplate):  # type: ignore[misc]
         if name not in layout.offsets:
             return None
         column = layout.layouts[layout.names.index(name)]
-        kind = column.kind.__name__
-        if kind == "Shared":
-            return numba_type(column.layouts[0])
         values = numba_type(column.layouts[0])
-        return values.dtype if kind == "Scalar" else values
+        return values.dtype if column.kind.__name__ == "Scalar" else values
 
 
 def _load(builder: Any, pointer: Any, at: int, kind: Any = I64) -> Any:
@@ -170,23 +167,16 @@ def _row_attribute(context, builder, row, value, name):
     kind, first = column.kind.__name__, column.layouts[0]
     if kind == "Shared":
         return _value(context, builder, pair.columns, at, first, False)
-    element = context.get_data_type(numba_type(first).dtype)
-    data = _load(builder, pair.columns, at, element.as_pointer())
+    dtype = numba_type(first).dtype
+    data = _load(builder, pair.columns, at, context.get_data_type(dtype).as_pointer())
     if kind == "Scalar":
-        dtype = numba_type(first).dtype
-        return context.data_model_manager[dtype].from_data(
-            builder, _unchanging(builder, builder.gep(data, [pair.index]))
-        )
+        number = _unchanging(builder, builder.gep(data, [pair.index]))
+        return context.data_model_manager[dtype].from_data(builder, number)
     bounds = _load(builder, pair.columns, at + first.size, I64.as_pointer())
     begin = _unchanging(builder, builder.gep(bounds, [pair.index]))
     end = _unchanging(builder, builder.gep(bounds, [builder.add(pair.index, ir.Constant(I64, 1))]))
-    return _array(
-        context,
-        builder,
-        numba_type(first),
-        builder.bitcast(builder.gep(data, [begin]), POINTER),
-        [builder.sub(end, begin)],
-    )
+    values = builder.bitcast(builder.gep(data, [begin]), POINTER)
+    return _array(context, builder, numba_type(first), values, [builder.sub(end, begin)])
 
 
 @intrinsic

@@ -224,7 +224,7 @@ class FusedDriver:
             error, scratch = min(errors, key=lambda pair: int(pair[1].report[AT_EXAMPLE]))
             at = int(scratch.report[AT_EXAMPLE])
             example = at if indices is None else int(indices[at])
-            explained = self.explain(error, scratch, example, lambda: again(at))
+            explained = explain(self, error, scratch, example, lambda: again(at))
             # the error of a compiler is pages long, and its message is in the explanation
             raise explained from (error.__cause__ if error is not None and is_compiler_error(error) else error)
 
@@ -246,10 +246,6 @@ class FusedDriver:
         components, columns = old.seen.item_scores.shape[::3]
         columns = columns if self.space.fixed_actions is not None else self.examples.most_actions
         return make_scratch(self.examples, components, columns, self.compiled, old.seen)
-
-    def explain(self, error: Exception | None, scratch: Scratch, example: int, again: Any) -> Exception:
-        """An error that names the function, the example and the step; `again` runs that example as plain Python."""
-        return explain(self, error, scratch, example, again)
 
 
 def _reference_and_truth(reference: Reference, examples: Examples) -> tuple[Mapping[str, Any], Any]:

@@ -164,18 +164,33 @@ class LockStepDriver(FusedDriver):
             number = number[kept]
         time = (np.arange(count) - np.repeat(lessons.first, lessons.filled))[kept]
         trails: Any = self._trails
-        features, example = GatheredFeatures(slots, kept, self._ends), lessons.example[number]
+        features = GatheredFeatures(slots, kept, self._ends)
+        where = lessons.example[number], trails.action.offsets[number], time, trails.action.values
+        return self.states_along(*where, lambda _: features), slots.costs[kept], slots.weight[kept]
+
+    def states_along(
+        self, example: np.ndarray, first: np.ndarray, time: np.ndarray, actions: np.ndarray, find_features: Any = None
+    ) -> States:
+        """The states of examples after `time` of the `actions` from `first` on; of each example in order of time."""
 
         def find_states() -> tuple[np.ndarray, np.ndarray]:
-            vectors, legal = self._states(example.size)
-            first = trails.action.offsets[number]
-            replayed = Replayed(example, first, time, trails.action.values, vectors, legal)
-            self._run(replay_kernel, [(self.bound, self.data, self._scratches(None)[0], replayed)], _not_again)
+            width = int(self.examples.states.max(initial=1))
+            vectors = np.zeros((example.size, width), state_type(self.compiled))
+            legal = np.zeros((example.size, self.actions), np.bool_)
+            replayed = Replayed(example, first, time, actions, vectors, legal)
+            work = (self.bound, self.data, self._scratches(None)[0], replayed)
+            self._run(replay_kernel, [work], lambda _: None)  # its errors need no second run
             return vectors, legal
 
-        draws = np.zeros(example.size, np.int64)
-        states = States(self.examples, example, draws, find_states=find_states, find_features=lambda _: features)
-        return states, slots.costs[kept], slots.weight[kept]
+        find: Any = {"find_states": find_states, "find_features": find_features or self._gather}
+        return States(self.examples, example, np.zeros(example.size, np.int64), **find)
+
+    def costs_of(self, policy: Any, states: States) -> np.ndarray:
+        """The policy's costs of states, [state, action], in one call."""
+        self._begin(policy, np.unique(states.example))
+        found = np.empty((len(states), self.actions), np.float32)
+        self._take_costs(policy, states, policy.costs(states), found)
+        return found
 
     def taken(self, batch: Batch) -> np.ndarray:
         """The actions of the last batch's roll-ins, example after example."""
@@ -356,11 +371,6 @@ class LockStepDriver(FusedDriver):
             self._walks = make_walks(self.examples, rows, self.compiled)
         return self._walks
 
-    def _states(self, rows: int) -> tuple[np.ndarray, np.ndarray]:
-        """Memory for state vectors and legal actions."""
-        width = int(self.examples.states.max(initial=1))
-        return np.zeros((rows, width), state_type(self.compiled)), np.zeros((rows, self.actions), np.bool_)
-
     def _scratches(self, policy: Any) -> list[Scratch]:
         if not self._scratch:
             self._scratch = [self._fresh(policy) for _ in range(self.threads)]
@@ -380,7 +390,3 @@ class LockStepDriver(FusedDriver):
             kernel(False, *work[0])
         else:
             super()._run(kernel, work, again, indices)
-
-
-def _not_again(_example: int) -> None:
-    """For kernels whose errors need no second run."""

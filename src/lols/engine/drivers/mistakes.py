@@ -61,7 +61,7 @@ def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int
 
 
 def _costly(driver: Any) -> str:
-    names = [n for n in ("cost",) if n in driver.bound.functions] or ["loss"]
+    names = ["cost" if "cost" in driver.bound.functions else "loss"]
     if driver.bound_reference is not None and "costs" in driver.bound_reference.functions:
         names.append("Reference.costs")
     return "` or `".join(names)

@@ -13,6 +13,7 @@ from lols.errors import LolsError
 from lols.tasks.case import Case, case_of
 from lols.tasks.parsing.input import punctuation
 from lols.tasks.parsing.inspect import action_name
+from lols.tasks.parsing.task import NETWORK
 from lols.tasks.parsing.treebank import taught
 from lols.tasks.tokens.corpus import Corpus
 
@@ -44,4 +45,6 @@ def treebank_case(
     examples, notes = parser_examples(parser, corpus, *trees)
     if parser.beam > 1:
         notes.append(f"The greedy search is judged, not the beam of {parser.beam}.")
+    if parser.task_.labelling == NETWORK:
+        notes.append("Losses count heads: the network labels arcs after the search.")
     return case_of(parser, examples, partial(action_name, parser.task_), reference, limit, seed, notes)

@@ -28,7 +28,6 @@ from lols.tasks.search import Judges
 from lols.tasks.tokens.corpus import Corpus, sentence_counts
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths, cut
-from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say
 from lols.training.algorithms import Algorithm
@@ -203,11 +202,11 @@ class Parser(ParserVerbs):
         """Learn from the next sentences of a stream, in the given order.
 
         The first call settles columns and templates. Relations that are new are learned from then on. A loaded parser
-        goes on from the learner's state if its file has it, else from the weights.
+        goes on from the learner's state if its file has it, else from the weights. A network learns from each call at
+        once, so that its weights depend on how the data is cut.
         """
-        only_linear(self, "partial_fit")
         if not self.__sklearn_is_fitted__():
-            first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=True).fit(X, y)
+            first = unfitted(self).set_params(passes=1, shuffle=False, keep_state=self.policy == "linear").fit(X, y)
             found = {name: value for name, value in vars(first).items() if name not in self._defaults()}
             vars(self).update(found)
             return self
@@ -216,7 +215,9 @@ class Parser(ParserVerbs):
             return self
         check_lengths(corpus.offsets)
         task, made = taught_on(self.task_, *trees, corpus.offsets)
-        if self._stream is None or task is not self.task_:
+        if self.policy == "neural":
+            task, self._stream = self._learned_on(task, corpus)
+        elif self._stream is None or task is not self.task_:
             self._stream = self._opened(task, places_of(self.task_, task))
         weights = None if self.punctuation else (~punctuation(corpus)).astype(np.float64)
         self._stream.learn(task.examples(corpus, made, weights))

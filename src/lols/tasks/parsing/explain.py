@@ -17,7 +17,7 @@ from lols.contract.examples import Examples
 from lols.errors import LolsError
 from lols.io import conll
 from lols.io.strings import Texts
-from lols.tasks.explain import DRAWN, Followed, draws_policies, follow
+from lols.tasks.explain import DRAWN, FollowedPath, draws_policies, follow
 from lols.tasks.parsing.files import cut_columns
 from lols.tasks.parsing.input import checked_trees, punctuation
 from lols.tasks.parsing.inspect import KINDS, action_name
@@ -238,7 +238,9 @@ def _states(space: Any, examples: Examples, taken: np.ndarray) -> Any:
 # --- numbers to names -------------------------------------------------------------------------------------------------
 
 
-def _steps(task: Any, examples: Examples, path: Followed, liked: Sequence[Sequence[int]] | None) -> tuple[Step, ...]:
+def _steps(
+    task: Any, examples: Examples, path: FollowedPath, liked: Sequence[Sequence[int]] | None
+) -> tuple[Step, ...]:
     names, made = [action_name(task, a) for a in range(len(task.actions))], []
     states = _states(task.space, examples, path.taken)
     for k, (state, action) in enumerate(zip(states, path.taken.tolist(), strict=False)):

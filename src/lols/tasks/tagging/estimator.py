@@ -24,7 +24,6 @@ from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging.task import SCHEMES, TaggingTask
 from lols.tasks.tokens.corpus import Corpus, sentence_counts
 from lols.tasks.tokens.input import check_lengths, checked_labels, known_numbers, numbered, string_tensors, strings_of
-from lols.tasks.tokens.neural import only_linear
 from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say
 from lols.training.calibration import Judged
@@ -175,25 +174,29 @@ class Tagger(TaggerPrediction):
 
         The first call needs `classes`, all tags that there can be; those that a later call adds are learned from then
         on. Over the whole data, this is `fit` with one pass and `shuffle=False`, bit for bit, however the data is cut.
-        A loaded tagger goes on from the learner's state if its file has it, else from the weights.
+        A loaded tagger goes on from the learner's state if its file has it, else from the weights. A network learns
+        from each call at once, so that its weights depend on how the data is cut.
         """
-        only_linear(self, "partial_fit")
         corpus, strings = self._corpus(X), checked_labels(X, y)
         if len(X):
             check_lengths(corpus.offsets)
-        task, stream = getattr(self, "task_", None), self._stream
+        task: Any = getattr(self, "task_", None)
+        stream: Any = self._stream
         if task is None:
             if classes is None:
                 raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
-            columns = tuple(corpus.columns)
             scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
-            task = TaggingTask(sorted(set(classes)), **self._task_options(columns, scheme))
-            stream = Stream(self._trainer(task))
+            task = self._new_task(corpus, classes, scheme)
+            stream = Stream(self._trainer(task)) if self.policy == "linear" else None
+        elif self.policy == "neural":
+            task = task.with_labels([] if classes is None else list(classes))
         elif stream is None or classes is not None:
             wider = task.with_labels([] if classes is None else list(classes))
             if stream is None or wider is not task:
                 stream = self._opened(wider, np.arange(len(task.inner_labels)))
             task = wider
+        if self.policy == "neural":
+            task, stream = self._learned_on(task, corpus)
         if corpus.tokens:
             numbers, names = numbered(strings)
             stream.learn(task.examples(corpus, known_numbers(task, names)[numbers]))
@@ -261,13 +264,16 @@ class Tagger(TaggerPrediction):
         scheme = self.scheme
         if scheme == "auto":
             scheme = detect_scheme_columns(numbers, corpus.offsets, names)
+        return self._new_task(corpus, names, scheme)
+
+    def _new_task(self, corpus: Corpus, names: Sequence[str], scheme: str | None) -> TaggingTask:
         options = self._task_options(tuple(corpus.columns), scheme)
         if self.policy == "neural":
             neural: TaggingTask = self.neural_class()(
-                sorted(names), **options, vocabulary=self.network_vocabulary(corpus)
+                sorted(set(names)), **options, vocabulary=self.network_vocabulary(corpus)
             )
             return neural
-        return TaggingTask(sorted(names), **options)
+        return TaggingTask(sorted(set(names)), **options)
 
     @classmethod
     def neural_class(cls) -> Any:

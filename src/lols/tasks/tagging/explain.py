@@ -15,7 +15,7 @@ import numpy as np
 
 from lols.errors import LolsError, short
 from lols.io import conll
-from lols.tasks.explain import DRAWN, Followed, draws_policies, follow
+from lols.tasks.explain import DRAWN, FollowedPath, draws_policies, follow
 from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import NO_LABEL, settle, tagged
 from lols.tasks.tagging.options import FileColumns
@@ -135,7 +135,9 @@ def _written(task: Any) -> str:
     return f"Labels are as the tagger itself writes them: in {task.inner_scheme}{turned}."
 
 
-def _decisions(task: Any, words: Sequence[str], true: np.ndarray | None, path: Followed) -> tuple[WordDecision, ...]:
+def _decisions(
+    task: Any, words: Sequence[str], true: np.ndarray | None, path: FollowedPath
+) -> tuple[WordDecision, ...]:
     """Numbers to names; what is illegal is left out."""
     labels, made = task.inner_labels, []
     places = range(len(words)) if task.direction == "forward" else range(len(words) - 1, -1, -1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
@@ -15,7 +16,7 @@ from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_options, checked_sentences, string_tensors, strings_of
-from lols.tasks.tokens.neural import check_file, check_going_on, check_policy, empty_policy, neural_trainer, only_linear
+from lols.tasks.tokens.neural import check_file, check_going_on, check_policy, empty_policy, learn_on, neural_trainer
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.algorithms import Algorithm
 from lols.training.calibration import fit_calibration
@@ -114,8 +115,6 @@ class TokenEstimator(SearchEstimator):
         check_policy(self)
         if self.policy == "linear":
             return super()._trainer(task)
-        if examples is None:
-            only_linear(self, "learning from a stream")
         return neural_trainer(self, task, int(examples or 0))
 
     def _algorithm(self) -> str | Algorithm:
@@ -142,6 +141,30 @@ class TokenEstimator(SearchEstimator):
 
     def _check_going_on(self) -> None:
         check_going_on(self)
+
+    def _train(self, *given: Any, **fitting: Any) -> Trainer:
+        trainer = super()._train(*given, **fitting)
+        self._note_files()
+        return trainer
+
+    def _note_files(self) -> None:
+        """Note the files of what was learned elsewhere: they cannot be exchanged later on."""
+        self.learned_elsewhere_ = {"vectors": self.vectors, "encoder": self.encoder}
+
+    def _learned_on(self, task: Any, corpus: Corpus) -> tuple[Any, Any]:
+        """The task that a network needs for further sentences of a stream, and the stream."""
+        check_policy(self)
+        if self.__sklearn_is_fitted__() and self._stream is None:
+            check_going_on(self)
+            note = self.starts_from_weights()
+            if note is not None:
+                warnings.warn(note, stacklevel=4)
+        grown = task.grown_by(corpus)
+        if grown.vocabulary != task.vocabulary:
+            task = grown
+        stream = learn_on(self, task)
+        self._note_files()
+        return task, stream
 
     def _empty_policy(self, task: Any) -> Any:
         return None if self.policy == "linear" else empty_policy(self, task)
@@ -274,6 +297,7 @@ class TokenEstimator(SearchEstimator):
                 columns: Any = cls.VERBS.files
                 loaded.columns_ = columns.from_description(task["files"])
             loaded.restore(task, tensors)
+            loaded._note_files()
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError, LolsError) as error:
             raise ModelFileError(f"{path}: the task in the header is damaged ({error})") from error
         try:

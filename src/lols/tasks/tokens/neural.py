@@ -9,12 +9,14 @@ from typing import Any
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError
 from lols.training.algorithms import algorithm
+from lols.training.policy_stream import PolicyStream
 from lols.training.trainer import Trainer
 
 RATE = 2e-3
 AVERAGE = 0.998
 NOISY = True  # dropout in the search
 BATCH = 1024  # examples that are searched together
+TOGETHER, FEW, SLOWER = 32, 8, 4.0  # going on: examples of a batch and of a step, and by how much the rate is lower
 STEP, ENOUGH = 64, 3000  # at most so many examples a step of the optimiser; fewer if there were fewer steps in all
 POLICIES = ("linear", "neural")
 NETWORK_OPTIONS = ("device", "precision", "width", "layers", "vectors", "encoder", "dropout", "steps")
@@ -47,19 +49,13 @@ def check_going_on(estimator: Any) -> None:
     network, learned = getattr(estimator._fitted.policy, "network", None), {"policy": "linear"}
     if network is not None:
         sizes = network.encoder.sizes
-        learned = {"policy": "neural", "width": sizes.width, "layers": sizes.layers}
+        learned = {"policy": "neural", "width": sizes.width, "layers": sizes.layers, **estimator.learned_elsewhere_}
     for name, value in learned.items():
         if getattr(estimator, name) != value:
             raise ConfigurationError(
                 f"{name}={getattr(estimator, name)!r} cannot go on from {name}={value!r}: leave it as it was, or train "
                 "anew with warm_start=False"
             )
-
-
-def only_linear(estimator: Any, what: str) -> None:
-    """Raise an error if the policy is neural, for what only linear ones can do."""
-    if estimator.policy == "neural":
-        raise ConfigurationError(f"{what} needs the linear policy: this one is neural")
 
 
 def sizes_of(estimator: Any) -> Mapping[str, Any]:
@@ -69,10 +65,33 @@ def sizes_of(estimator: Any) -> Mapping[str, Any]:
 
 def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
     """A policy for a task that has learned nothing."""
+    from lols.torch.learning import LearningSettings
     from lols.torch.policy import TorchPolicy
+    from lols.torch.schedules import adam
 
     where = {"device": estimator.device, "precision": estimator.precision, "seed": estimator.seed}
-    return TorchPolicy(task.network(**sizes_of(estimator)), **where, **learning)
+    policy = TorchPolicy(task.network(**sizes_of(estimator)), **where, noisy=NOISY, **learning)
+    together = estimator.batch_size if estimator._changed("batch_size") else TOGETHER
+    rate, steps = (estimator.rate or RATE) / SLOWER, estimator.steps or math.ceil(together / FEW)
+    check_whole("steps", steps)
+    later = LearningSettings(steps=steps, optimizer=adam(rate), alike=True, average=AVERAGE, seed=estimator.seed)
+    policy.learns_on_with(together, later)
+    return policy
+
+
+def learn_on(estimator: Any, task: Any) -> Any:
+    """The stream from which a network learns on; if the task has grown since, so does the network."""
+    stream = estimator._stream
+    if stream is not None and task is estimator.task_:
+        return stream
+    policy = empty_policy(estimator, task).onward()
+    if stream is not None:
+        policy.begin_with(stream.policy)
+        stream.go_on_with(_trainer(estimator, task, policy, policy.together))
+        return stream
+    if hasattr(estimator, "model_"):
+        policy.begin_with(estimator.model_.policy)
+    return PolicyStream(_trainer(estimator, task, policy, policy.together))
 
 
 def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:
@@ -98,11 +117,14 @@ def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
         task,
         steps=steps,
         alike=True,
-        noisy=NOISY,
         average=AVERAGE,
         optimizer=adam(estimator.rate or RATE),
         schedule=warm_up_and_decay(total),
     )
+    return _trainer(estimator, task, policy, together)
+
+
+def _trainer(estimator: Any, task: Any, policy: Any, together: int) -> Trainer:
     options = {name: getattr(estimator, name) for name in ("roll_in", "roll_out", "beta", "mix")}
     return Trainer(
         task.space,
