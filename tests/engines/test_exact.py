@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.engines import Processes
+from lols.engines import Processes, searcher, stage_one
 from lols.engines.replica import Replica, Tracked, snapshot
 from lols.engines.searcher import BatchSearcher
 from tests.engines.small_problems import DATA, SPACE, InParts, Parts, fitted, same
@@ -137,6 +137,34 @@ def _ids(batch: Any) -> np.ndarray:
 
 def test_processes_give_the_same_weights(tmp_path: Any) -> None:
     assert same(fitted(None, passes=1), fitted(Processes(workers=2), passes=1))
+
+
+def test_workers_that_are_new_or_were_away_get_all_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(searcher, "RECENT", 2)
+    inner, seen = stage_one.StageOne.follow, []
+
+    def follow(self: Any, part: Any) -> Any:
+        seen.append((self.version - part.since, part.version - part.since, part.older is not None, len(part.changes)))
+        return inner(self, part)
+
+    def forgetful(part: Any) -> Any:
+        if part.version % 7 == 6:
+            stage_one._STAGE = None  # a new worker
+        elif part.version % 3 == 2:
+            part = part._replace(run="another")  # another worker: this one misses what changes meanwhile
+        kept = stage_one._STAGE
+        try:
+            return search(part)
+        finally:
+            if part.run == "another":
+                stage_one._STAGE = kept
+
+    search = searcher.search_part
+    monkeypatch.setattr(searcher, "search_part", forgetful)
+    monkeypatch.setattr(stage_one.StageOne, "follow", follow)
+    options: dict[str, Any] = {"compiled": False, "data": DATA[:30], "batch_size": 1, "passes": 1}
+    assert same(fitted(None, **options), fitted(Parts(), **options))
+    assert max(count for *_, count in seen) <= 4 and any(older and had > 0 for had, _, older, _ in seen)
 
 
 def test_more_parts_than_examples() -> None:

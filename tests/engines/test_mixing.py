@@ -170,13 +170,13 @@ def by_feature(state: dict[str, np.ndarray], part: str) -> dict[int, np.ndarray]
     return dict(zip(state["shared.features"].tolist(), rows, strict=True))
 
 
-@pytest.mark.parametrize("by", ["rounds", "squares"])
-def test_mixing_is_what_its_description_says(by: str) -> None:
+@pytest.mark.parametrize(("by", "kind", "part"), [("rounds", "sum", 1), ("squares", "mean", 3), ("squares", None, 9)])
+def test_mixing_is_what_its_description_says(by: str, kind: str | None, part: int) -> None:
     """The slow, obvious version, feature by feature."""
     began = Began(update="adagrad")
     base = began.learner.state()
     changes, after = zip(*(began.changed_by(examples) for examples in ([2, 3, 4], [5], [6, 7])), strict=True)
-    made = began.mixed(list(changes), by=by, squares="sum")
+    made = began.mixed(list(changes), by=by, **({"squares": kind} if kind else {}))
     done = base["counters"][ROUNDS]
     rounds = [state["counters"][ROUNDS] - done for state in after]
     assert made["counters"][ROUNDS] == done + sum(rounds) == 8
@@ -198,7 +198,7 @@ def test_mixing_is_what_its_description_says(by: str) -> None:
                 shares = [each / sum(rounds) for each in rounds]
             expected = old[column] + sum(s * (w[column] - old[column]) for s, w in zip(shares, new, strict=True))
             assert got[column] == pytest.approx(expected, abs=1e-6)
-            assert squares[column] == pytest.approx(before[column] + total[column], rel=1e-5)
+            assert squares[column] == pytest.approx(before[column] + total[column] / part, rel=1e-5)
             begun = old[column] * (done + 1) - first[column]
             own = 0.0
             for k, share in enumerate(shares):

@@ -20,6 +20,9 @@ from lols.policies.files import state_of
 OWN_PARTS = (
     4  # of a batch for policies of the user's: fixed, because their arithmetic may depend on what comes together
 )
+RECENT = (
+    8  # changes that go along with each part of a batch; earlier ones are one value, because each costs a reference
+)
 MANY, MOST_CHANGES = 4, 1 << 26  # times all weights, or bytes, of changes before all weights are sent again
 
 
@@ -49,6 +52,8 @@ class BatchSearcher:
         self._whole: SharedValue | None = None
         self._whole_bytes = self._changed_bytes = 0
         self._changes: list[SharedValue] = []
+        self._older: SharedValue | None = None  # the first `_bundled` of them
+        self._bundled = 0
         self._tracked: Tracked | None = None
 
     def begin_again(self) -> None:
@@ -67,7 +72,8 @@ class BatchSearcher:
         """Search the examples of a batch, and put the lessons of its parts together."""
         self._send(policy)
         assert self._whole is not None
-        common = (self.run, self._problem, self.version, self._whole, self.since, tuple(self._changes))
+        recent = self._older, self.since + self._bundled, tuple(self._changes[self._bundled :])
+        common = (self.run, self._problem, self.version, self._whole, self.since, *recent)
         parts = [
             PartOfBatch(*common, indices[part], rounds[part], plan, beta[part], beta_in[part])
             for part in self._cut(indices)
@@ -99,6 +105,9 @@ class BatchSearcher:
                     MANY * self._whole_bytes, MOST_CHANGES
                 ):
                     self._changes.append(self.workers.share(changes))
+                    if len(self._changes) - self._bundled > 2 * RECENT:
+                        self._bundled = len(self._changes) - RECENT
+                        self._older = self.workers.share(tuple(self._changes[: self._bundled]))
                     self._changed_bytes += changes.nbytes
                     self.sent += changes.nbytes
                     return
@@ -109,7 +118,7 @@ class BatchSearcher:
             whole = state_of(policy)
             size = sum(array.nbytes for array in whole.values())
         self._whole, self._whole_bytes, self._changed_bytes = self.workers.share(whole), size, 0
-        self._changes, self.since = [], self.version
+        self._changes, self._older, self._bundled, self.since = [], None, 0, self.version
         self.sent += size
 
     def _joined(

@@ -34,7 +34,9 @@ class PartOfBatch(NamedTuple):
     version: int
     whole: SharedValue  # version `since`
     since: int
-    changes: Sequence[SharedValue]  # to `since` + 1, + 2, ...
+    older: SharedValue | None  # changes to `since` + 1, ..., `recent`, which few workers have missed
+    recent: int
+    changes: Sequence[SharedValue]  # to `recent` + 1, + 2, ...
     indices: np.ndarray
     rounds: np.ndarray
     plan: Plan
@@ -105,7 +107,10 @@ class StageOne:
                 self.replica = Replica(whole, compiled=self.compiled)
             else:
                 self.policy.load({name: np.array(array) for name, array in whole.items()})
-        for changes in part.changes[self.version - part.since : part.version - part.since]:
+        missed = part.changes[max(self.version - part.recent, 0) :]
+        if part.older is not None and self.version < part.recent:
+            missed = (*part.older.get()[self.version - part.since :], *missed)
+        for changes in missed:
             self.replica.apply(changes.get())
         self.version = part.version
         return self.replica.policy() if self.linear else self.policy

@@ -19,6 +19,7 @@ from lols.learners.learner import Learner
 from lols.learners.structures import ROUNDS, Bank
 
 BANKS = ("shared", "single")
+SQUARES = ("sum", "mean", "independent")
 PARTS = ("weights", "squares", "sums")  # by cell; those that the update does without are empty
 
 
@@ -248,7 +249,7 @@ def apply_changes(learner: Learner, changes: LearnerChanges) -> None:
 
 
 def mixed(
-    learner: Learner, learners: Sequence[LearnerChanges], *, by: str = "squares", squares: str = "mean"
+    learner: Learner, learners: Sequence[LearnerChanges], *, by: str = "squares", squares: str = "independent"
 ) -> LearnerChanges:
     """What is to be changed in a learner, so that it becomes the mixture of learners that all went on from it.
 
@@ -261,8 +262,10 @@ def mixed(
         that this weight has seen (`"squares"`, where the update keeps them). With shares of rounds a feature that one
         learner in ten has met keeps a tenth of its weight; with shares of gradients it keeps all of it.
     squares
-        Whether sums of squared gradients grow by the mean of what the learners added, or by its sum (`"sum"`): then
-        steps become small before the mixed weights have moved far.
+        By what sums of squared gradients grow: by the sum of what the learners added, by its mean, or by the square of
+        the mean gradient if those of learners are independent, which is the mean divided by the number of learners
+        (`"sum"`, `"mean"`, `"independent"`). A mixture moves as far as one learner, so that with a sum or a mean, steps
+        become small before the mixed weights have moved far.
 
     """
     done = float(learner.counters[ROUNDS])
@@ -271,7 +274,7 @@ def mixed(
         return learners[0]
     counters = learner.counters + sum((each.counters - learner.counters for each in learners), np.zeros(6))
     rounds = np.array([float(each.counters[ROUNDS]) for each in learners]) - done
-    share = 1.0 if squares == "sum" else 1.0 / max(len(learners), 1)
+    share = float(max(len(learners), 1)) ** -SQUARES.index(squares)
     shared, single = (
         _mixed_bank(getattr(learner, name), [each.banks[k] for each in learners], done, rounds, by, share)
         for k, name in enumerate(BANKS)

@@ -61,6 +61,21 @@ def test_wrong_tags_are_counted(fitted: Pipeline) -> None:
     assert fitted.evaluate(words, UNSEEN_GOLD).tags == {"upos": pytest.approx((tokens - 1) / tokens)}
 
 
+def test_scores_of_files_are_those_of_the_whole(fitted: Pipeline, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "m.lols")
+    whole, cut = conllu(UNSEEN, UNSEEN_GOLD), 3
+    whole = whole.replace("\tNOUN\t", "\tX\t", 2).replace("\tPUNCT\t", "\tX\t", 1)  # of the first sentences
+    (tmp_path / "whole.conllu").write_text(whole)
+    sentences = whole.split("\n\n")
+    for name, part in (("a", sentences[:cut]), ("b", sentences[cut:])):
+        (tmp_path / f"{name}.conllu").write_text("\n\n".join(part) + "\n\n")
+    asked: Any = ("--no-punctuation", "--json")
+    alone = fine("evaluate", tmp_path / "m.lols", tmp_path / "whole.conllu", *asked).json
+    parts = fine("evaluate", tmp_path / "m.lols", tmp_path / "a.conllu", tmp_path / "b.conllu", *asked).json
+    assert parts["tags"] == alone["tags"] and parts["tags"]["upos"] < 1.0
+    assert [parts[name] for name in ("tokens", "uas", "las")] == [alone[name] for name in ("tokens", "uas", "las")]
+
+
 def test_parameters(fitted: Pipeline) -> None:
     made = clone(fitted)
     assert made.folds == 2 and made.parser.passes == 4 and isinstance(made.tagger, Tagger)

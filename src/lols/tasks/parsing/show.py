@@ -41,6 +41,7 @@ class ParserScores:
     labelled: bool
     punctuation: bool
     tags: Mapping[str, float] = field(default_factory=dict)
+    tagged: int = 0  # words with tags; punctuation always counts among them
     reliability: Mapping[str, Reliability] = field(default_factory=dict)  # of the confidence in tags
 
     @classmethod
@@ -49,15 +50,12 @@ class ParserScores:
         from lols.tasks.parsing.scores import TreeScores
         from lols.training.calibration import added
 
-        first, words = parts[0], [part.scores.words for part in parts]
-        tags = {
-            name: sum(round(part.tags[name] * n) for part, n in zip(parts, words, strict=True)) / max(sum(words), 1)
-            for name in first.tags
-        }
+        first, tagged = parts[0], sum(part.tagged for part in parts)
+        tags = {name: sum(round(part.tags[name] * part.tagged) for part in parts) / tagged for name in first.tags}
         sure = {name: added(part.reliability.get(name) for part in parts) for name in first.reliability}
         known = {name: seen for name, seen in sure.items() if seen is not None}
         whole = TreeScores.of_parts([part.scores for part in parts])
-        return cls(whole, first.labelled, first.punctuation, tags, known)
+        return cls(whole, first.labelled, first.punctuation, tags, tagged, known)
 
     @property
     def confidence(self) -> dict[str, Reliability]:

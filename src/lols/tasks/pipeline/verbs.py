@@ -100,7 +100,8 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         self.check_plot(asked.plot)
         scores = self.searching(asked).evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)
         labelled = self.parser_.task_.labelling != "none"
-        report = ParserScores(scores.trees, labelled, asked.punctuation, scores.tags, scores.reliability)
+        counted = asked.punctuation, scores.tags, data.corpus.tokens, scores.reliability
+        report = ParserScores(scores.trees, labelled, *counted)
         return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
 
     def __call__(self, given: Any, tokenizer: Any = None) -> list[ParsedSentence]:
