@@ -168,6 +168,18 @@ def comparison(difference: float, held_out: bool = False) -> TeacherComparison:
     )
 
 
+def test_a_program_without_a_teacher_is_compared_with_none() -> None:
+    def parity(search: Any, length: int) -> list[int]:
+        made = []
+        for i in range(length):
+            made.append(search.predict([("i", i)]))
+            search.loss(float(made[-1] != i % 2))
+        return made
+
+    model = lols.train(lols.Program(parity, actions=2), list(range(1, 12)), roll_out="learned", compiled=False)
+    assert "teacher" not in model.report and model.predict_one(3) == [0, 1, 0]
+
+
 def test_where_progress_is_shown_the_comparison_is(capsys: Any) -> None:
     trainer = lols.Trainer(Shop)
     shown = "lols: policy 1, teacher 2 (difference -1, 95 % interval -1.23 to -0.769) on 9"

@@ -12,7 +12,7 @@ import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
-from lols.engine.structures import NONE, REFERENCE
+from lols.engine.structures import LEARNED, NONE, REFERENCE
 from lols.errors import ConfigurationError
 from lols.training.progress import Progress
 from lols.training.students_t import t_quantile
@@ -76,7 +76,7 @@ class TeacherComparison:
 def compare_with_teacher(
     trainer: Trainer, model: Any, data: Examples | Sequence[Any], *, held_out: bool = False
 ) -> TeacherComparison | None:
-    """Follow policy and teacher on some examples; None if there are few, or losses are unknown.
+    """Follow policy and teacher on some examples; None if there are few, or no losses, or no teacher.
 
     Nothing is learned from it, and the examples are the same in every run. `data` are the objects of a program, or the
     examples of any other space.
@@ -84,6 +84,8 @@ def compare_with_teacher(
     columns = data if isinstance(data, Examples) else None
     if len(data) < FEWEST or (columns is not None and not columns.has_truth):
         return None
+    if columns is None and trainer.plan.roll_in == trainer.plan.roll_out == LEARNED:
+        return None  # without a teacher, which a program need not have then
     few = _spread(data, MOST if columns is not None and model.compiled else MOST_PLAIN)
     policy = model.losses(few)
     teacher = model.reference_losses(few) if columns is None else model.reference_losses(few, trainer.reference)
