@@ -98,7 +98,7 @@ def train(
     engine
         Who does the work: this process, `"processes"`, `"ray"`, or an engine of `lols.engines` with its settings.
     checkpoint, checkpoint_every, resume
-        A file to which training is saved every so many seconds, and whether to continue from it.
+        A file to which training is saved every `checkpoint_every` seconds, and whether to continue from it.
     progress
         Whether to show a progress bar, by default on a terminal only. It is then also said how the policy compares with
         its teacher (`model.report["teacher"]`); that the policy is worse is a warning unless `progress` is False.

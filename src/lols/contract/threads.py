@@ -35,7 +35,7 @@ def check_threads(threads: Threads) -> None:
 
 
 def chosen_threads(threads: Threads, steps: int | None = None, together: int | None = None) -> int:
-    """The number of threads that was asked for; else what is fastest for work of so many steps.
+    """The number of threads that was asked for; else what is fastest for work of this many steps.
 
     `together` is how many examples threads can share at a time.
 

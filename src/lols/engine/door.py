@@ -1,4 +1,4 @@
-"""The door: every example passes it before a kernel runs on it, whoever runs the kernel.
+"""The door: every example passes it before a kernel runs on it, no matter who runs the kernel.
 
 What a kernel reads and writes depends on the sizes of examples and on the functions of the space. Sizes are compared
 with those that the space declares. The functions of a user's own space are called as plain Python, with guarded arrays,

@@ -37,7 +37,7 @@ class Draws(Struct):
 
     plan: Plan
     seed: int
-    starts: int  # so many of the first samples are greedy but for their first action
+    starts: int  # how many of the first samples are greedy but for their first action
     temperatures: np.ndarray  # [example, sample]: 0 for the greedy one
     losses: np.ndarray  # [example, sample]
     chosen: np.ndarray  # [example]: the sample to be written; -1 while the losses are computed

@@ -152,7 +152,7 @@ class Call:
 
 
 class RayWorkers(Workers):
-    """Running actors; one that dies is replaced, and its work is done again, by whoever is idle first."""
+    """Running actors; one that dies is replaced, and its work is done again, by the first that is idle."""
 
     def __init__(self, engine: Ray):
         self._ray, self._engine = imported(), engine

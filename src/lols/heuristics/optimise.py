@@ -162,7 +162,7 @@ def optimise(
     best_of
         How many samples of the policy the last line of the report compares with the heuristic.
     sample_steps
-        Deviate at so many random states of an instance; by default at all of them. With instances of hundreds of
+        Deviate at this many random states of an instance; by default at all of them. With instances of hundreds of
         decisions, training then gets through many more of them.
     seed
         Of the instances that are drawn, and of training.
@@ -327,7 +327,7 @@ class _Search:
         return trainer.fit(examples, progress=False, after_pass=after_pass)
 
     def _attempt(self, strategy: Strategy, instances: _Instances, seconds: float) -> _Result:
-        """Train for about so many seconds: the policy after the pass that was best on the choosing instances."""
+        """Train for about this many seconds: the policy after the pass that was best on the choosing instances."""
         began, each = time.perf_counter(), self.seconds_each[strategy.algorithm]
         examples = instances.training(max(FEW, int((seconds / PASSES - self.evaluating) / each)))
         results: list[_Result] = []

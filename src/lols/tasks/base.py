@@ -1,6 +1,6 @@
 """scikit-learn's habits without scikit-learn: importing it would take longer than tagging a file.
 
-What scikit-learn itself asks an estimator for (`clone`, `check_is_fitted`, searches over parameters) works as ever.
+What scikit-learn itself asks an estimator for (`clone`, `check_is_fitted`, searches over parameters) works as usual.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class ReplayedFile(str):
         return made
 
     def chosen(self, count: int) -> np.ndarray:
-        """The numbers of the examples that are taken, of so many; at least one."""
+        """The numbers of the examples that are taken, of this many; at least one."""
         taken = max(1, round(self.share * count)) if count else 0
         return np.sort(shuffled(count, mix(self.seed, 0x2E91A7))[:taken])
 

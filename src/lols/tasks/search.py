@@ -29,7 +29,7 @@ from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 
 PRUNE = 2
-FOLDS, PARTS = 5, 10  # held out for confidences: each of so many parts in turn, or one of so many
+FOLDS, PARTS = 5, 10  # held out for confidences: each of 5 parts in turn, or one of 10
 MANY = 5000  # examples, from which on one part will do
 # Options that a model file does not have: who did the work, how it began, and templates, which the task describes.
 NOT_KEPT = ("engine", "warm_start", "device", "templates", "more_templates")

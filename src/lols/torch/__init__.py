@@ -1,4 +1,4 @@
-"""Neural policies: any network of PyTorch as a policy, trained by learning to search.
+"""Neural policies: any PyTorch network as a policy, trained by learning to search.
 
 This package is the only part of `lols` that imports PyTorch: `pip install lols[torch]`.
 """

@@ -1,4 +1,4 @@
-"""A network of PyTorch as a policy: asked once for each level of the search, and trained on its lessons."""
+"""A PyTorch network as a policy: asked once for each level of the search, and trained on its lessons."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class TorchPolicy:
         return made
 
     def learns_on_with(self, together: int, settings: LearningSettings) -> None:
-        """Say how the copies learn that `onward` makes: from so many examples at a time, with these settings."""
+        """Say how the copies learn that `onward` makes: from this many examples at a time, with these settings."""
         self.together, self._later = together, settings
 
     def state(self) -> dict[str, np.ndarray]:

@@ -91,7 +91,7 @@ class ReplayBuffer:
             self.kept = [*self.kept, lessons][-self.batches :]
 
     def draw(self, count: int, random: np.random.Generator) -> list[KeptLessons]:
-        """The lessons of this many examples, or of fewer if there are not so many."""
+        """The lessons of this many examples, or of fewer if there are not that many."""
         rounds = [lessons.rounds().size - 1 for lessons in self.kept]
         total = sum(rounds)
         if total == 0:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 RECENT = 3.0  # what the newest example weighs, compared with the mean of all: first attempts are forgotten
-MEMORY = 300  # examples; the newest one never weighs less than one of so many
+MEMORY = 300  # examples; the newest one never weighs less than one of this many
 
 
 @dataclass

@@ -127,7 +127,7 @@ class Calibration:
 
     @classmethod
     def from_description(cls, facts: Mapping[str, Any], actions: int | None) -> Self:
-        """What `describe` described, for so many actions; damage is a `ValueError`."""
+        """What `describe` described, for this many actions; damage is a `ValueError`."""
         temperature, source, decisions = float(facts["temperature"]), facts["source"], facts["decisions"]
         if not 0.0 < temperature < float("inf") or not isinstance(source, str) or type(decisions) is not int:
             raise ValueError("the calibration is damaged")

@@ -141,7 +141,7 @@ def improvable(trainer: Trainer, data: Examples | Sequence[Any]) -> bool:
 
 
 def _spread(data: Any, most: int) -> Any:
-    """At most so many examples, from the first to the last."""
+    """At most `most` examples, from the first to the last."""
     chosen = np.linspace(0, len(data) - 1, min(most, len(data))).astype(np.int64)
     return some(data, chosen) if isinstance(data, Examples) else [data[k] for k in chosen.tolist()]
 

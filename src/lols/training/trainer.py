@@ -145,7 +145,7 @@ class Trainer:
         self.plan = plan_of(self)
 
     def together(self, examples: int) -> int:
-        """How many of so many examples are searched with the same policy."""
+        """How many examples are searched with the same policy, of this many in all."""
         return self.batch_size or max(1, min(LARGEST_BATCH, examples // 50))
 
     def new_learner(self) -> Learner:

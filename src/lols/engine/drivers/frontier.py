@@ -131,7 +131,7 @@ def make_paths(old: RolloutPaths | None, steps: np.ndarray) -> RolloutPaths:
 
 
 def make_cache(old: RolloutCache | None, states: np.ndarray, most: int) -> RolloutCache:
-    """An empty cache for about so many states of each example; fewer if that were more than `most` slots."""
+    """An empty cache for about this many states of each example; fewer if that were more than `most` slots."""
     sizes = np.int64(1) << np.ceil(np.log2(np.maximum(2 * states, 2))).astype(np.int64)
     while sizes.sum() > max(most, 2 * sizes.size):
         sizes = np.maximum(sizes // 2, 2)

@@ -14,7 +14,7 @@ from lols.engine.predict import Ends
 class Predictions:
     """End states, actions and, on request, predicted costs of all examples.
 
-    Costs are kept for so many `actions`. With a `temperature` above 0, so is the share of each action taken in a
+    Costs are kept for this many `actions`. With a `temperature` above 0, so is the share of each action taken in a
     softmax of the costs.
     """
 

@@ -22,7 +22,7 @@ FEWEST_ROWS = 40  # that some are held out of
 MOST_CLASSES = 64  # for which one decision among all is tried
 PASSES = (5, 10)  # after which models are compared
 PARTS = 4  # of which one is held out
-HELD_OUT = 1500  # rows, where there are so many: in several parts if need be
+HELD_OUT = 1500  # rows, if there are that many: in several parts if need be
 BATCHES = 20  # of a pass
 SLOW = 0.05  # the other rate
 
