@@ -296,7 +296,12 @@ def test_mistakes_in_the_options(model: Path, folder: Path, tmp_path: Path) -> N
     mistake("evaluate", model, test, "--beam", -1, says="--beam is -1; it must be at least 1")
     mistake("predict", model, test, "-o", out, "--use", "zz", says="--use zz has no effect: the model uses")
     mistake(
-        "predict", model, test, "-o", tmp_path / "no" / "out", says="out: cannot be written; name a file in a folder"
+        "predict",
+        model,
+        test,
+        "-o",
+        tmp_path / "no" / "out",
+        says="out: cannot be written; name a file in an existing",
     )
     mistake("train", "parser", test, "-o", tmp_path / "no" / "m.lols", says="m.lols: there is no folder")
     lols.Tagger(passes=1, progress=False).fit(WORDS, [[TAGS[w] for w in s] for s in WORDS]).save(tmp_path / "tags.lols")

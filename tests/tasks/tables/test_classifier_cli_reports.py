@@ -51,7 +51,7 @@ def test_the_drawing(model: Path, folder: Path, tmp_path: Path, monkeypatch: Any
         )
     options = ("evaluate", model, folder / "test.csv", "--plot")
     mistake(*options, tmp_path / "c.gif", says="c.gif: a drawing is .png, .svg or .pdf; name it so")
-    mistake(*options, tmp_path / "no" / "c.png", says="c.png: cannot be written; name a file in a folder")
+    mistake(*options, tmp_path / "no" / "c.png", says="c.png: cannot be written; name a file in an existing")
     assert sorted(os.listdir(tmp_path)) == ["c.pdf", "c.png", "c.svg"]
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     mistake(*options, tmp_path / "d.png", says="pip install 'lols[plots]'")
@@ -223,7 +223,12 @@ def test_mistakes_in_prediction(model: Path, folder: Path, tmp_path: Path) -> No
     mistake("evaluate", model, test, "--unseen", "wrong", says="--unseen has no effect: the model is a classifier")
     mistake("predict", model, "-", "-o", out, says="not from standard input: name a file")
     mistake(
-        "predict", model, test, "-o", tmp_path / "no" / "out", says="out: cannot be written; name a file in a folder"
+        "predict",
+        model,
+        test,
+        "-o",
+        tmp_path / "no" / "out",
+        says="out: cannot be written; name a file in an existing",
     )
     mistake("predict", model, test, "--json", says="--json and the predictions cannot both go to standard output")
     mistake("train", "classifier", test, "-o", tmp_path / "no" / "m.lols", says="m.lols: there is no folder")

@@ -168,8 +168,8 @@ def test_a_mistake_far_down_leaves_no_half_of_a_file(
 
 def test_outputs_that_cannot_be_written(pos: Path, folder: Path, tmp_path: Path) -> None:
     data = folder / "test.conllu"
-    mistake("predict", pos, data, "-o", tmp_path, says=f"{tmp_path}: cannot be written; name a file in a folder that")
-    mistake("predict", pos, data, "-o", tmp_path / "a" / "b", says="cannot be written; name a file in a folder that is")
+    mistake("predict", pos, data, "-o", tmp_path, says=f"{tmp_path}: cannot be written; name a file in an existing")
+    mistake("predict", pos, data, "-o", tmp_path / "a" / "b", says="cannot be written; name a file in an existing")
     mistake("predict", pos, data, "--json", says="--json and the predictions cannot both go to standard output: name a")
     assert os.listdir(tmp_path) == []
     fine("predict", pos, data, "-o", "/dev/null")
