@@ -8,15 +8,13 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.errors import ConfigurationError
-from lols.training.adaptive import AdaptiveBeta
 from lols.training.model import Model
-from lols.training.run import plain
-from lols.training.stream import check_streamable
+from lols.training.stream import LearningStream
 from lols.training.students import PolicyStudent
 from lols.training.trainer import Trainer
 
 
-class PolicyStream:
+class PolicyStream(LearningStream):
     """Learns from examples as they arrive.
 
     What a call of `learn` is given is learned from at once, in batches of the trainer's size, the last of which may be
@@ -30,10 +28,8 @@ class PolicyStream:
     """
 
     def __init__(self, trainer: Trainer):
-        self.schedules = check_streamable(trainer)
-        self.trainer, self.student = trainer, PolicyStudent(trainer)
-        self.adaptive = AdaptiveBeta()
-        self.sums = np.zeros(2)
+        super().__init__(trainer)
+        self.student = PolicyStudent(trainer)
 
     @property
     def policy(self) -> Any:
@@ -53,7 +49,7 @@ class PolicyStream:
             for low in range(0, len(examples), size):
                 at = np.arange(low, min(low + size, len(examples)))
                 rounds = self.student.rounds + np.arange(at.size)
-                betas = self._betas(rounds)
+                betas = self.betas(rounds)
                 batch = driver.make_lessons(at, rounds, self.policy, trainer.plan, *betas)
                 self.student.learn(batch)
                 self.sums += (batch.losses[:, 0].sum(), at.size)
@@ -63,30 +59,9 @@ class PolicyStream:
     def state(self) -> None:
         """None: model files keep the weights of a policy alone."""
 
-    def _betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """β of roll-out and roll-in for these rounds."""
-        out, into = (np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules)
-        return out, into
-
     def model(self) -> Model:
         """The model as it is now."""
-        trainer, student = self.trainer, self.student
-        about = {
-            "algorithm": plain(trainer.algorithm),
-            "learner": student.describe(),
-            "passes": 1,
-            "batch_size": trainer.batch_size,
-            "seed": trainer.seed,
-            "examples": student.rounds,
-            "reference": trainer.reference.name,
-        }
-        report = {
-            "progressive_loss": [float(self.sums[0] / max(self.sums[1], 1.0))],
-            "beta": float(self._betas(np.array([max(student.rounds - 1, 0)]))[0][0]),
-            **student.report(),
-        }
-        how: Any = {"threads": trainer.threads, "compiled": trainer.compiled}
-        return Model(trainer.space, student.policy(), trainer.plan, about, report, **how)
+        return self.model_with(self.student.policy(), self.student, self.student.rounds)
 
 
 def learning_copy(policy: Any) -> Any:

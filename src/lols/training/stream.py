@@ -12,6 +12,7 @@ from lols.engine.drivers.fused import FusedDriver
 from lols.engine.structures import FrozenPolicy, Lessons
 from lols.errors import ConfigurationError
 from lols.learners.learner import frozen
+from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import schedules
 from lols.training.learning_state import LearningState
 from lols.training.model import Model
@@ -21,7 +22,41 @@ from lols.training.schedules import Linear, Schedule
 from lols.training.trainer import Trainer
 
 
-class Stream:
+class LearningStream:
+    """What streams share: β of the next rounds, and the model so far."""
+
+    def __init__(self, trainer: Trainer):
+        self.schedules = check_streamable(trainer)
+        self.trainer, self.adaptive = trainer, AdaptiveBeta()
+        self.sums = np.zeros(2)  # of losses, and the number of examples
+
+    def betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """β of roll-out and roll-in for these rounds."""
+        out, into = (np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules)
+        return out, into
+
+    def model_with(self, policy: Any, learner: Any, rounds: int) -> Model:
+        """The model with a policy that a learner has made of this many examples."""
+        trainer = self.trainer
+        about = {
+            "algorithm": plain(trainer.algorithm),
+            "learner": learner.describe(),
+            "passes": 1,
+            "batch_size": trainer.batch_size,
+            "seed": trainer.seed,
+            "examples": rounds,
+            "reference": trainer.reference.name,
+        }
+        report = {
+            "progressive_loss": [float(self.sums[0] / max(self.sums[1], 1.0))],
+            "beta": float(self.betas(np.array([max(rounds - 1, 0)]))[0][0]),
+            **learner.report(),
+        }
+        how: Any = {"threads": trainer.threads, "compiled": trainer.compiled}
+        return Model(trainer.space, policy, trainer.plan, about, report, **how)
+
+
+class Stream(LearningStream):
     """Learns from examples as they arrive.
 
     The examples of a batch are searched with the same policy, so a stream that stops inside a batch keeps the policy
@@ -38,8 +73,7 @@ class Stream:
     """
 
     def __init__(self, trainer: Trainer, start: LearningState | None = None):
-        self.schedules = check_streamable(trainer)
-        self.trainer = trainer
+        super().__init__(trainer)
         self._unsettled = start is None and trainer.unsettled
         start = start or LearningState(trainer.new_learner())
         self.learner, self.adaptive, self.passes = start.learner, start.adaptive, start.passes
@@ -48,7 +82,6 @@ class Stream:
         self.held: FrozenPolicy | None = None
         self.waiting: list[Lessons] = []
         self.losses: list[np.ndarray] = []
-        self.sums = np.zeros(2)
 
     def learn(self, examples: Examples, order: np.ndarray | None = None) -> None:
         """Learn from the next examples of the stream, in their own order or in the given one."""
@@ -65,7 +98,7 @@ class Stream:
                 until = min(len(examples), done + size - (self.round - self.batch_began))
                 at = order[done:until]
                 rounds = self.round + np.arange(at.size)
-                beta, beta_in = self._betas(rounds)
+                beta, beta_in = self.betas(rounds)
                 ends = self.round + at.size == self.batch_began + size
                 policy = self.learner.policy() if self.held is None else self.held
                 batch = driver.make_lessons(at, rounds, policy, trainer.plan, beta, beta_in)
@@ -97,33 +130,10 @@ class Stream:
             self._learn()
         return LearningState(self.learner, self.passes, replace(self.adaptive))
 
-    def _betas(self, rounds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """β of roll-out and roll-in for these rounds."""
-        out, into = (np.full(rounds.size, self.adaptive.beta) if s is None else s(rounds, 0) for s in self.schedules)
-        return out, into
-
     def model(self) -> Model:
         """The model as it is now."""
         self.state()
-        trainer = self.trainer
-        about = {
-            "algorithm": plain(trainer.algorithm),
-            "learner": self.learner.describe(),
-            "passes": 1,
-            "batch_size": trainer.batch_size,
-            "seed": trainer.seed,
-            "examples": self.round,
-            "reference": trainer.reference.name,
-        }
-        report = {
-            "progressive_loss": [float(self.sums[0] / max(self.sums[1], 1.0))],
-            "beta": float(self._betas(np.array([max(self.round - 1, 0)]))[0][0]),
-            **self.learner.report(),
-        }
-        policy = trainer.returned_policy(self.learner)
-        return Model(
-            trainer.space, policy, trainer.plan, about, report, threads=trainer.threads, compiled=trainer.compiled
-        )
+        return self.model_with(self.trainer.returned_policy(self.learner), self.learner, self.round)
 
 
 def check_streamable(trainer: Trainer) -> tuple[Schedule | None, Schedule | None]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from lols.contract.choosing import runs
-from lols.contract.examples import Ragged, Scalar
 from lols.contract.hashing import mix
 from lols.engine.compile.kernel import kernel
 from lols.tasks.parsing.space import (
@@ -32,6 +30,7 @@ from lols.tasks.parsing.task import NETWORK, ParsingTask
 from lols.tasks.parsing.templates import ParsingTemplate
 from lols.tasks.parsing.treebank import Trees
 from lols.tasks.tokens.corpus import Corpus
+from lols.tasks.tokens.task import NetworkTask
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.model import Model
 
@@ -72,7 +71,7 @@ def stack_key(x, s):
     return mix(stack_hash(s, s[DEPTH]), s[NEXT])
 
 
-class NeuralParsingTask(ParsingTask):
+class NeuralParsingTask(NetworkTask, ParsingTask):
     """A parsing task without templates, whose examples have numbers of words, characters and given tags."""
 
     TEMPERATURE = 1.0  # scores are logarithms of probabilities
@@ -85,20 +84,6 @@ class NeuralParsingTask(ParsingTask):
     def parsed_templates(self) -> list[ParsingTemplate]:
         """None: the network looks at words."""
         return []
-
-    def more_options(self) -> dict[str, Any]:
-        """What the task is made with beside labels."""
-        return {"vocabulary": self.vocabulary}
-
-    def grown_by(self, corpus: Corpus) -> Self:
-        """The task with the words, characters and given tags of further sentences."""
-        made = copy.copy(self)
-        made.vocabulary = self.vocabulary.grown(corpus)
-        return made
-
-    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
-        """What the network reads."""
-        return self.vocabulary.columns(corpus)
 
     def parsing(self, corpus: Corpus, beam: int = 1) -> Callable[[Model], Trees]:
         """What parses these sentences with a model; the network is asked for labels while it remembers the words.

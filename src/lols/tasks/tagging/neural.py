@@ -2,42 +2,26 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from lols.contract.examples import Ragged, Scalar
 from lols.tasks.tagging.space import LAST, POSITION
 from lols.tasks.tagging.task import TaggingTask
-from lols.tasks.tokens.corpus import Corpus
+from lols.tasks.tokens.task import NetworkTask
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 
 BEFORE = 2  # tags that the network looks at
 TEMPLATES = ["tag[-2] & tag[-1]"]  # says that a state's future depends on these tags
 
 
-class NeuralTaggingTask(TaggingTask):
+class NeuralTaggingTask(NetworkTask, TaggingTask):
     """A tagging task whose examples have numbers of words, characters and given tags."""
 
     def __init__(self, labels: Sequence[str], *, vocabulary: NetworkVocabulary, **options: Any):
         super().__init__(labels, **options | {"templates": TEMPLATES, "more_templates": ()})
         self.vocabulary = vocabulary
-
-    def more_options(self) -> dict[str, Any]:
-        """What the task is made with beside labels."""
-        return {"vocabulary": self.vocabulary}
-
-    def grown_by(self, corpus: Corpus) -> Self:
-        """The task with the words, characters and given tags of further sentences."""
-        made = copy.copy(self)
-        made.vocabulary = self.vocabulary.grown(corpus)
-        return made
-
-    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
-        """What the network reads."""
-        return self.vocabulary.columns(corpus)
 
     def network(self, **options: Any) -> Any:
         """A network for the task that has learned nothing."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, ClassVar, Self
 
 from lols.contract.examples import Ragged, Scalar
 from lols.contract.space import Reference
 from lols.errors import ConfigurationError
 from lols.tasks.tokens.corpus import Corpus
+from lols.tasks.tokens.vocabulary import NetworkVocabulary
 
 
 class TokenTask:
@@ -43,3 +45,23 @@ class TokenTask:
     def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """Further columns of x."""
         return {}
+
+
+class NetworkTask(TokenTask):
+    """What the tasks of networks add: numbers of words, characters and given tags."""
+
+    vocabulary: NetworkVocabulary
+
+    def more_options(self) -> dict[str, Any]:
+        """What the task is made with beside labels."""
+        return {"vocabulary": self.vocabulary}
+
+    def grown_by(self, corpus: Corpus) -> Self:
+        """The task with the words, characters and given tags of further sentences."""
+        made = copy.copy(self)
+        made.vocabulary = self.vocabulary.grown(corpus)
+        return made
+
+    def more_columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
+        """What the network reads."""
+        return self.vocabulary.columns(corpus)
