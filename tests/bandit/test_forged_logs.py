@@ -202,6 +202,16 @@ def test_what_sqlite_says_of_a_damaged_schema_is_one_line(copied: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_schema_that_is_not_utf_8_is_one_line(copied: Path) -> None:
+    whole = copied.read_bytes()
+    named = whole.replace(b"tableentriesentries", b"table\xd4ntriesentries", 1)  # SQLite's message repeats the name
+    damaged = named.replace(b"CREATE TABLE entries (", b'CREATE TABLE entries\n"', 1)
+    assert whole != named != damaged
+    copied.write_bytes(damaged)
+    with pytest.raises(ModelFileError, match="the log is damaged: "):
+        sqlite_log(copied)
+
+
 @pytest.mark.parametrize("identity", ["[" * 100_000, '{"a":' * 100_000, "9" * 5000, "{", ""])
 def test_an_identity_that_cannot_be_read(identity: str, copied: Path) -> None:
     with sqlite3.connect(copied) as connection:

@@ -24,7 +24,10 @@ class Ran(NamedTuple):
 
 def run(*arguments: Any, stdin: bytes = b"") -> Ran:
     """What the installed command does, in this process."""
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=errors, write_through=True)
+        for errors in ("strict", "backslashreplace")  # as Python opens them
+    )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["lols", *map(str, arguments)])
         patch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))

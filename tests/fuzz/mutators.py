@@ -133,7 +133,7 @@ def other_value(rng: Random, value: Any) -> Any:
     if how < 0.5 and isinstance(value, list) and value:
         return rng.choice((value[:-1], value + value[:1], value[::-1], value * 300, [value]))
     if how < 0.5 and isinstance(value, str):
-        return damaged(rng, value.encode()).decode("utf-8", "replace")
+        return damaged(rng, value.encode("utf-8", "replace")).decode("utf-8", "replace")
     if how < 0.7 and isinstance(value, int | float):
         return rng.choice([*NUMBERS[:-1], value + 1, value - 1, -value])
     return copy.deepcopy(rng.choice([*NUMBERS, *FLOATS, *TEXTS, None, True, False, [], {}, [[]], {"a": [1]}]))

@@ -221,6 +221,20 @@ def test_the_margin_has_a_width() -> None:
     assert LearnerSettings("hinge", "perceptron", margin="weighted").width == 0.0
 
 
+@pytest.mark.parametrize("name", ["rate", "bits", "slack", "scale", "max_features", "thresholds"])
+def test_numbers_are_numbers(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"^{name} is 'many'; it must be a number$"):
+        LearnerSettings(**{name: "many"})
+
+
+@pytest.mark.parametrize("name", ["reduction", "update", "margin"])
+@pytest.mark.parametrize("value", ["a" * 5000, ["hinge"], 3])
+def test_names_are_names_and_a_long_one_is_cut(name: str, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"unknown (learner|update|margin)") as caught:
+        LearnerSettings(**{name: value})
+    assert len(str(caught.value)) < 300
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

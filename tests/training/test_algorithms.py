@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 import pytest
@@ -231,3 +232,10 @@ def test_searn_leaves_the_reference_at_one_half_midway_unless_alpha_is_given() -
     for rounds in (2, 10, 1000, 10**7):
         assert (1 - searn_alpha(algorithm("searn"), rounds)) ** (rounds / 2) == pytest.approx(0.5)
     assert searn_alpha(algorithm("searn", alpha=1e-5), 10) == 1e-5
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, 5, ["lols"], None])
+def test_an_algorithm_is_named_or_given(name: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"unknown algorithm '.*': choose one of lols") as caught:
+        lols.algorithm(name)
+    assert len(str(caught.value)) < 300

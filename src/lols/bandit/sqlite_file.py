@@ -57,8 +57,9 @@ def opened(path: Path, sync: bool, wanted: str | None) -> tuple[sqlite3.Connecti
             connection.close()
         if isinstance(error, sqlite3.Error):
             raise explained(error, path) from error
-        if isinstance(error, RecursionError):
-            raise ModelFileError(f"{path}: the identity of the log is damaged: {RESTORE}") from None
+        if isinstance(error, RecursionError | UnicodeDecodeError):
+            part = "identity of the log" if isinstance(error, RecursionError) else "log"
+            raise ModelFileError(f"{path}: the {part} is damaged: {RESTORE}") from None
         raise
 
 

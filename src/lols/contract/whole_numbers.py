@@ -1,8 +1,8 @@
-"""Options that are whole numbers: checked before anything is counted or allocated by them."""
+"""Options that are numbers: checked before anything is counted or allocated by them."""
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 from lols.errors import ConfigurationError, shown
@@ -28,6 +28,12 @@ def check_whole(name: str, value: Any, least: int = 1, most: int = MOST, otherwi
         raise ConfigurationError(f"{name} is {_shown(number)}; it must be at least {least}{otherwise}")
     if number > most:
         raise ConfigurationError(f"{name} is {_shown(number)}; it must be at most {most:,}{otherwise}")
+
+
+def check_number(name: str, value: Any) -> None:
+    """Raise an error if an option is neither a number nor None."""
+    if value is not None and not isinstance(value, Real):
+        raise ConfigurationError(f"{name} is {shown(value)}; it must be a number")
 
 
 def check_seed(value: Any) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lols.errors import ConfigurationError
+from lols.contract.whole_numbers import check_number
+from lols.errors import ConfigurationError, short
 from lols.learners.structures import REDUCTIONS, UPDATES
 
 DEFAULT_RATES = {
@@ -86,8 +87,10 @@ class LearnerSettings:
             (self.update, UPDATES, "update"),
             (self.margin, MARGINS, "margin"),
         ):
-            if value not in names:
-                raise ConfigurationError(f"unknown {what} '{value}': choose one of {', '.join(sorted(names))}")
+            if not isinstance(value, str) or value not in names:
+                raise ConfigurationError(f"unknown {what} '{short(value)}': choose one of {', '.join(sorted(names))}")
+        for name in ("rate", "bits", "slack", "scale", "max_features", "thresholds"):
+            check_number(name, getattr(self, name))
         if (self.reduction, self.update) not in DEFAULT_RATES:
             able = sorted(u for r, u in DEFAULT_RATES if r == self.reduction)
             raise ConfigurationError(f"{self.reduction} cannot use {self.update}: choose one of {', '.join(able)}")

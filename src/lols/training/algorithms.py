@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lols.contract.whole_numbers import check_whole
-from lols.errors import ConfigurationError
+from lols.errors import ConfigurationError, short
 from lols.training.schedules import Constant, Linear, Schedule, schedule
 
 ROLL_INS = ("reference", "learned", "mixture")
@@ -216,8 +216,8 @@ def algorithm(name: str | Algorithm = "lols", **options: Any) -> Algorithm:
         ...
     lols.errors.ConfigurationError: beta has no effect: roll_out is 'reference', not 'mixture'
     """
-    if isinstance(name, str) and name not in PRESETS:
-        raise ConfigurationError(f"unknown algorithm '{name}': choose one of {', '.join(PRESETS)}")
+    if not isinstance(name, Algorithm) and (not isinstance(name, str) or name not in PRESETS):
+        raise ConfigurationError(f"unknown algorithm '{short(name)}': choose one of {', '.join(PRESETS)}")
     base = PRESETS[name] if isinstance(name, str) else name
     check_names(options)
     changes = {key: value for key, value in options.items() if value is not None}

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from lols.contract.whole_numbers import check_whole
+from lols.contract.whole_numbers import check_number, check_whole
 from lols.errors import ConfigurationError
 from lols.training.algorithms import algorithm
 from lols.training.policy_stream import PolicyStream
@@ -72,6 +72,7 @@ def empty_policy(estimator: Any, task: Any, **learning: Any) -> Any:
     where = {"device": estimator.device, "precision": estimator.precision, "seed": estimator.seed}
     policy = TorchPolicy(task.network(**sizes_of(estimator)), **where, noisy=NOISY, **learning)
     together = estimator.batch_size if estimator._changed("batch_size") else TOGETHER
+    check_number("rate", estimator.rate)
     rate, steps = (estimator.rate or RATE) / SLOWER, estimator.steps or math.ceil(together / FEW)
     check_whole("steps", steps)
     later = LearningSettings(steps=steps, optimizer=adam(rate), alike=True, average=AVERAGE, seed=estimator.seed)
