@@ -244,12 +244,12 @@ def table4(folder: Path, chosen: Any, options: dict[str, Any]) -> None:
 
 def pipeline(data: dict[str, Treebank], chosen: Any, options: dict[str, Any]) -> None:
     """Train taggers and a parser on their tags, and print accuracy, UAS and LAS on the test part."""
-    for seed in range(chosen.seeds):
+    for seed in range(chosen.first, chosen.first + chosen.seeds):
         same = {name: options[name] for name in ("width", "layers", "dropout") if name in options}
         same |= {"policy": "neural", "device": chosen.device}
         tagger = Tagger(**same, roll_out="reference", passes=max(1, options["passes"] // 2))
         parser = Parser(policy="neural", device=chosen.device, **options)
-        made = Pipeline(tags=["upos", "xpos"], folds=4, tagger=tagger, parser=parser, seed=seed, progress=False)
+        made = Pipeline(tags=["upos", "xpos"], folds=chosen.folds, tagger=tagger, parser=parser, seed=seed, progress=False)
         made.fit_columns(data["train"].corpus, *data["train"].trees, say=partial(print, flush=True))
         for part in ("dev", "test"):
             found = made.evaluate_columns(data[part].corpus, *data[part].trees)
@@ -270,6 +270,7 @@ def main() -> None:
     arguments.add_argument("--option", action="append", default=[], help="of Parser, such as width=300 or steps=8")
     arguments.add_argument("--words", action="store_true", help="without tags")
     arguments.add_argument("--pipeline", action="store_true", help="with tags of its own")
+    arguments.add_argument("--folds", type=int, default=4, help="of the pipeline's training tags (default 4)")
     arguments.add_argument("--table4", action="store_true", help="all strategies, on the WSJ sample")
     arguments.add_argument("--first", type=int, default=0, help="the first seed")
     arguments.add_argument("--beam", type=int, default=1, help="parse the test part with a beam, too")

@@ -193,9 +193,10 @@ class TorchPolicy:
         if self.learner is None:
             raise ConfigurationError("this policy is a copy for prediction: train the one that was given to lols.train")
         examples = states.examples
-        lessons = KeptLessons(
-            states.example.copy(), self._inputs(states), states.legal.copy(), costs.copy(), weights.copy()
-        )
+        inputs = self._inputs(states)
+        if self.settings.replay:
+            inputs = copy.deepcopy(inputs)  # they may be in memory that the driver reuses
+        lessons = KeptLessons(states.example.copy(), inputs, states.legal.copy(), costs.copy(), weights.copy())
         self._forget()  # the network changes
         with self._timed("learning"):
             self.learner.learn(lessons, lambda part: self._losses(examples, part))
@@ -294,9 +295,13 @@ class TorchPolicy:
         return LOSSES[self.settings.loss] if isinstance(self.settings.loss, str) else self.settings.loss
 
     def _inputs(self, states: States) -> Inputs:
+        """What the network is given of states: by default their vectors, with zeros behind the cells of smaller ones."""
         own = getattr(self.network, "inputs", None)
-        made: Inputs = states.vectors if own is None else own(states)
-        return made
+        if own is not None:
+            made: Inputs = own(states)
+            return made
+        cells = states.examples.states[states.example]
+        return np.where(np.arange(states.vectors.shape[1]) < cells[:, np.newaxis], states.vectors, 0)
 
     @contextlib.contextmanager
     def computing(self) -> Iterator[None]:

@@ -22,6 +22,7 @@ from lols.torch.pretrained import RATE, PretrainedEncoder
 MOST_WIDTH, MOST_LAYERS = 1 << 12, 16
 UNKNOWN = 1  # the number of what is not in a vocabulary; 0 is nothing
 MOST_ARCS = 1 << 14  # whose labels are scored at a time
+ALIKE = 128  # numbers of words whose characters are read at a time on a GPU are multiples of it
 DROPPED = 0.1  # the share of words that are unknown in learning, so that there is something to learn of such
 
 
@@ -133,8 +134,11 @@ class WordEncoder(nn.Module):
 
     def _spelled(self, characters: torch.Tensor) -> torch.Tensor:
         """The embeddings of distinct words by their characters."""
+        count = characters.shape[0]
+        if characters.is_cuda:  # where a convolution of a size that was not seen before takes long to plan
+            characters = functional.pad(characters, (0, 0, 0, -count % ALIKE))
         embedded = self.character(characters).transpose(1, 2)
-        return torch.cat([convolution(embedded).amax(2) for convolution in self.convolutions], 1)
+        return torch.cat([convolution(embedded).amax(2) for convolution in self.convolutions], 1)[:count]
 
     def _in_context(self, words: torch.Tensor, lengths: np.ndarray) -> torch.Tensor:
         """Run the BiLSTM over packed sentences: place after place, at each place the sentences that are so long."""

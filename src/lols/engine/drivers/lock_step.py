@@ -79,6 +79,7 @@ class LockStepDriver(FusedDriver):
         self._paths: RolloutPaths | None = None
         self._cache: RolloutCache | None = None
         self._features: Slots | None = None
+        self._states = np.zeros((0, 1), state_type(self.compiled))  # that are computed again
         self._trails: Trail | None = None
         self._ends = 0, 0
 
@@ -174,8 +175,10 @@ class LockStepDriver(FusedDriver):
         """The states of examples after `time` of the `actions` from `first` on; of each example in order of time."""
 
         def find_states() -> tuple[np.ndarray, np.ndarray]:
-            width = int(self.examples.states.max(initial=1))
-            vectors = np.zeros((example.size, width), state_type(self.compiled))
+            if self._states.shape[0] < example.size:
+                width = int(self.examples.states.max(initial=1))
+                self._states = np.zeros((example.size + example.size // 4, width), self._states.dtype)
+            vectors = self._states[: example.size]
             legal = np.zeros((example.size, self.actions), np.bool_)
             replayed = Replayed(example, first, time, actions, vectors, legal)
             work = (self.bound, self.data, self._scratches(None)[0], replayed)
@@ -368,7 +371,9 @@ class LockStepDriver(FusedDriver):
 
     def _room(self, rows: int) -> Walks:
         if self._walks is None or self._walks.number.size < rows:
-            self._walks = make_walks(self.examples, rows, self.compiled)
+            # pages that are used for the first time cost more than the walks in them, and as the policy learns, there
+            # are more walks in each batch: so the memory is rarely replaced
+            self._walks = make_walks(self.examples, min(2 * rows, max(rows, self._most)), self.compiled)
         return self._walks
 
     def _scratches(self, policy: Any) -> list[Scratch]:
