@@ -248,8 +248,10 @@ def pipeline(data: dict[str, Treebank], chosen: Any, options: dict[str, Any]) ->
         same = {name: options[name] for name in ("width", "layers", "dropout") if name in options}
         same |= {"policy": "neural", "device": chosen.device}
         tagger = Tagger(**same, roll_out="reference", passes=max(1, options["passes"] // 2))
-        parser = Parser(policy="neural", device=chosen.device, **options)
-        made = Pipeline(tags=["upos", "xpos"], folds=chosen.folds, tagger=tagger, parser=parser, seed=seed, progress=False)
+        own = {name: value for name, value in options.items() if name != "threads"}
+        parser = Parser(policy="neural", device=chosen.device, **own)
+        parts = {"tags": chosen.tags.split(","), "folds": chosen.folds, "tagger": tagger, "parser": parser}
+        made = Pipeline(**parts, seed=seed, threads=options.get("threads"), progress=False)
         made.fit_columns(data["train"].corpus, *data["train"].trees, say=partial(print, flush=True))
         for part in ("dev", "test"):
             found = made.evaluate_columns(data[part].corpus, *data[part].trees)
@@ -271,6 +273,7 @@ def main() -> None:
     arguments.add_argument("--words", action="store_true", help="without tags")
     arguments.add_argument("--pipeline", action="store_true", help="with tags of its own")
     arguments.add_argument("--folds", type=int, default=4, help="of the pipeline's training tags (default 4)")
+    arguments.add_argument("--tags", default="upos,xpos", help="that the pipeline predicts (default upos,xpos)")
     arguments.add_argument("--table4", action="store_true", help="all strategies, on the WSJ sample")
     arguments.add_argument("--first", type=int, default=0, help="the first seed")
     arguments.add_argument("--beam", type=int, default=1, help="parse the test part with a beam, too")

@@ -302,6 +302,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
     parser.add_argument("--width", type=int, default=128)
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--rate", type=float, default=5e-4)
+    parser.add_argument("--steps", type=int, default=8, help="of the optimiser for each 1,024 maps (default 8)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
     parser.add_argument("--precision", default="bfloat16", help="float32 or bfloat16")
@@ -313,7 +314,7 @@ def main(argv: list[str] | None = None) -> dict[str, float]:
         Pointer(chosen.width, chosen.layers, chosen.seed),
         optimizer=functools.partial(torch.optim.AdamW, lr=chosen.rate, weight_decay=0.01),
         schedule=lambda optimizer: torch.optim.lr_scheduler.LambdaLR(optimizer, clock),
-        steps=8, average=0.99, clip=1.0, precision=chosen.precision, seed=chosen.seed, device=chosen.device,
+        steps=chosen.steps, average=0.99, clip=1.0, precision=chosen.precision, seed=chosen.seed, device=chosen.device,
     )  # fmt: skip
     model = lols.train(
         Route, maps, policy=policy, roll_in=chosen.roll_in, roll_out="reference", passes=10_000, progress=False,

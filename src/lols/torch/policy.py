@@ -295,7 +295,7 @@ class TorchPolicy:
         return LOSSES[self.settings.loss] if isinstance(self.settings.loss, str) else self.settings.loss
 
     def _inputs(self, states: States) -> Inputs:
-        """What the network is given of states: by default their vectors, with zeros behind the cells of smaller ones."""
+        """What the network is given of states: by default their vectors, with zeros behind those of smaller states."""
         own = getattr(self.network, "inputs", None)
         if own is not None:
             made: Inputs = own(states)

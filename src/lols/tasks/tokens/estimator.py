@@ -16,9 +16,17 @@ from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_options, checked_sentences, string_tensors, strings_of
-from lols.tasks.tokens.neural import check_file, check_going_on, check_policy, empty_policy, learn_on, neural_trainer
+from lols.tasks.tokens.neural import (
+    BETA,
+    check_file,
+    check_going_on,
+    check_policy,
+    empty_policy,
+    learn_on,
+    neural_trainer,
+)
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
-from lols.training.algorithms import Algorithm
+from lols.training.algorithms import Algorithm, algorithm
 from lols.training.calibration import fit_calibration
 from lols.training.confidence import StepScores
 from lols.training.model import Model, make_model
@@ -124,7 +132,7 @@ class TokenEstimator(SearchEstimator):
         """
         chosen = super()._algorithm()
         adapted = self.algorithm == "auto" and isinstance(chosen, Algorithm)
-        return "lols" if adapted and self.policy == "neural" else chosen
+        return algorithm("lols", beta=BETA) if adapted and self.policy == "neural" else chosen
 
     def network_vocabulary(self, corpus: Corpus) -> NetworkVocabulary:
         """What a network knows of the strings of a corpus, and what was learned elsewhere."""
