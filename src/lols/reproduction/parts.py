@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from lols.engines import Engine, InProcess, Processes
-from lols.reproduction.cells import data_of, options_for
+from lols.reproduction.cells import trained
 from lols.reproduction.data import DataPlace
 from lols.reproduction.paper import LOLS
 from lols.reproduction.plan import Cell
@@ -167,9 +167,6 @@ def certify_work(place: DataPlace | None, quick: bool, command: str) -> list[Wor
 def certified(cell: Cell, place: DataPlace, limit: int, command: str) -> dict[str, Any]:
     """Train the parser of a cell, and certify it on the test part."""
     from lols.certificates.certify import certify_case
-    from lols.tasks.parsing.case import treebank_case
 
-    data = data_of(place)
-    corpus, *trees = data.test
-    case = treebank_case(data.fit(**options_for(cell, place)), corpus, tuple(trees), None, limit, cell.seed)
+    case = trained(cell, place).case_of_file(place.test, limit=limit, seed=cell.seed)
     return {**certify_case(case, seed=cell.seed, progress=False).as_dict(), "command": command}

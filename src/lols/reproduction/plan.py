@@ -29,6 +29,7 @@ class TableSpec(NamedTuple):
     title: str
     files: tuple[str, str]  # of the public data: to learn from, and to test on
     size: int  # rows or sentences to learn from
+    tested: int  # rows or words to test on
     about: str
     teachers: tuple[str, ...] = TEACHERS
     learners: tuple[str, ...] = LEARNERS
