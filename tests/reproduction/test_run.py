@@ -8,8 +8,9 @@ import pytest
 
 from lols.reproduction import run
 from lols.reproduction.data import DataPlace
-from lols.reproduction.parts import POLICIES, Work, run_work
-from lols.reproduction.plan import TABLES, cells_of
+from lols.reproduction.parts import POLICIES
+from lols.reproduction.plan import TABLES, Work, cells_of
+from lols.reproduction.run import run_work
 
 
 def test_other_results_are_taken_up_again_unless_they_have_other_seeds(tmp_path):

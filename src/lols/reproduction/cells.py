@@ -9,13 +9,16 @@ from lols.reproduction.data import DataPlace
 from lols.reproduction.plan import Cell, options_of
 from lols.tasks.registry import estimator
 
-# By task: the estimator, its options as they are typed on a command line, and its other options. All actions are rolled
-# out, as in Algorithm 1; the estimators' own default prunes under the optimal teacher only, so that teachers could not be
-# compared.
+# By task: the estimator, its options as they are typed on a command line, and further ones. All actions are rolled out,
+# as in Algorithm 1; the estimators' default prunes under the optimal teacher only, and teachers could not be compared.
 ESTIMATORS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "tagging": ("tagger", {}, {"prune": None}),
     "parsing": ("parser", {"labelling": "none"}, {"prune": None}),
-    "classification": ("classifier", {"cost_matrix": "kdd99", "label_map": "kdd99"}, {"numeric": "bins", "tree": "order"}),
+    "classification": (
+        "classifier",
+        {"cost_matrix": "kdd99", "label_map": "kdd99"},
+        {"numeric": "bins", "tree": "order"},
+    ),
 }
 
 

@@ -6,22 +6,33 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from lols import __version__
 from lols.contract.threads import cores
-from lols.engines import Engine
+from lols.engines import Engine, InProcess, Processes
 from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import check_output, write_whole
 from lols.reproduction import parts
 from lols.reproduction.cells import Run, measure
 from lols.reproduction.claims import judge_claims
 from lols.reproduction.data import DataPlace, generated, public
-from lols.reproduction.parts import BANDIT, CERTIFICATE, REGRET, Work, run_work
-from lols.reproduction.plan import COIN, EWT, PARTS, ROWS, TABLES, beta_row, cells_of, usual_seconds
+from lols.reproduction.parts import BANDIT, CERTIFICATE, REGRET
+from lols.reproduction.plan import (
+    COIN,
+    EWT,
+    PARTS,
+    ROWS,
+    TABLES,
+    Work,
+    beta_row,
+    cells_of,
+    compiling_first,
+    usual_seconds,
+)
 from lols.reproduction.story import run_story
 from lols.reproduction.tables import make_table
 from lols.reproduction.theory_part import run_theory
@@ -105,6 +116,41 @@ def reproduce(
         finally:
             state.write()
     return state.result()
+
+
+def run_work(
+    work: Iterable[Work],
+    *,
+    jobs: int,
+    keep: Callable[[Work, Any], None],
+    watch: Callable[[list[str]], None],
+    engine: Engine | None = None,
+) -> None:
+    """Run work by an engine, by default in `jobs` processes; the results do not depend on it.
+
+    `keep` is called with each work and its result, `watch` with what is running whenever that changes. One job runs in
+    this process.
+    """
+    order = compiling_first(work)
+    if engine is None:
+        alone = jobs == 1 or len(order) < 2
+        engine = InProcess() if alone else Processes(workers=min(jobs, len(order)))
+    running: dict[int, str] = {}
+
+    def begun() -> Iterator[Work]:
+        for number, one in enumerate(order):
+            running[number] = one.words or one.name
+            watch(list(running.values()))
+            yield one
+
+    with engine.start() as workers:
+        for number, found in workers.completed(_done, begun()):
+            del running[number]
+            keep(order[number], found)
+
+
+def _done(work: Work) -> Any:
+    return work.function(*work.arguments)
 
 
 class _Clock:

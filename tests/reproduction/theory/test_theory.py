@@ -14,14 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from lols.datasets.small_worlds import BLIND, IN_REFERENCE, Policy, SmallWorld, out_reference
-from lols.errors import ConfigurationError
-from lols.reproduction import theory_part as theory
-from lols.reproduction.console import print_sections
-from lols.reproduction.describe import describe
-from lols.reproduction.theory import theorem3
-from lols.reproduction.theory.runs import train_lols
-from lols.reproduction.theory.small_spaces import (
+from lols.datasets.small_spaces import (
     SmallSpace,
     best_actions,
     depth_space,
@@ -29,6 +22,13 @@ from lols.reproduction.theory.small_spaces import (
     random_space,
     tree_space,
 )  # fmt: skip
+from lols.datasets.small_worlds import BLIND, IN_REFERENCE, Policy, SmallWorld, out_reference
+from lols.errors import ConfigurationError
+from lols.reproduction import theory_part as theory
+from lols.reproduction.console import print_sections
+from lols.reproduction.describe import describe
+from lols.reproduction.theory import theorem3
+from lols.reproduction.theory.runs import train_lols
 from lols.reproduction.theory.theorem3 import gaps, run_lols, sides, stay, staying
 from tests.reproduction.theory.theorem3_twin import SpaceTwin
 
