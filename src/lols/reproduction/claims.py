@@ -124,9 +124,7 @@ class Claim(NamedTuple):
     words: str
     compared: str  # the first of two figures, and the other
     detail: str
-    pairs: Sequence[
-        tuple[str, str, str]
-    ] = ()  # a label and two rows, the first of which is better
+    pairs: Sequence[tuple[str, str, str]] = ()  # a label and two rows, the first of which is better
     pick: str = ""  # or: which two figures are compared
     row: str = ""  # and with which row
     points: float = 0.0  # how many points the first may be ahead

@@ -100,7 +100,10 @@ def reproduce(
             state.load()
         missing = [work for work in state.work if work.name not in state.done]
         total = len(missing) + len(state.done)
-        clock = _Clock(missing, jobs or (engine.count if engine is not None else cores()))
+        if engine is None:
+            workers = min(jobs or cores(), len(missing))
+            engine = Processes(workers=workers) if workers > 1 else InProcess()
+        clock = _Clock(missing, engine.count)
 
         def look(running: list[str]) -> None:
             if watch is not None:
@@ -112,29 +115,20 @@ def reproduce(
                 show(work.name, found)
 
         try:
-            run_work(missing, jobs=jobs or cores(), keep=keep, watch=look, engine=engine)
+            run_work(missing, engine, keep, look)
         finally:
             state.write()
     return state.result()
 
 
 def run_work(
-    work: Iterable[Work],
-    *,
-    jobs: int,
-    keep: Callable[[Work, Any], None],
-    watch: Callable[[list[str]], None],
-    engine: Engine | None = None,
+    work: Iterable[Work], engine: Engine, keep: Callable[[Work, Any], None], watch: Callable[[list[str]], None]
 ) -> None:
-    """Run work by an engine, by default in `jobs` processes; the results do not depend on it.
+    """Run work by an engine; the results do not depend on it.
 
-    `keep` is called with each work and its result, `watch` with what is running whenever that changes. One job runs in
-    this process.
+    `keep` is called with each work and its result, `watch` with what is running whenever that changes.
     """
     order = compiling_first(work)
-    if engine is None:
-        alone = jobs == 1 or len(order) < 2
-        engine = InProcess() if alone else Processes(workers=min(jobs, len(order)))
     running: dict[int, str] = {}
 
     def begun() -> Iterator[Work]:
