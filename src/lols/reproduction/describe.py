@@ -8,17 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from lols.reproduction.claims import by_id, case_count, overall, place_of, seen, where_fails
-from lols.reproduction.document import (
-    FIGURES,
-    TEXTS,
-    FigureText,
-    Row,
-    Section,
-    TextCell,
-    TextTable,
-    Values,
-    verdict,
-)
+from lols.reproduction.document import FIGURES, TEXTS, FigureText, Row, Section, TextCell, TextTable, Values, verdict
 from lols.reproduction.parts import bandit_rows, bandit_section, certificates_section
 from lols.reproduction.story import story_section
 from lols.reproduction.tables import strategies, table_section

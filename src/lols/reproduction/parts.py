@@ -123,10 +123,8 @@ def bandit_rows(bandit: Values, judged: bool) -> list[Row]:
 # --- certificates -----------------------------------------------------------------------------------------------------
 
 
-def certify_work(place: DataPlace | None, quick: bool, command: str) -> list[Work]:
+def certify_work(place: DataPlace, quick: bool, command: str) -> list[Work]:
     """Certificates of parsers, where these are trained at all: what Theorem 3 says of policies and their teachers."""
-    if place is None:
-        return []
     return [
         Work(
             CERTIFICATE + name,

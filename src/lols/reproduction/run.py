@@ -202,7 +202,9 @@ class _State:
         cells = self._cells()
         if seeds is None and not quick and sum(work.seconds for work in cells) > PATIENCE:
             self.seeds, cells = 1, [work for work in cells if work.name.endswith("|0")]
-        self.work = [*self._parts(part, data), *cells, *(self._certificates() if part else [])]
+        self.work = [*self._parts(part, data), *cells]
+        if part and (place := self.places.get(parts.CERTIFIED_TABLE)):
+            self.work += parts.certify_work(place, quick, self._table_command(parts.CERTIFIED_TABLE))
         self.done: dict[str, Any] = {}  # by the name of the work
         self.kept: dict[str, Any] = {}  # runs of a file that are not asked for now
         self.known: dict[str, str] = {}  # and on which data they were
@@ -230,10 +232,6 @@ class _State:
             for spec in [place.spec]
             for cell in cells_of(spec, self.seeds)
         ]
-
-    def _certificates(self) -> list[Work]:
-        table = parts.CERTIFIED_TABLE
-        return parts.certify_work(self.places.get(table), self.quick, self._table_command(table))
 
     def _table_command(self, table: str) -> str:
         """The command for one table of the paper."""

@@ -11,18 +11,9 @@ from typing import Any
 from lols.reproduction import charts
 from lols.reproduction.cells import Run
 from lols.reproduction.data import DataPlace
-from lols.reproduction.document import FIGURES, Chart, FigureText, Section, TextCell, TextTable, Values, figure
+from lols.reproduction.document import FIGURES, TEXTS, Chart, FigureText, Section, TextCell, TextTable, Values, figure
 from lols.reproduction.paper import LOLS, PAPER, paper_figure, sampling_error
 from lols.reproduction.plan import COIN, CURVES, Cell, TableSpec, beta_row, row_name, run_as
-
-BANDS = "Bands: standard deviation over seeds."
-LEARNERS = {"csoaa": "csoaa, the paper's learner", "hinge": "hinge, our default"}
-METRICS = {
-    "accuracy": "accuracy, % of words with the right tag",
-    "uas": "unlabelled attachment, % of words with the right head",
-    "cost": "average cost",
-}
-
 
 # --- from runs to values ----------------------------------------------------------------------------------------------
 
@@ -135,8 +126,8 @@ def table_section(name: str, table: Values) -> Section:
 
 def _about(table: Values) -> list[str]:
     better = "higher is better" if table["higher_is_better"] else "lower is better"
-    metric = METRICS.get(table["metric"]) or str(table["metric"])
-    lines = [f"{metric[:1].upper()}{metric[1:]}; {better}; {table['passes']} passes.", f"Ours: {table['data']}."]
+    metric = TEXTS["metrics"].get(table["metric"], {}).get("words") or str(table["metric"]).capitalize()
+    lines = [f"{metric}; {better}; {table['passes']} passes.", f"Ours: {table['data']}."]
     if any(cell["paper"] is not None for cell in table["cells"]):
         paper = PAPER[table["paper_name"]]
         lines.append(f"The paper's figures beside ours: {paper.train}; tested on {paper.test}.")
@@ -168,7 +159,7 @@ def _strategy_table(table: Values, learner: str, cells: Sequence[Values]) -> Tex
     rows = [[row_name(row), *(texts.get((row, teacher), "") for teacher in teachers)] for row in strategies]
     marked = strategies.index(LOLS) if LOLS in strategies else None
     columns = ("roll-in / roll-out", *(f"{teacher} teacher" for teacher in teachers))
-    return TextTable(columns, rows, LEARNERS.get(learner, learner), marked=marked)
+    return TextTable(columns, rows, TEXTS["learners"].get(learner, learner), marked=marked)
 
 
 def closeness(table: Values) -> list[float]:
@@ -226,7 +217,7 @@ def _curves(name: str, table: Values) -> FigureText | None:
     ]
     columns = ("teacher", "learner", "roll-in / roll-out", *(f"pass {number}" for number in passes))
     chart = Chart(f"{name}-curves", "Learning curves", partial(charts.learning_curves, table))
-    bands = BANDS if any(any(curve["sd"]) for curve in curves) else ""
+    bands = TEXTS["curves"]["bands"] if any(any(curve["sd"]) for curve in curves) else ""
     return figure("curves", [TextTable(columns, rows, words=3, folded=FIGURES)], chart, bands=bands)
 
 
@@ -242,7 +233,7 @@ def _betas(name: str, table: Values) -> FigureText | None:
     columns = ("teacher", "learner", *(f"β = {beta:g}" for beta in betas))
     chart = Chart(f"{name}-beta", "LOLS by β", partial(charts.beta_sweep, table))
     alike = " All teachers give the same figures: their lines coincide." if _alike(cells) else ""
-    bands = BANDS if any(cell["sd"] for cell in cells) else ""
+    bands = TEXTS["curves"]["bands"] if any(cell["sd"] for cell in cells) else ""
     return figure("betas", [TextTable(columns, rows, words=2)], chart, alike=alike, bands=bands)
 
 
@@ -258,6 +249,5 @@ def _coins(table: Values) -> FigureText | None:
     """LOLS with one coin for all deviations of a state, and with one for each roll-out."""
     if not table["coins"]:
         return None
-    words = {"state": "one coin for all deviations of a state (ours)", "rollout": "one coin for each roll-out"}
-    rows = [[words[c["coin"]], c["learner"], _with_spread(table, c)] for c in table["coins"]]
+    rows = [[TEXTS["coins"][c["coin"]], c["learner"], _with_spread(table, c)] for c in table["coins"]]
     return figure("coins", [TextTable(("LOLS with", "learner", "mean"), rows, words=2)])
