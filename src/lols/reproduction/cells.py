@@ -9,17 +9,14 @@ from lols.reproduction.data import DataPlace
 from lols.reproduction.plan import Cell, options_of
 from lols.tasks.registry import estimator
 
-# By task: the estimator, its options as they are typed on a command line, and further ones. All actions are rolled out,
-# as in Algorithm 1; the estimators' default prunes under the optimal teacher only, and teachers could not be compared.
-ESTIMATORS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
-    "tagging": ("tagger", {}, {"prune": None}),
-    "parsing": ("parser", {"labelling": "none"}, {"prune": None}),
-    "classification": (
-        "classifier",
-        {"cost_matrix": "kdd99", "label_map": "kdd99"},
-        {"numeric": "bins", "tree": "order"},
-    ),
+# By task: the estimator and its options. All actions are rolled out, as in Algorithm 1; the estimators' default prunes
+# under the optimal teacher only, so that teachers could not be compared.
+TRAINED: dict[str, tuple[str, dict[str, Any]]] = {
+    "tagging": ("tagger", {"prune": None}),
+    "parsing": ("parser", {"prune": None, "labelling": "none"}),
+    "classification": ("classifier", {"numeric": "bins", "tree": "order"}),
 }
+COSTS = {"cost_matrix": "kdd99", "label_map": "kdd99"}  # of classification, as they are typed on a command line
 
 
 class Run(NamedTuple):
@@ -41,9 +38,9 @@ def measure(cell: Cell, place: DataPlace) -> Run:
 
 def trained(cell: Cell, place: DataPlace) -> Any:
     """The estimator of a cell, trained on the files of its table."""
-    name, typed, options = ESTIMATORS[place.spec.printed.task]
+    name, options = TRAINED[place.spec.printed.task]
     options = options | options_of(cell.row) | {"reference": cell.teacher, "learner": cell.learner, "seed": cell.seed}
     options |= {"passes": place.spec.passes, "threads": 1, "calibrate": False, "progress": False}  # cells run together
     layout = {"label": place.label, "use": {}} if name == "tagger" else {}
-    made = estimator(name).from_typed(typed).set_params(**options)
+    made = estimator(name).from_typed(COSTS).set_params(**options)
     return made.fit_files(place.train, dev=place.test, **layout)

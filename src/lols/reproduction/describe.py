@@ -93,12 +93,12 @@ def _judged_row(name: str, entries: Sequence[Values]) -> Row:
     if counted := case_count(list(printed.values())):
         shows = "shows " if counted.startswith("no difference") else ""
         here += f" In the paper's own tables it {shows}{counted}."
-    return [verdict(overall(words)), TextCell(entries[0]["claim"], link=_claim_id(name)), here]
+    return [verdict(overall(words)), TextCell(entries[0]["claim"], link=f"claim-{name}"), here]
 
 
 def _seen_row(name: str, entries: Sequence[Values], known: Sequence[Values]) -> Row:
     """The differences behind a claim, and what is known of it on the public data."""
-    claim = TextCell(entries[0]["claim"], entries[0]["compared"], link=_claim_id(name))
+    claim = TextCell(entries[0]["claim"], entries[0]["compared"], link=f"claim-{name}")
     return [claim, *seen(entries), case_count([entry["ours"] for entry in known])]
 
 
@@ -125,10 +125,6 @@ def _stored(names: Mapping[str, Values]) -> Section:
 
 def _seeds(seeds: Sequence[int]) -> str:
     return f"{len(seeds)} seeds" if len(seeds) > 1 else "one seed"
-
-
-def _claim_id(name: str) -> str:
-    return "claim-" + "".join(letter if letter.isalnum() else "-" for letter in name)
 
 
 # --- claim by claim ---------------------------------------------------------------------------------------------------
@@ -171,4 +167,4 @@ def _claim(name: str, entries: Sequence[Values], command: str, judged: bool) -> 
     title = title[:1].upper() + title[1:] if title.partition(" ")[0].isalpha() else title
     title += " (our claim)" if entries[0]["ours_only"] else ""
     note = "" if judged else f"Ours: {entries[0]['compared']}, in points ± two standard errors."
-    return FigureText(title, tables, note=note, command=command, id=_claim_id(name))
+    return FigureText(title, tables, note=note, command=command, id=f"claim-{name}")
