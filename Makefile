@@ -171,14 +171,19 @@ clean:  ## remove caches and build outputs (not .venv)
 	@rm -rf build dist reports site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
+# What is installed, in words, and which extra of pyproject.toml that is; the target is a file that says it is done.
+define install
+	@echo "==> installing $(1) into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$(2)]'
+	@touch $@
+endef
+
 $(DEV): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null || \
 		{ echo "$(PYTHON) is not Python 3.11, 3.12 or 3.13: name one that is, as in 'make test PYTHON=python3.12'"; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || \
 		{ echo "==> creating $(VENV)"; $(PYTHON) -m venv --clear $(VENV); }
-	@echo "==> installing lols and its development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $@
+	$(call install,lols and its development tools,dev)
 
 $(LOWEST)/.stamp: pyproject.toml
 	@echo "==> installing lols and the lowest versions of its dependencies into $(LOWEST)"
@@ -188,21 +193,13 @@ $(LOWEST)/.stamp: pyproject.toml
 	@touch $@
 
 $(BENCH): $(DEV)
-	@echo "==> installing the systems compared with into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
-	@touch $@
+	$(call install,the systems compared with,bench)
 
 $(TORCH): $(DEV)
-	@echo "==> installing PyTorch into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[torch]'
-	@touch $@
+	$(call install,PyTorch,torch)
 
 $(RAY): $(DEV)
-	@echo "==> installing Ray into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ray]'
-	@touch $@
+	$(call install,Ray,ray)
 
 $(DOCS): $(DEV)
-	@echo "==> installing what the documentation is built with into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
-	@touch $@
+	$(call install,what the documentation is built with,docs)

@@ -24,8 +24,9 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lols.bandit.exploring import theory_epsilon
+from lols.datasets.small_spaces import LADDER, SmallSpace, best_actions, ladder_space
 from lols.learners.settings import LearnerSettings
-from lols.reproduction.theory.bandit_regret import (
+from lols.reproduction.theory.runs import (
     RIDGE,
     Lives,
     Slope,
@@ -34,7 +35,6 @@ from lols.reproduction.theory.bandit_regret import (
     run_sides,
     tables_of,
 )
-from lols.reproduction.theory.small_spaces import LADDER, SmallSpace, best_actions, ladder_space
 
 BETA = 0.5
 AT_ONCE = 8192  # versions that are averaged in one go

@@ -7,6 +7,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from lols.datasets.small_spaces import depth_space
 from lols.datasets.small_worlds import (
     BLIND,
     IN_REFERENCE,
@@ -16,7 +17,6 @@ from lols.datasets.small_worlds import (
     SmallWorld,
     out_reference,
 )
-from lols.reproduction.theory.small_spaces import depth_space
 from lols.reproduction.theory.snakes import hamming_losses
 
 FILE = Path(__file__).parents[1] / "assets" / "worlds-data.js"

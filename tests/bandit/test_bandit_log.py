@@ -296,16 +296,6 @@ def test_foreign_files_stay_as_they_are(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "other.db"}
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("whole") / "a.log"
-    with sqlite_log(path) as log:
-        for k in range(30):
-            log.append(decision(k))
-            log.append(loss(k))
-    return path
-
-
 @pytest.mark.parametrize(
     ("statement", "message"),
     [

@@ -16,7 +16,7 @@ from lols.bandit.entries import ARRAYS, SCALARS, Decision, Loss, to_row
 from lols.bandit.log import MemoryLog, SqliteLog
 from lols.bandit.off_policy import deviations
 from lols.errors import LolsError, ModelFileError
-from tests.bandit.log_entries import IDENTITY, decision, loss, sqlite_log
+from tests.bandit.log_entries import IDENTITY, decision, sqlite_log
 from tests.bandit.small_bandit import bandit, run
 
 FORGED = 6  # a decision of the log below, its entry 13
@@ -30,16 +30,6 @@ def forge(path: Path, entry: Decision) -> None:
         statement = f"UPDATE entries SET {names}, checksum = ? WHERE kind = 0 AND id = {FORGED}"
         assert connection.execute(statement, to_row(entry)).rowcount == 1
     connection.close()
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("whole") / "a.log"
-    with sqlite_log(path) as log:
-        for k in range(30):
-            log.append(decision(k))
-            log.append(loss(k))
-    return path
 
 
 @pytest.fixture

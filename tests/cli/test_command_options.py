@@ -276,8 +276,8 @@ def test_options_of_reproduce(folder: Path, monkeypatch: pytest.MonkeyPatch, fla
     result = made_result(seeds=1, passes=2) | {"theory": None, "bandit": None, "certificates": None}
     result["tables"] = {"table3": result["tables"]["table3"]}
 
-    def run_work(work: Any, *, jobs: int, keep: Any, watch: Any, engine: Any) -> None:
-        asked.append(([one.name for one in work], jobs, engine))  # not their arguments, which name temporary folders
+    def run_work(work: Any, engine: Any, keep: Any, watch: Any) -> None:
+        asked.append(([one.name for one in work], engine))  # not their arguments, which name temporary folders
 
     monkeypatch.setattr(data, "SIZES", dict.fromkeys(data.SIZES, (30, 10, 1)))
     monkeypatch.setattr(data, "QUICK", dict.fromkeys(data.QUICK, (20, 10, 1)))

@@ -197,8 +197,8 @@ def test_what_the_papers_own_tables_say():
 def test_better_is_worse_the_other_way_round(means, errors, higher):
     one, other = (Measured(*pair) for pair in zip(means, errors, strict=True))
     of = Figures({}, higher, 1.0)
-    assert of.better(one, other) == -of.better(other, one)
-    assert of.better(one, one) == 0
+    assert of.compared(one, other).sign == -of.compared(other, one).sign
+    assert of.compared(one, one).sign == 0
 
 
 def test_every_claim_has_an_answer_for_what_is_missing():

@@ -6,10 +6,12 @@ import json
 
 import pytest
 
+from lols.engines import InProcess, Processes
 from lols.reproduction import run
 from lols.reproduction.data import DataPlace
-from lols.reproduction.parts import POLICIES, Work, run_work
-from lols.reproduction.plan import TABLES, cells_of
+from lols.reproduction.parts import POLICIES
+from lols.reproduction.plan import TABLES, Work, cells_of
+from lols.reproduction.run import run_work
 
 
 def test_other_results_are_taken_up_again_unless_they_have_other_seeds(tmp_path):
@@ -37,15 +39,13 @@ def test_other_results_are_taken_up_again_unless_they_have_other_seeds(tmp_path)
 
 @pytest.mark.slow
 def test_other_work_runs_in_processes_too():
-    made = {jobs: {} for jobs in (1, 2)}
-    for jobs, found in made.items():
+    made = {engine: {} for engine in (InProcess(), Processes(workers=2))}
+    for engine, found in made.items():
         items = [Work(f"square {k}", abs, (-k,)) for k in range(3)]
         running: list[list[str]] = []
-        run_work(
-            items, jobs=jobs, keep=lambda one, value, found=found: found.update({one.name: value}), watch=running.append
-        )
-        assert running and all(len(names) <= jobs for names in running)
-    assert made[1] == made[2] == {"square 0": 0, "square 1": 1, "square 2": 2}
+        run_work(items, engine, lambda one, value, found=found: found.update({one.name: value}), running.append)
+        assert running and all(len(names) <= engine.count for names in running)
+    assert list(made.values()) == [{"square 0": 0, "square 1": 1, "square 2": 2}] * 2
 
 
 def test_time_left_is_guessed_before_and_measured_during(monkeypatch):

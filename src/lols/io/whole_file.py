@@ -31,6 +31,15 @@ def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 @contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn the errors of writing a file into one line that names it."""
+    try:
+        yield
+    except OSError as error:
+        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to be written as a whole: it has its name when all is written, and is not there after an error.
 
@@ -38,7 +47,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     killed while they wrote this file are deleted.
     """
     path = Path(path)
-    try:
+    with _writing(path):
         if path.is_dir():
             raise IsADirectoryError(21, "it is a folder")
         if path.exists() and not path.is_file():
@@ -59,14 +68,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         finally:
             with contextlib.suppress(OSError):
                 temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise an error if a file cannot be written, found out by writing a temporary one beside it."""
     path = Path(path)
-    try:
+    with _writing(path):
         if path.exists() and not path.is_file():
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,20 +83,16 @@ def check_writable(path: str | os.PathLike[str]) -> None:
                 file.write(b"?")
         finally:
             temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def check_output(path: str | os.PathLike[str]) -> None:
     """Raise an error, before the work, if a file cannot be written where the user wants it; no folder is made."""
     path = Path(path)
-    try:
+    with _writing(path):
         if path.is_dir():
             raise LolsError(f"{path}: is a folder; name a file in it")
         if not path.parent.is_dir():
             raise LolsError(f"{path}: there is no folder {path.parent}; make it first")
-    except OSError as error:
-        raise LolsError(f"{path}: cannot be written: {error.strerror or error}") from error
     check_writable(path)
 
 

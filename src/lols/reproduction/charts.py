@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from lols.plots.look import BLUE, GOLD, GREEN, GREY, LINE, ORANGE, SERIES, SOFT, TEXT, band, drawing, new_figure
-from lols.reproduction.document import TextCell, TextTable, Values
+from lols.reproduction.document import TEXTS, TextCell, TextTable, Values
 from lols.reproduction.paper import LOLS
 from lols.reproduction.plan import row_name
 
-UNITS = {"accuracy": "accuracy, %", "uas": "UAS, %", "cost": "average cost"}
 ORDER = (LOLS, "learned/reference", "learned/learned", "searn", "auto")  # the rows with curves, in the order of styles
 SLACK = (
     ("averaging", "one change must suit all averaged policies", BLUE),
@@ -99,9 +98,7 @@ def learning_curves(table: Values) -> Any:
     """The score after each pass, a panel for each learner and teacher."""
     curves = table["curves"]
     rows = list(dict.fromkeys([*ORDER, *(curve["row"] for curve in curves)]))
-    learners, teachers = (
-        [x for x in table[f"{of}s"] if any(c[of] == x for c in curves)] for of in ("learner", "teacher")
-    )
+    learners, teachers = (_present(table, of, curves) for of in ("learner", "teacher"))
     shape = (len(learners), len(teachers)) if len(teachers) > 1 else (1, len(learners))
     figure = new_figure(1.2 + 3.1 * shape[1], 1.3 + 2.3 * shape[0])
     grid = figure.subplots(*shape, sharex=True, sharey="col" if len(teachers) > 1 else True, squeeze=False)
@@ -109,8 +106,7 @@ def learning_curves(table: Values) -> Any:
         here = [c for c in curves if (c["learner"], c["teacher"]) == (learner, teacher)]
         for curve in sorted(here, key=lambda c: rows.index(c["row"])):
             label = row_name(curve["row"]) + (" (LOLS)" if curve["row"] == LOLS else "")
-            style = SERIES[rows.index(curve["row"]) % len(SERIES)]
-            _line(axes, curve["passes"], curve["values"], curve["sd"], label, style | {"markersize": 4.5})
+            _line(axes, curve["passes"], curve["values"], curve["sd"], label, rows.index(curve["row"]), 4.5)
         axes.set_title(f"{learner}, {teacher} teacher", fontsize=10)
         axes.xaxis.get_major_locator().set_params(integer=True)
     return _finished(figure, grid, "passes", table)
@@ -120,7 +116,7 @@ def learning_curves(table: Values) -> Any:
 def beta_sweep(table: Values) -> Any:
     """LOLS by β, a panel for each learner and a line for each teacher."""
     cells = sorted(table["beta"]["cells"], key=lambda c: float(c["beta"]))
-    learners = [x for x in table["learners"] if any(c["learner"] == x for c in cells)]
+    learners = _present(table, "learner", cells)
     figure = new_figure(1.2 + 4.2 * len(learners), 3.9)
     grid = figure.subplots(1, len(learners), sharey=True, squeeze=False)
     for axes, learner in zip(grid[0], learners):
@@ -128,13 +124,21 @@ def beta_sweep(table: Values) -> Any:
             here = [c for c in cells if c["learner"] == learner and c["teacher"] == teacher]
             if here:
                 x, y, sd = ([c[name] for c in here] for name in ("beta", "mean", "sd"))
-                _line(axes, x, y, sd, f"{teacher} teacher", SERIES[k % len(SERIES)] | {"markersize": 5})
+                _line(axes, x, y, sd, f"{teacher} teacher", k, 5.0)
         axes.set_title(learner, fontsize=10)
     return _finished(figure, grid, "β, the probability of the reference", table)
 
 
-def _line(axes: Any, x: Sequence[float], y: Sequence[float], sd: Sequence[float], label: str, style: Values) -> None:
-    """Draw a curve, and a band of one standard deviation over seeds around it."""
+def _present(table: Values, of: str, cells: Sequence[Values]) -> list[str]:
+    """The learners or teachers of which there are cells, in the order of the table."""
+    return [name for name in table[f"{of}s"] if any(cell[of] == name for cell in cells)]
+
+
+def _line(
+    axes: Any, x: Sequence[float], y: Sequence[float], sd: Sequence[float], label: str, number: int, size: float
+) -> None:
+    """Draw a curve in the style of its number, and a band of one standard deviation over seeds around it."""
+    style = SERIES[number % len(SERIES)] | {"markersize": size}
     axes.plot(x, y, label=label, **style)
     if any(sd):
         band(axes, x, np.subtract(y, sd), np.add(y, sd), style["color"])
@@ -149,7 +153,7 @@ def _finished(figure: Any, grid: np.ndarray, x: str, table: Values) -> Any:
     for axes in grid[-1]:
         axes.set_xlabel(x)
     for axes in grid[:, 0]:
-        axes.set_ylabel(UNITS.get(table["metric"], ""))
+        axes.set_ylabel(TEXTS["metrics"].get(table["metric"], {}).get("axis", ""))
     handles: dict[str, Any] = {}
     for axes in grid.flat:
         handles |= dict(zip(*reversed(axes.get_legend_handles_labels())))

@@ -12,12 +12,10 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lols.datasets.small_worlds import ROLL_OUTS
+from lols.reproduction.document import TEXTS, Values
 from lols.reproduction.paper import LOLS, STRATEGIES, TEACHERS, paper_error, paper_figure
 
-HOLDS, FAILS, LEVEL, UNSAID, UNMEASURED = "holds", "fails", "no difference", "not said", "not measured"
-WITHIN = 0.3  # points: how close to the best is close enough
-STEADY = 0.5  # points: how far apart values of β may be
+HOLDS, FAILS, LEVEL, UNMEASURED = "holds", "fails", "no difference", "not measured"
 SEARN = "searn"
 
 
@@ -28,12 +26,24 @@ class Measured(NamedTuple):
     error: float
 
 
+class Difference(NamedTuple):
+    """How much better one figure is than another, and two standard errors of that, in points."""
+
+    gain: float
+    twice: float
+
+    @property
+    def sign(self) -> int:
+        """1 if it is better, -1 if worse, 0 if there is no difference."""
+        return 0 if abs(self.gain) <= self.twice else int(math.copysign(1, self.gain))
+
+
 class Judgement(NamedTuple):
     """A word, and the figures behind it."""
 
     word: str
     detail: str = ""
-    gains: Sequence[tuple[float, float]] = ()  # what is compared: differences in points, each with two standard errors
+    gains: Sequence[Difference] = ()  # what is compared
 
 
 class Figures(NamedTuple):
@@ -45,134 +55,103 @@ class Figures(NamedTuple):
     betas: Mapping[float, Measured] = {}
     coin: Measured | None = None  # LOLS with one coin per roll-out
 
-    def gain(self, row: Measured, other: Measured) -> float:
-        """How much better a row is than another, in points."""
-        return (row.mean - other.mean if self.higher else other.mean - row.mean) / self.points
+    def compared(self, one: Measured, other: Measured) -> Difference:
+        """How much better a figure is than another."""
+        gain = one.mean - other.mean if self.higher else other.mean - one.mean
+        return Difference(gain / self.points, 2.0 * math.hypot(one.error, other.error) / self.points)
 
-    def twice(self, row: Measured, other: Measured) -> float:
-        """Two standard errors of that, in points."""
-        return 2.0 * math.hypot(row.error, other.error) / self.points
+    def within(self, allowed: float, one: Measured, other: Measured, detail: str) -> Judgement:
+        """Whether a figure is ahead of another by what is allowed at most, or by no difference."""
+        found = self.compared(one, other)
+        return Judgement(HOLDS if found.gain <= max(allowed, found.twice) else FAILS, detail, [found])
 
-    def better(self, row: Measured, other: Measured) -> int:
-        """1 if a row is better than another, -1 if worse, 0 if there is no difference."""
-        gain = self.gain(row, other)
-        return 0 if abs(gain) <= self.twice(row, other) else int(math.copysign(1, gain))
-
-    def within(self, allowed: float, row: Measured, other: Measured, detail: str) -> Judgement:
-        """Whether a row is ahead of another by what is allowed at most, or by no difference."""
-        gain, twice = self.gain(row, other), self.twice(row, other)
-        return Judgement(HOLDS if gain <= max(allowed, twice) else FAILS, detail, [(gain, twice)])
-
-    def show(self, row: Measured) -> str:
+    def show(self, value: float) -> str:
         """A figure as it is printed."""
-        return f"{row.mean:.2f}" if self.points == 1.0 else f"{row.mean:.4f}"
+        return f"{value:.2f}" if self.points == 1.0 else f"{value:.4f}"
 
-    def versus(self, row: Measured, other: Measured) -> str:
+    def versus(self, one: Measured, other: Measured) -> str:
         """Two figures side by side."""
-        twice = self.twice(row, other) * self.points
-        return f"{self.show(row)} vs {self.show(other)} (2 se = {twice:.{2 if self.points == 1.0 else 4}f})"
+        twice = self.compared(one, other).twice * self.points
+        return f"{self.show(one.mean)} vs {self.show(other.mean)} (2 se = {self.show(twice)})"
 
 
-Judge = Callable[[Figures], Judgement | None]
+# --- what is compared, and by how much one may be ahead of the other; None where figures are missing ------------------
+
+Picked = tuple[Measured, Measured, Mapping[str, Any]]  # two figures, and what fills in the claim's `detail`
 
 
-def _beats(intro: str, *pairs: tuple[str, str, str]) -> Judge:
-    """A judge of pairs, each with a label and two rows: holds if a first row is better than its second, and none worse.
-
-    All judges return None where figures are missing.
-    """
-
-    def judge(of: Figures) -> Judgement | None:
-        if not all(row in of.rows for pair in pairs for row in pair[1:]):
-            return None
-        compared = [(of.rows[row], of.rows[other]) for _, row, other in pairs]
-        signs = [of.better(*pair) for pair in compared]
-        detail = "; ".join(label + of.versus(*pair) for (label, *_), pair in zip(pairs, compared))
-        gains = [(of.gain(*pair), of.twice(*pair)) for pair in compared]
-        return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, intro + detail, gains)
-
-    return judge
+def _best_other(of: Figures, own: str) -> Picked | None:
+    """The best of the paper's other rows, and one row."""
+    others = {row: of.rows[row] for row in (*STRATEGIES, SEARN) if row in of.rows and row != own}
+    if own not in of.rows or len(others) < len(STRATEGIES):
+        return None
+    best = max(others, key=lambda row: of.compared(others[row], of.rows[own]).gain)
+    behind = of.compared(others[best], of.rows[own]).gain
+    versus = of.versus(of.rows[own], others[best])
+    return others[best], of.rows[own], {"best": best, "behind": behind, "versus": versus}
 
 
-def _near_the_best(own: str, allowed: float, words: str) -> Judge:
-    """A judge of one row against the best of the paper's other rows: how many points it may be behind."""
-
-    def judge(of: Figures) -> Judgement | None:
-        others = {row: of.rows[row] for row in (*STRATEGIES, SEARN) if row in of.rows and row != own}
-        if own not in of.rows or len(others) < len(STRATEGIES):
-            return None
-        best = max(others, key=lambda row: of.gain(others[row], of.rows[own]))
-        behind = of.gain(others[best], of.rows[own])
-        detail = f"{words.format(best=best, behind=behind)}: {of.versus(of.rows[own], others[best])}"
-        return of.within(allowed, others[best], of.rows[own], detail)
-
-    return judge
-
-
-def _beta(of: Figures) -> Judgement | None:
-    """Of mixtures proper: the best β against the worst."""
+def _betas(of: Figures, _: str) -> Picked | None:
+    """Of mixtures proper: the best β, and the worst."""
     inner = {beta: figure for beta, figure in of.betas.items() if 0.0 < beta < 1.0}
     if len(inner) < 2:
         return None
-    order = sorted(inner, key=lambda beta: of.gain(inner[beta], next(iter(inner.values()))))
+    order = sorted(inner, key=lambda beta: of.compared(inner[beta], next(iter(inner.values()))).gain)
     worst, best = inner[order[0]], inner[order[-1]]
-    detail = f"β = {order[-1]:g} vs {order[0]:g}: {of.versus(best, worst)}; up to {STEADY} points are steady"
-    return of.within(STEADY, best, worst, detail)
+    return best, worst, {"best": order[-1], "worst": order[0], "versus": of.versus(best, worst)}
 
 
-def _gap(of: Figures) -> Judgement | None:
-    """What mixture and learned roll-outs lose to reference roll-outs."""
-    rows = [of.rows.get(row) for row in ("learned/reference", LOLS, "learned/learned")]
-    if None in rows:
+def _roll_outs(of: Figures, _: str) -> Picked | None:
+    """Reference roll-outs, and the worse of mixture and learned ones."""
+    rows = ("learned/reference", LOLS, "learned/learned")
+    if not all(row in of.rows for row in rows):
         return None
-    top, *others = (row for row in rows if row is not None)
-    worst = min(others, key=lambda row: of.gain(row, top))
-    coin = "" if of.coin is None else f"; one coin per roll-out: {of.show(of.coin)}"
-    detail = f"reference vs the worse of mixture and learned: {of.versus(top, worst)}{coin}"
-    return of.within(WITHIN, top, worst, detail)
+    top, *others = (of.rows[row] for row in rows)
+    worst = min(others, key=lambda row: of.compared(row, top).gain)
+    coin = "" if of.coin is None else f"; one coin per roll-out: {of.show(of.coin.mean)}"
+    return top, worst, {"versus": of.versus(top, worst), "coin": coin}
+
+
+PICKS: dict[str, Callable[[Figures, str], Picked | None]] = {
+    "best other": _best_other, "betas": _betas, "roll-outs": _roll_outs,
+}  # fmt: skip
 
 
 class Claim(NamedTuple):
-    """Something that is said of strategies."""
+    """Something that is said of strategies; `texts.toml` has all of them."""
 
     id: str
     words: str
     compared: str  # the first of two figures, and the other
-    judge: Judge
-    teachers: tuple[str, ...] = TEACHERS
-    tasks: tuple[str, ...] = ("classification", "tagging", "parsing")
+    detail: str
+    pairs: Sequence[tuple[str, str, str]] = ()  # a label and two rows, the first of which is better
+    pick: str = ""  # or: which two figures are compared
+    row: str = ""  # and with which row
+    points: float = 0.0  # how many points the first may be ahead
+    teachers: Sequence[str] = TEACHERS
+    tasks: Sequence[str] = ("classification", "tagging", "parsing")
     ours_only: bool = False
-    # What the text says; of tagging it says that all teachers are alike there, so that some claims are not made of it.
-    text: str = HOLDS
-    tagging: str | None = None
+    text: str = HOLDS  # what the paper's text says
+    tagging: str = ""  # and of tagging, where it says something else
+
+    def judge(self, of: Figures) -> Judgement | None:
+        """Whether it holds; None where figures are missing."""
+        if not self.pairs:
+            picked = PICKS[self.pick](of, self.row)
+            return picked and of.within(self.points, *picked[:2], self.detail.format(**picked[2]))
+        if not all(row in of.rows for pair in self.pairs for row in pair[1:]):
+            return None
+        rows = [(of.rows[row], of.rows[other]) for _, row, other in self.pairs]
+        gains = [of.compared(*pair) for pair in rows]
+        signs = [gain.sign for gain in gains]
+        detail = "; ".join(label + of.versus(*pair) for (label, *_), pair in zip(self.pairs, rows))
+        return Judgement(FAILS if -1 in signs else HOLDS if 1 in signs else LEVEL, self.detail + detail, gains)
 
 
-OPTIMAL, POOR = TEACHERS[:1], TEACHERS[1:]
-REFERENCE, LEARNED = "learned/reference", "learned/learned"
-CLAIMS = (
-    Claim("roll-in-reference-is-bad", "rolling in with the reference is bad", "learned less reference roll-in",
-          _beats("learned vs reference, ",
-                 *((f"roll-out {out}: ", f"learned/{out}", f"reference/{out}") for out in ROLL_OUTS))),
-    Claim("roll-out-bad-reference-is-bad", "rolling out with a poor reference is bad",
-          "mixture less reference roll-out",
-          _beats("mixture vs reference roll-outs: ", ("", LOLS, REFERENCE)), POOR, tagging=LEVEL),
-    Claim("lols-is-best", "LOLS is best or level under poor teachers", "the best other less LOLS",
-          _near_the_best(LOLS, 0.0, "LOLS vs {best}, the best other"), POOR, tagging=UNSAID),
-    Claim("lols-beats-searn", "LOLS beats Searn", "LOLS less Searn", _beats("LOLS vs Searn: ", ("", LOLS, SEARN))),
-    Claim("reference-roll-outs-are-best", "reference roll-outs are best for an optimal teacher",
-          "reference less mixture or learned roll-out",
-          _beats("vs mixture and learned roll-outs: ", ("", REFERENCE, LOLS), ("", REFERENCE, LEARNED)), OPTIMAL),
-    Claim("beta-does-not-matter", "LOLS is not sensitive to β", "the best β less the worst", _beta),
-    Claim("the-gap-is-closed", "the shared coin and the hinge close Table 3's gap",
-          "reference less the worse of mixture and learned roll-out",
-          _gap, OPTIMAL, ("tagging",), ours_only=True, text=UNSAID),
-    Claim("auto-is-near-the-best", f"LOLS with β = auto is within {WITHIN} points of the best strategy",
-          "the best other less β = auto",
-          _near_the_best("auto", WITHIN, "{behind:+.2f} points behind {best}"), ours_only=True, text=UNSAID),
-)  # fmt: skip
+CLAIMS = tuple(Claim(**facts) for facts in TEXTS["claims"])
 
 
-def judge_claims(tables: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+def judge_claims(tables: Mapping[str, Values]) -> list[dict[str, Any]]:
     """Every claim for every table, teacher and learner of which there are figures."""
     return [
         entry
@@ -185,7 +164,7 @@ def judge_claims(tables: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]
     ]
 
 
-def _of_teacher(claim: Claim, name: str, table: Mapping[str, Any], teacher: str) -> Iterator[dict[str, Any]]:
+def _of_teacher(claim: Claim, name: str, table: Values, teacher: str) -> Iterator[dict[str, Any]]:
     paper = name == table["paper_name"]  # the paper's figures are judged once, not again for further data sets
     printed = (claim.judge(_printed(table, teacher)) if paper else None) or Judgement(UNMEASURED)
     for learner in table["learners"]:
@@ -209,24 +188,17 @@ def _of_teacher(claim: Claim, name: str, table: Mapping[str, Any], teacher: str)
             }
 
 
-def _ours(table: Mapping[str, Any], teacher: str, learner: str) -> Figures:
-    def mine(cells: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:
-        return [cell for cell in cells or () if cell["teacher"] == teacher and cell["learner"] == learner]
+def _ours(table: Values, teacher: str, learner: str) -> Figures:
+    def mine(cells: Sequence[Values] | None, key: str) -> dict[Any, Measured]:
+        here = (cell for cell in cells or () if cell["teacher"] == teacher and cell["learner"] == learner)
+        return {cell[key]: Measured(cell["mean"], cell["se"]) for cell in here}
 
-    def figure(cell: Mapping[str, Any]) -> Measured:
-        return Measured(cell["mean"], cell["se"])
-
-    coin = next((figure(cell) for cell in mine(table["coins"]) if cell["coin"] == "rollout"), None)
-    return Figures(
-        {cell["row"]: figure(cell) for cell in mine(table["cells"])},
-        table["higher_is_better"],
-        table["points"],
-        {cell["beta"]: figure(cell) for cell in mine((table["beta"] or {}).get("cells"))},
-        coin,
-    )
+    betas, coins = mine((table["beta"] or {}).get("cells"), "beta"), mine(table["coins"], "coin")
+    rows = mine(table["cells"], "row")
+    return Figures(rows, table["higher_is_better"], table["points"], betas, coins.get("rollout"))
 
 
-def _printed(table: Mapping[str, Any], teacher: str) -> Figures:
+def _printed(table: Values, teacher: str) -> Figures:
     name = table["paper_name"]
     known = {row: paper_figure(name, teacher, row) for row in (*STRATEGIES, SEARN)}
     rows = {row: Measured(value, paper_error(name, value)) for row, value in known.items() if value is not None}
@@ -236,15 +208,15 @@ def _printed(table: Mapping[str, Any], teacher: str) -> Figures:
 # --- judgements together ----------------------------------------------------------------------------------------------
 
 
-def by_id(claims: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+def by_id(claims: Iterable[Values]) -> dict[str, list[Values]]:
     """Judgements of the same claim together."""
-    groups: dict[str, list[Mapping[str, Any]]] = {}
+    groups: dict[str, list[Values]] = {}
     for claim in claims:
         groups.setdefault(str(claim["id"]), []).append(claim)
     return groups
 
 
-def seen(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+def seen(entries: Sequence[Values]) -> list[str]:
     """What was seen, without a judgement: differences, two standard errors, and how many differ by more than these.
 
     >>> seen([{"gains": [[1.5, 0.4], [0.0, 0.1]]}, {"gains": [[-0.125, 0.25]]}])
@@ -290,7 +262,7 @@ def case_count(words: Sequence[str]) -> str:
     return ", ".join([f"{parts[0]} of {total} {cases}", *parts[1:]]) if parts else ""
 
 
-def place_of(claim: Mapping[str, Any]) -> str:
+def place_of(claim: Values) -> str:
     """Where a judgement was made.
 
     >>> place_of({"task": "tagging", "table": "table3-craft", "teacher": "bad"})
@@ -300,7 +272,7 @@ def place_of(claim: Mapping[str, Any]) -> str:
     return f"{claim['task']}{f', {further.upper()}' if further else ''}: {claim['teacher']} teacher"
 
 
-def where_fails(entries: Sequence[Mapping[str, Any]]) -> str:
+def where_fails(entries: Sequence[Values]) -> str:
     """Where a claim fails, and with which learners.
 
     >>> at = {"task": "tagging", "table": "table3", "teacher": "bad", "learner": "csoaa", "ours": "fails"}

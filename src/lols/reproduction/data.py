@@ -42,11 +42,13 @@ def generated(tables: Iterable[str], folder: str | os.PathLike[str], *, quick: b
             about = f"generated: a table of network connections, {train:,} rows, tested on {test:,}"
         else:
             grammar.write_conllu(paths[0], grammar.generate(train, TRAIN))
-            grammar.write_conllu(paths[1], grammar.generate(test, TEST))
+            sentences = grammar.generate(test, TEST)
+            grammar.write_conllu(paths[1], sentences)
             about = f"generated: sentences of a small grammar, {train:,}, tested on {test:,}"
         digest = "-".join(hashlib.sha256(path.read_bytes()).hexdigest()[:8] for path in paths)
         spec = TABLES[table].in_brief() if quick else TABLES[table]
-        spec = spec._replace(about=about, passes=passes, size=train)
+        tested = test if rows else sum(len(sentence.forms) for sentence in sentences)
+        spec = spec._replace(about=about, passes=passes, size=train, tested=tested)
         made.append(DataPlace(spec, str(paths[0]), str(paths[1]), "upos", digest))
     return made
 

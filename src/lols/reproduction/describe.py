@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
-import statistics
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
-from lols.plots.bandit import bandit_figure
-from lols.plots.certificates import regret_figure
-from lols.reproduction import charts
 from lols.reproduction.claims import by_id, case_count, overall, place_of, seen, where_fails
-from lols.reproduction.describe_tables import strategies, table_section
-from lols.reproduction.describe_theory import theory_section
-from lols.reproduction.document import (
-    FIGURES,
-    TEXTS,
-    Chart,
-    FigureText,
-    Section,
-    TextCell,
-    TextTable,
-    Values,
-    figure,
-    verdict,
-)
+from lols.reproduction.document import FIGURES, TEXTS, FigureText, Row, Section, TextCell, TextTable, Values, verdict
+from lols.reproduction.parts import bandit_rows, bandit_section, certificates_section
 from lols.reproduction.story import story_section
+from lols.reproduction.tables import strategies, table_section
+from lols.reproduction.theory_part import theory_section
 
 STORED = Path(__file__).with_name("public_results.json")  # written by scripts/store_results.py
 NOTHING: Values = {
     "command": "", "generated": False, "story": None, "tables": {}, "claims": [], "theory": None, "bandit": None,
     "certificates": None,
 }  # fmt: skip
-Row = list[TextCell | str]
 
 
 def describe(result: Values) -> list[Section]:
@@ -43,7 +27,11 @@ def describe(result: Values) -> list[Section]:
     tables = {name: table for name, table in result["tables"].items() if table["cells"]}
     sections = [story_section(result["story"])] if result["story"] else []
     sections += [_summary(result), *(table_section(name, table) for name, table in tables.items()), _claims(result)]
-    for part, section in (("theory", theory_section), ("bandit", _bandit), ("certificates", _certificates)):
+    for part, section in (
+        ("theory", theory_section),
+        ("bandit", bandit_section),
+        ("certificates", certificates_section),
+    ):
         if result[part]:
             sections.append(section(result[part], _command(result, part)))
     sections += [_stored(tables)] if result["generated"] and result["claims"] else []
@@ -79,7 +67,7 @@ def _summary(result: Values) -> Section:
         ("What the paper says", rows[False], compared, command),
         ("What this library adds", rows[True], compared, command),
         ("The theory, computed on small spaces", theory, columns, _command(result, "theory")),
-        ("The structured bandit", _bandit_rows(result["bandit"] or {}, judged), columns, _command(result, "bandit")),
+        ("The structured bandit", bandit_rows(result["bandit"] or {}, judged), columns, _command(result, "bandit")),
     )
     figures = [
         FigureText(title, [TextTable(names, rows, words=len(names), wraps=names is compared)], command=by)
@@ -105,12 +93,12 @@ def _judged_row(name: str, entries: Sequence[Values]) -> Row:
     if counted := case_count(list(printed.values())):
         shows = "shows " if counted.startswith("no difference") else ""
         here += f" In the paper's own tables it {shows}{counted}."
-    return [verdict(overall(words)), TextCell(entries[0]["claim"], link=_claim_id(name)), here]
+    return [verdict(overall(words)), TextCell(entries[0]["claim"], link=f"claim-{name}"), here]
 
 
 def _seen_row(name: str, entries: Sequence[Values], known: Sequence[Values]) -> Row:
     """The differences behind a claim, and what is known of it on the public data."""
-    claim = TextCell(entries[0]["claim"], entries[0]["compared"], link=_claim_id(name))
+    claim = TextCell(entries[0]["claim"], entries[0]["compared"], link=f"claim-{name}")
     return [claim, *seen(entries), case_count([entry["ours"] for entry in known])]
 
 
@@ -137,32 +125,6 @@ def _stored(names: Mapping[str, Values]) -> Section:
 
 def _seeds(seeds: Sequence[int]) -> str:
     return f"{len(seeds)} seeds" if len(seeds) > 1 else "one seed"
-
-
-def _claim_id(name: str) -> str:
-    return "claim-" + "".join(letter if letter.isalnum() else "-" for letter in name)
-
-
-def _bandit_rows(bandit: Values, judged: bool) -> list[Row]:
-    """Whether the reference is beaten, and whether regret falls as promised, up to the intervals."""
-    rows: list[Row] = []
-    for name, world in bandit.get("worlds", {}).items():
-        (policy, own), (reference, other) = (
-            (world[key], world["intervals"].get(key) or 0.0) for key in ("policy_loss", "held_out_reference_loss")
-        )
-        level = abs(policy - reference) <= math.hypot(own, other)
-        word = "no difference" if level else "holds" if policy < reference else "fails"
-        here = f"a held-out loss of {policy:.3f}{f' ± {own:.3f}' if own else ''} after learning, {reference:.3f} before"
-        if (world["gap_closed"] or 0.0) > 0:
-            here += f"; {100 * world['gap_closed']:.0f} % of the way to full information"
-        rows.append([verdict(word) if judged else "", f"{name}: the bandit beats its reference", here])
-    regret = bandit.get("regret")
-    if regret and math.isfinite(regret["slope"]["value"]):
-        slope, bound = regret["slope"], regret["bound"]
-        word = "holds" if slope["value"] <= bound else "no difference" if slope["low"] <= bound else "fails"
-        here = "{value:.2f} (95 %: {low:.2f} to {high:.2f})".format(**slope)
-        rows.append([verdict(word), f"Corollary 2: regret falls at least as N to the power of {bound:.2f}", here])
-    return rows
 
 
 # --- claim by claim ---------------------------------------------------------------------------------------------------
@@ -205,63 +167,4 @@ def _claim(name: str, entries: Sequence[Values], command: str, judged: bool) -> 
     title = title[:1].upper() + title[1:] if title.partition(" ")[0].isalpha() else title
     title += " (our claim)" if entries[0]["ours_only"] else ""
     note = "" if judged else f"Ours: {entries[0]['compared']}, in points ± two standard errors."
-    return FigureText(title, tables, note=note, command=command, id=_claim_id(name))
-
-
-# --- the bandit, and certificates -------------------------------------------------------------------------------------
-
-
-def _bandit(bandit: Values, command: str) -> Section:
-    figures = [_world(name, world, command) for name, world in bandit.get("worlds", {}).items()]
-    figures += [_regret(bandit["regret"], command)] if bandit.get("regret") else []
-    return Section("The structured bandit", ("Only the loss of what was shown is seen.",), figures)
-
-
-def _world(name: str, world: Values, command: str) -> FigureText:
-    rows, seeds = [], len(world["seeds"])
-    for words, key in TEXTS["world"]["losses"].items():
-        if world[key] is not None:
-            spread = world["intervals"].get(key)
-            rows.append([words, f"{world[key]:.4f}" + ("" if spread is None else f" ± {spread:.4f}")])
-    band = f"Band and ±: 95 % intervals of the mean over {seeds} seeds." if seeds > 1 else "One seed."
-    share, closed = world["gap_closed"], ""
-    if share is not None:
-        closed = (
-            f" The last policy is {100 * share:.0f} % of the way from the reference to a learner with full information."
-        )
-    chart = Chart(f"bandit-{name}", f"Loss by round: {name}", partial(bandit_figure, world))
-    table = TextTable(("loss on held-out objects", "mean"), rows)
-    made = figure("world", [table], chart, name=name, rounds=world["rounds"], band=band, closed=closed)
-    return made._replace(command=world.get("command") or command)
-
-
-def _regret(regret: Values, command: str) -> FigureText:
-    means = [statistics.fmean(runs) for runs in regret["values"]]
-    rows = [[f"{n:,}", f"{mean:.5f}"] for n, mean in zip(regret["rounds"], means)]
-    words = " Slope {value:.2f} (95 %: {low:.2f} to {high:.2f}); Corollary 2 promises slope {bound:.2f}."
-    slope = words.format(bound=regret["bound"], **regret["slope"]) if math.isfinite(regret["slope"]["value"]) else ""
-    chart = Chart("bandit-regret", "Regret by rounds, on logarithmic scales", partial(charts.regret_slope, regret))
-    made = figure("regret", [TextTable(("rounds N", "mean regret"), rows, words=0)], chart, slope=slope)
-    return made._replace(command=command)
-
-
-def _certificates(certificates: Mapping[str, Values], command: str) -> Section:
-    """What `lols certify` says of policies, a figure for each."""
-    made = [_certificate(k, name, of, command) for k, (name, of) in enumerate(certificates.items(), 1)]
-    return Section("Certificates", ("Losses and regrets per example, with 95 % intervals (lols certify).",), made)
-
-
-def _certificate(number: int, name: str, certificate: Values, command: str) -> FigureText:
-    form = ("{value:.4f}", "{low:.4f} to {high:.4f}")
-    rows = [
-        [words, *(text.format(**certificate[key]) for text in form)]
-        for words, key in TEXTS["certificate"]["rows"].items()
-    ]
-    chart = Chart(f"certificate-{number}", "Regret by step and by decision", partial(regret_figure, certificate))
-    drawn = [chart] if certificate["by_step"] else []
-    if certificate.get("model") and certificate.get("file"):
-        command = f"lols certify {certificate['model']} {certificate['file']}"
-    made = figure(
-        "certificate", [TextTable(("per example", "mean", "95 % interval"), rows)], *drawn, name=name, **certificate
-    )
-    return made._replace(command=certificate.get("command") or command)
+    return FigureText(title, tables, note=note, command=command, id=f"claim-{name}")

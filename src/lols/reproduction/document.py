@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lols.reproduction.files import data_file
+from lols.reproduction.paper import data_file
 
 Values = Mapping[str, Any]
 TEXTS = data_file("texts.toml")
@@ -26,6 +26,9 @@ class TextCell(NamedTuple):
     best: bool = False
     shade: float | None = None  # of a heat map, from 0 to 1
     link: str = ""  # the id of a figure
+
+
+Row = list[TextCell | str]
 
 
 class TextTable(NamedTuple):

@@ -5,15 +5,21 @@ A row is a roll-in and a roll-out; LOLS is `learned/mixture`, as the paper's gre
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from lols.datasets.small_worlds import ROLL_INS, ROLL_OUTS
-from lols.reproduction.files import data_file
 
 CITATION = "Chang, Krishnamurthy, Agarwal, Daumé III & Langford 2015"
 TEACHERS = ("optimal", "suboptimal", "bad")
 STRATEGIES = tuple(f"{roll_in}/{roll_out}" for roll_in in ROLL_INS for roll_out in ROLL_OUTS)
 LOLS = "learned/mixture"
+
+
+def data_file(name: str) -> dict[str, Any]:
+    """What a TOML file of this folder has."""
+    return tomllib.loads(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 class PaperTable(NamedTuple):

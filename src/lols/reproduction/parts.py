@@ -1,16 +1,22 @@
-"""Work that an engine runs: the cells of tables, the structured bandit (section 5), and certificates of parsers."""
+"""Parts beside the tables, run and shown: the structured bandit (section 5), and certificates of parsers."""
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
-from lols.engines import Engine, InProcess, Processes
-from lols.reproduction.cells import data_of, options_for
+from lols.plots.bandit import bandit_figure
+from lols.plots.certificates import regret_figure
+from lols.reproduction import charts
+from lols.reproduction.cells import trained
 from lols.reproduction.data import DataPlace
+from lols.reproduction.document import TEXTS, Chart, FigureText, Row, Section, TextTable, Values, figure, verdict
 from lols.reproduction.paper import LOLS
-from lols.reproduction.plan import Cell
+from lols.reproduction.plan import Cell, Work
+from lols.reproduction.theory.runs import regret_curve
 
 REGRET = "bandit regret"
 BANDIT = "bandit "  # how the names of its work begin
@@ -19,8 +25,6 @@ TAGGING_ROUNDS = 20_000
 REGRET_ROUNDS = {True: (1_000, 3_000, 10_000), False: (1_000, 10_000, 100_000)}
 REGRET_SEEDS = {True: 2, False: 4}
 HELD_OUT = {True: 300, False: None}
-BETA = 0.5
-SLOPE = -1 / 3  # Corollary 2: the regret falls at least as the third root of the rounds
 
 CERTIFICATE = "certificate: "
 CERTIFIED_TABLE = "table4"  # here teachers differ most
@@ -31,65 +35,6 @@ POLICIES = {
 }
 LEFT_OUT = ("LOLS, optimal teacher",)  # when quick: it has a kernel of its own
 SENTENCES = {True: 100, False: 400}  # to certify on, quick or not
-
-
-class Work(NamedTuple):
-    """Something to run: a function that processes can import, and what it is called with."""
-
-    name: str  # in files
-    function: Callable[..., Any]
-    arguments: tuple[Any, ...] = ()
-    kernel: tuple[str, str] | None = None  # a task and a teacher: what is compiled for it
-    words: str = ""  # for people, where the name will not do
-    seconds: float = 10.0  # about how long it takes
-
-
-def compiling_first(work: Iterable[Work]) -> list[Work]:
-    """The order in which to begin: what compiles a kernel comes before what uses it again.
-
-    >>> names = [("a", "bad"), ("b", "bad"), ("c", "optimal"), ("d", "")]
-    >>> made = [Work(name, print, kernel=("tagging", teacher) if teacher else None) for name, teacher in names]
-    >>> [one.name for one in compiling_first(made)]
-    ['a', 'c', 'd', 'b']
-    """
-    work = list(work)
-    first = {one.kernel: one.name for one in reversed(work)}
-    return sorted(work, key=lambda one: one.kernel is not None and first[one.kernel] != one.name)
-
-
-def run_work(
-    work: Iterable[Work],
-    *,
-    jobs: int,
-    keep: Callable[[Work, Any], None],
-    watch: Callable[[list[str]], None],
-    engine: Engine | None = None,
-) -> None:
-    """Run work by an engine, by default in `jobs` processes; the results do not depend on it.
-
-    `keep` is called with each work and its result, `watch` with what is running whenever that changes. One job runs in
-    this process.
-    """
-    order = compiling_first(work)
-    if engine is None:
-        alone = jobs == 1 or len(order) < 2
-        engine = InProcess() if alone else Processes(workers=min(jobs, len(order)))
-    running: dict[int, str] = {}
-
-    def begun() -> Iterator[Work]:
-        for number, one in enumerate(order):
-            running[number] = one.words or one.name
-            watch(list(running.values()))
-            yield one
-
-    with engine.start() as workers:
-        for number, found in workers.completed(_done, begun()):
-            del running[number]
-            keep(order[number], found)
-
-
-def _done(work: Work) -> Any:
-    return work.function(*work.arguments)
 
 
 # --- the bandit -------------------------------------------------------------------------------------------------------
@@ -119,39 +64,67 @@ def simulated(
     return {**found, "command": command + ("" if full_information else " --no-full-information")}
 
 
-def regret_curve(rounds: tuple[int, ...], seeds: int, compiled: bool = True) -> dict[str, Any]:
-    """The left side of Theorem 3 for the bandit, computed exactly, and its slope on logarithmic scales.
+def bandit_section(bandit: Values, command: str) -> Section:
+    figures = [_world(name, world, command) for name, world in bandit.get("worlds", {}).items()]
+    figures += [_regret(bandit["regret"], command)] if bandit.get("regret") else []
+    return Section("The structured bandit", ("Only the loss of what was shown is seen.",), figures)
 
-    >>> found = regret_curve((50, 200), 2, False)
-    >>> found["rounds"], len(found["values"][0])
-    ([50, 200], 2)
-    """
-    from lols.reproduction.theory.bandit_regret import log_log_slope, run_algorithm2, run_sides
-    from lols.reproduction.theory.small_spaces import ladder_space
 
-    space = ladder_space()
-    values = []
-    for n in rounds:
-        runs = (run_algorithm2(space, n, seed=seed, beta=BETA, compiled=compiled) for seed in range(seeds))
-        values.append([float(run_sides(space, lives, BETA).left) for lives in runs])
-    slope = log_log_slope(rounds, values)
-    return {
-        "rounds": list(rounds),
-        "seeds": list(range(seeds)),
-        "values": values,
-        "means": [statistics.fmean(v) for v in values],
-        "slope": {name: float(value) for name, value in slope._asdict().items()},
-        "bound": SLOPE,
-    }
+def _world(name: str, world: Values, command: str) -> FigureText:
+    rows, seeds = [], len(world["seeds"])
+    for words, key in TEXTS["world"]["losses"].items():
+        if world[key] is not None:
+            spread = world["intervals"].get(key)
+            rows.append([words, f"{world[key]:.4f}" + ("" if spread is None else f" ± {spread:.4f}")])
+    band = f"Band and ±: 95 % intervals of the mean over {seeds} seeds." if seeds > 1 else "One seed."
+    share, closed = world["gap_closed"], ""
+    if share is not None:
+        closed = (
+            f" The last policy is {100 * share:.0f} % of the way from the reference to a learner with full information."
+        )
+    chart = Chart(f"bandit-{name}", f"Loss by round: {name}", partial(bandit_figure, world))
+    table = TextTable(("loss on held-out objects", "mean"), rows)
+    made = figure("world", [table], chart, name=name, rounds=world["rounds"], band=band, closed=closed)
+    return made._replace(command=world.get("command") or command)
+
+
+def _regret(regret: Values, command: str) -> FigureText:
+    means = [statistics.fmean(runs) for runs in regret["values"]]
+    rows = [[f"{n:,}", f"{mean:.5f}"] for n, mean in zip(regret["rounds"], means)]
+    words = " Slope {value:.2f} (95 %: {low:.2f} to {high:.2f}); Corollary 2 promises slope {bound:.2f}."
+    slope = words.format(bound=regret["bound"], **regret["slope"]) if math.isfinite(regret["slope"]["value"]) else ""
+    chart = Chart("bandit-regret", "Regret by rounds, on logarithmic scales", partial(charts.regret_slope, regret))
+    made = figure("regret", [TextTable(("rounds N", "mean regret"), rows, words=0)], chart, slope=slope)
+    return made._replace(command=command)
+
+
+def bandit_rows(bandit: Values, judged: bool) -> list[Row]:
+    """Whether the reference is beaten, and whether regret falls as promised, up to the intervals."""
+    rows: list[Row] = []
+    for name, world in bandit.get("worlds", {}).items():
+        (policy, own), (reference, other) = (
+            (world[key], world["intervals"].get(key) or 0.0) for key in ("policy_loss", "held_out_reference_loss")
+        )
+        level = abs(policy - reference) <= math.hypot(own, other)
+        word = "no difference" if level else "holds" if policy < reference else "fails"
+        here = f"a held-out loss of {policy:.3f}{f' ± {own:.3f}' if own else ''} after learning, {reference:.3f} before"
+        if (world["gap_closed"] or 0.0) > 0:
+            here += f"; {100 * world['gap_closed']:.0f} % of the way to full information"
+        rows.append([verdict(word) if judged else "", f"{name}: the bandit beats its reference", here])
+    regret = bandit.get("regret")
+    if regret and math.isfinite(regret["slope"]["value"]):
+        slope, bound = regret["slope"], regret["bound"]
+        word = "holds" if slope["value"] <= bound else "no difference" if slope["low"] <= bound else "fails"
+        here = "{value:.2f} (95 %: {low:.2f} to {high:.2f})".format(**slope)
+        rows.append([verdict(word), f"Corollary 2: regret falls at least as N to the power of {bound:.2f}", here])
+    return rows
 
 
 # --- certificates -----------------------------------------------------------------------------------------------------
 
 
-def certify_work(place: DataPlace | None, quick: bool, command: str) -> list[Work]:
+def certify_work(place: DataPlace, quick: bool, command: str) -> list[Work]:
     """Certificates of parsers, where these are trained at all: what Theorem 3 says of policies and their teachers."""
-    if place is None:
-        return []
     return [
         Work(
             CERTIFICATE + name,
@@ -167,9 +140,28 @@ def certify_work(place: DataPlace | None, quick: bool, command: str) -> list[Wor
 def certified(cell: Cell, place: DataPlace, limit: int, command: str) -> dict[str, Any]:
     """Train the parser of a cell, and certify it on the test part."""
     from lols.certificates.certify import certify_case
-    from lols.tasks.parsing.case import treebank_case
 
-    data = data_of(place)
-    corpus, *trees = data.test
-    case = treebank_case(data.fit(**options_for(cell, place)), corpus, tuple(trees), None, limit, cell.seed)
+    case = trained(cell, place).case_of_file(place.test, limit=limit, seed=cell.seed)
     return {**certify_case(case, seed=cell.seed, progress=False).as_dict(), "command": command}
+
+
+def certificates_section(certificates: Mapping[str, Values], command: str) -> Section:
+    """What `lols certify` says of policies, a figure for each."""
+    made = [_certificate(k, name, of, command) for k, (name, of) in enumerate(certificates.items(), 1)]
+    return Section("Certificates", ("Losses and regrets per example, with 95 % intervals (lols certify).",), made)
+
+
+def _certificate(number: int, name: str, certificate: Values, command: str) -> FigureText:
+    form = ("{value:.4f}", "{low:.4f} to {high:.4f}")
+    rows = [
+        [words, *(text.format(**certificate[key]) for text in form)]
+        for words, key in TEXTS["certificate"]["rows"].items()
+    ]
+    chart = Chart(f"certificate-{number}", "Regret by step and by decision", partial(regret_figure, certificate))
+    drawn = [chart] if certificate["by_step"] else []
+    if certificate.get("model") and certificate.get("file"):
+        command = f"lols certify {certificate['model']} {certificate['file']}"
+    made = figure(
+        "certificate", [TextTable(("per example", "mean", "95 % interval"), rows)], *drawn, name=name, **certificate
+    )
+    return made._replace(command=certificate.get("command") or command)

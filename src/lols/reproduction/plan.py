@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
-from lols.reproduction.files import data_file
-from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS, PaperTable
+from lols.reproduction.paper import LOLS, PAPER, STRATEGIES, TEACHERS, PaperTable, data_file
 
 LEARNERS = ("csoaa", "hinge")  # the paper's, and our default
 ROWS = (*STRATEGIES, "searn", "auto")
@@ -29,6 +28,7 @@ class TableSpec(NamedTuple):
     title: str
     files: tuple[str, str]  # of the public data: to learn from, and to test on
     size: int  # rows or sentences to learn from
+    tested: int  # rows or words to test on
     about: str
     teachers: tuple[str, ...] = TEACHERS
     learners: tuple[str, ...] = LEARNERS
@@ -148,3 +148,27 @@ def cells_of(spec: TableSpec, seeds: int) -> list[Cell]:
 def usual_seconds(spec: TableSpec) -> float:
     """About how long one run of a table takes."""
     return LEAST + PACE[spec.printed.task] * spec.size * spec.passes
+
+
+class Work(NamedTuple):
+    """Something to run: a function that processes can import, and what it is called with."""
+
+    name: str  # in files
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    kernel: tuple[str, str] | None = None  # a task and a teacher: what is compiled for it
+    words: str = ""  # for people, where the name will not do
+    seconds: float = 10.0  # about how long it takes
+
+
+def compiling_first(work: Iterable[Work]) -> list[Work]:
+    """The order in which to begin: what compiles a kernel comes before what uses it again.
+
+    >>> names = [("a", "bad"), ("b", "bad"), ("c", "optimal"), ("d", "")]
+    >>> made = [Work(name, print, kernel=("tagging", teacher) if teacher else None) for name, teacher in names]
+    >>> [one.name for one in compiling_first(made)]
+    ['a', 'c', 'd', 'b']
+    """
+    work = list(work)
+    first = {one.kernel: one.name for one in reversed(work)}
+    return sorted(work, key=lambda one: one.kernel is not None and first[one.kernel] != one.name)

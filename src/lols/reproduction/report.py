@@ -40,8 +40,9 @@ def report_page(result: Mapping[str, Any]) -> str:
         heading=HEADING,
         citation=CITATION,
         link=LINK,
-        command=result.get("command"),
-        facts=_facts(result),
+        result=result,
+        data=dict.fromkeys((result.get("data") or {}).values()),
+        duration=duration,
         sections=describe(result),
         chart_svg=_chart_svg,
         as_cell=lambda cell: cell if isinstance(cell, TextCell) else TextCell(cell),
@@ -50,21 +51,6 @@ def report_page(result: Mapping[str, Any]) -> str:
 
 def _chart_svg(chart: Chart) -> str:
     return inline_svg(chart.draw(), "".join(c if c.isalnum() else "-" for c in chart.name))
-
-
-def _facts(result: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
-    """What was run, on what, and how long it took."""
-    facts: list[tuple[str, list[str]]] = []
-    if result.get("quick"):
-        facts.append(("size", ["quick: small data and few passes, to see that it works; figures are rough"]))
-    facts.append(("data", list(dict.fromkeys(str(words) for words in (result.get("data") or {}).values()))))
-    if seeds := result.get("seeds"):
-        facts.append(("seeds", [f"{len(seeds)} ({', '.join(map(str, seeds))})"]))
-    if result.get("seconds") is not None:
-        facts.append(("time", [duration(float(result["seconds"]))]))
-    if result.get("version"):
-        facts.append(("version", [f"lols {result['version']}"]))
-    return [(name, values) for name, values in facts if values]
 
 
 def duration(seconds: float) -> str:

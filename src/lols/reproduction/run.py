@@ -6,22 +6,33 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from lols import __version__
 from lols.contract.threads import cores
-from lols.engines import Engine
+from lols.engines import Engine, InProcess, Processes
 from lols.errors import ConfigurationError, LolsError
 from lols.io.whole_file import check_output, write_whole
 from lols.reproduction import parts
 from lols.reproduction.cells import Run, measure
 from lols.reproduction.claims import judge_claims
 from lols.reproduction.data import DataPlace, generated, public
-from lols.reproduction.parts import BANDIT, CERTIFICATE, REGRET, Work, run_work
-from lols.reproduction.plan import COIN, EWT, PARTS, ROWS, TABLES, beta_row, cells_of, usual_seconds
+from lols.reproduction.parts import BANDIT, CERTIFICATE, REGRET
+from lols.reproduction.plan import (
+    COIN,
+    EWT,
+    PARTS,
+    ROWS,
+    TABLES,
+    Work,
+    beta_row,
+    cells_of,
+    compiling_first,
+    usual_seconds,
+)
 from lols.reproduction.story import run_story
 from lols.reproduction.tables import make_table
 from lols.reproduction.theory_part import run_theory
@@ -89,7 +100,10 @@ def reproduce(
             state.load()
         missing = [work for work in state.work if work.name not in state.done]
         total = len(missing) + len(state.done)
-        clock = _Clock(missing, jobs or (engine.count if engine is not None else cores()))
+        if engine is None:
+            workers = min(jobs or cores(), len(missing))
+            engine = Processes(workers=workers) if workers > 1 else InProcess()
+        clock = _Clock(missing, engine.count)
 
         def look(running: list[str]) -> None:
             if watch is not None:
@@ -101,10 +115,36 @@ def reproduce(
                 show(work.name, found)
 
         try:
-            run_work(missing, jobs=jobs or cores(), keep=keep, watch=look, engine=engine)
+            run_work(missing, engine, keep, look)
         finally:
             state.write()
     return state.result()
+
+
+def run_work(
+    work: Iterable[Work], engine: Engine, keep: Callable[[Work, Any], None], watch: Callable[[list[str]], None]
+) -> None:
+    """Run work by an engine; the results do not depend on it.
+
+    `keep` is called with each work and its result, `watch` with what is running whenever that changes.
+    """
+    order = compiling_first(work)
+    running: dict[int, str] = {}
+
+    def begun() -> Iterator[Work]:
+        for number, one in enumerate(order):
+            running[number] = one.words or one.name
+            watch(list(running.values()))
+            yield one
+
+    with engine.start() as workers:
+        for number, found in workers.completed(_done, begun()):
+            del running[number]
+            keep(order[number], found)
+
+
+def _done(work: Work) -> Any:
+    return work.function(*work.arguments)
 
 
 class _Clock:
@@ -162,7 +202,9 @@ class _State:
         cells = self._cells()
         if seeds is None and not quick and sum(work.seconds for work in cells) > PATIENCE:
             self.seeds, cells = 1, [work for work in cells if work.name.endswith("|0")]
-        self.work = [*self._parts(part, data), *cells, *(self._certificates() if part else [])]
+        self.work = [*self._parts(part, data), *cells]
+        if part and (place := self.places.get(parts.CERTIFIED_TABLE)):
+            self.work += parts.certify_work(place, quick, self._table_command(parts.CERTIFIED_TABLE))
         self.done: dict[str, Any] = {}  # by the name of the work
         self.kept: dict[str, Any] = {}  # runs of a file that are not asked for now
         self.known: dict[str, str] = {}  # and on which data they were
@@ -190,10 +232,6 @@ class _State:
             for spec in [place.spec]
             for cell in cells_of(spec, self.seeds)
         ]
-
-    def _certificates(self) -> list[Work]:
-        table = parts.CERTIFIED_TABLE
-        return parts.certify_work(self.places.get(table), self.quick, self._table_command(table))
 
     def _table_command(self, table: str) -> str:
         """The command for one table of the paper."""

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from lols.errors import LolsError
 from lols.io.whole_file import write_whole
-from lols.reproduction.files import data_file
+from lols.reproduction.paper import data_file
 
 PACKED = b"\x1f\x8b"  # how files of gzip begin
 PATIENCE = 60.0  # seconds without a byte

@@ -21,7 +21,20 @@ def mlp(sizes: Sequence[int], dropout: float = 0.0) -> nn.Sequential:
     return nn.Sequential(*parts[:-2])
 
 
-class FeatureNetwork(nn.Module):
+class _EmbeddedFeatures(nn.Module):
+    """Embeddings of hashed features, which are added up, and a perceptron above them."""
+
+    def __init__(self, columns: int, width: int, sizes: Sequence[int], dropout: float, seed: int):
+        super().__init__()
+        self.columns = columns
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.embedding = nn.EmbeddingBag(columns, width, mode="sum")
+            nn.init.normal_(self.embedding.weight, std=width**-0.5)
+            self.layers = mlp(sizes, dropout)
+
+
+class FeatureNetwork(_EmbeddedFeatures):
     """Embeddings of a state's features, summed, and a perceptron with hidden layers that gives a score to each action.
 
     Parameters
@@ -63,13 +76,7 @@ class FeatureNetwork(nn.Module):
         dropout: float = 0.0,
         seed: int = 0,
     ):
-        super().__init__()
-        self.columns = columns
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.embedding = nn.EmbeddingBag(columns, width, mode="sum")
-            nn.init.normal_(self.embedding.weight, std=width**-0.5)
-            self.layers = mlp([width, *hidden, actions], dropout)
+        super().__init__(columns, width, [width, *hidden, actions], dropout, seed)
 
     def inputs(self, states: States) -> Bags:
         """The features of the states."""
@@ -82,7 +89,7 @@ class FeatureNetwork(nn.Module):
         return scores
 
 
-class PointerNetwork(nn.Module):
+class PointerNetwork(_EmbeddedFeatures):
     """Scores each action by its own features, so that there may be any number of actions.
 
     The space needs `action_features`. The actions of a state are embedded, each also sees the mean of those that are
@@ -101,13 +108,7 @@ class PointerNetwork(nn.Module):
         dropout: float = 0.0,
         seed: int = 0,
     ):
-        super().__init__()
-        self.columns = columns
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            self.embedding = nn.EmbeddingBag(columns, width, mode="sum")
-            nn.init.normal_(self.embedding.weight, std=width**-0.5)
-            self.layers = mlp([2 * width, *hidden, 1], dropout)
+        super().__init__(columns, width, [2 * width, *hidden, 1], dropout, seed)
 
     def inputs(self, states: States) -> Bags:
         """The features of the actions."""

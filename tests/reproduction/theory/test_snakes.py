@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lols.datasets.small_spaces import depth_space
 from lols.errors import ConfigurationError
 from lols.reproduction import theory_part
 from lols.reproduction.theory import snakes
 from lols.reproduction.theory.runs import train_lols
-from lols.reproduction.theory.small_spaces import depth_space
 from lols.reproduction.theory.snakes import (
     STORED,
     descend,

@@ -14,6 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from lols.datasets.small_spaces import (
+    SmallSpace,
+    figure3_space,
+    tree_space,
+)  # fmt: skip
 from lols.datasets.small_worlds import BLIND, IN_REFERENCE, Policy, SmallWorld, out_reference
 from lols.errors import ConfigurationError
 from lols.reproduction import theory_part as theory
@@ -21,15 +26,8 @@ from lols.reproduction.console import print_sections
 from lols.reproduction.describe import describe
 from lols.reproduction.theory import theorem3
 from lols.reproduction.theory.runs import train_lols
-from lols.reproduction.theory.small_spaces import (
-    SmallSpace,
-    best_actions,
-    depth_space,
-    figure3_space,
-    random_space,
-    tree_space,
-)  # fmt: skip
 from lols.reproduction.theory.theorem3 import gaps, run_lols, sides, stay, staying
+from tests.datasets.random_spaces import SPACES, made_space
 from tests.reproduction.theory.theorem3_twin import SpaceTwin
 
 pytestmark = pytest.mark.slow  # the reproduction of the paper, and long runs
@@ -38,14 +36,6 @@ CLOSE: dict[str, Any] = {"rel": 0.0, "abs": 1e-12}
 PARTS = ("averaging", "limits", "teacher", "unfit", "gap")
 
 
-def made_space(seed: int, steps: int, actions: int, slips: float, limited: bool) -> SmallSpace:
-    return random_space(np.random.default_rng(seed), steps=steps, actions=actions, slips=slips, limited=limited)
-
-
-SPACES = st.builds(
-    made_space,
-    st.integers(0, 10**6), st.integers(1, 4), st.integers(2, 3), st.sampled_from([0.0, 0.5, 1.0]), st.booleans(),
-)  # fmt: skip
 BETAS = st.sampled_from([0.0, 0.125, 0.5, 0.75, 1.0])
 
 
@@ -54,52 +44,6 @@ def some_counts(space: SmallSpace, seed: int, most: int) -> np.ndarray:
     rng, counts = np.random.default_rng(seed), np.zeros(len(space.policies))
     np.add.at(counts, rng.integers(0, counts.size, int(rng.integers(1, most + 1))), rng.integers(1, 4))
     return counts
-
-
-# --- the spaces -------------------------------------------------------------------------------------------------------
-
-
-@given(SPACES)
-def test_values_are_those_of_single_walks(space: SmallSpace) -> None:
-    twin, exact = SpaceTwin(space, [1] * len(space.policies), Fraction(1, 2)), space.exact(space.policies)
-    for n in range(0, len(twin.all), 7):
-        policy = twin.all[n]
-        assert exact.loss[n] == pytest.approx(float(twin.loss(policy)), **CLOSE)
-        visits = [0.0] * len(policy)
-        for t in range(space.steps):
-            for x, share in enumerate(twin.start):
-                visits[twin.at(x, t, policy)] += float(share)
-        assert exact.visits[n] == pytest.approx(visits, **CLOSE)
-        worths = [[float(twin.q(s, a, policy)) for a in twin.actions] for s in range(len(policy))]
-        assert exact.worths[n] == pytest.approx(np.array(worths), **CLOSE)
-
-
-@given(SPACES)
-def test_the_class_has_every_table_of_what_is_seen_once(space: SmallSpace) -> None:
-    assert space.seen is not None
-    assert len(np.unique(space.policies, axis=0)) == len(space.policies) == space.actions ** len(set(space.seen))
-    for what in set(space.seen):
-        assert (np.ptp(space.policies[:, space.seen == what], axis=1) == 0).all()
-
-
-@given(SPACES)
-def test_the_best_actions_are_an_optimal_teacher(space: SmallSpace) -> None:
-    best = best_actions(space.follow, space.losses)
-    assert space.exact(best[np.newaxis]).loss[0] <= space.exact(space.policies).loss.min() + 1e-12
-
-
-def test_spaces_that_make_no_sense_are_refused() -> None:
-    good = made_space(1, 2, 2, 1.0, True)
-    fields = {name: getattr(good, name) for name in ("follow", "layer", "losses", "start", "reference", "policies")}
-    for name, value, message in [
-        ("layer", np.zeros_like(good.layer), "skips a layer"),
-        ("policies", good.policies + 1, "need an action from 0 to 1"),
-        ("start", good.start / 2, "sum to 1"),
-    ]:
-        with pytest.raises(ConfigurationError, match=message):
-            SmallSpace(**(fields | {name: value}))
-    with pytest.raises(ConfigurationError, match="take limited=True"):
-        made_space(1, 9, 2, 1.0, False)
 
 
 # --- both sides -------------------------------------------------------------------------------------------------------
@@ -346,10 +290,3 @@ def test_it_is_shown_in_words_at_any_width(result: dict[str, Any]) -> None:
         assert "6 of 6 cells come out as the paper prints them" in text
         assert "exceeds T δ_N in 0 of 60 runs" in text and "0.57 x 1.89^T" in text
         assert "✗ 50 → 25" in text or width == 60
-
-
-def test_the_space_of_theorem_4_is_one_of_these() -> None:
-    losses = np.random.default_rng(0).random(16)
-    space = depth_space(losses, reference=5)
-    assert space.exact(space.policies).loss == pytest.approx(losses)
-    assert space.exact(space.reference[np.newaxis]).loss[0] == losses[5]

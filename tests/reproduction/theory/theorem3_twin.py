@@ -6,7 +6,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 
-from lols.reproduction.theory.small_spaces import SmallSpace
+from lols.datasets.small_spaces import SmallSpace
 
 Table = list[int]
 

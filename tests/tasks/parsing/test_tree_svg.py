@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
 from itertools import combinations
 from xml.etree import ElementTree
 
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 from lols import Parser
 from lols.tasks.parsing.explain import explain_parse
 from lols.tasks.parsing.tree_svg import _width, parse_page, tree_svg
+from tests.tasks.tokens.loaded import assert_loads_nothing
 
 SVG = "{http://www.w3.org/2000/svg}"
 STRANGE = ["<b>&amp;", "A&B", '"quoted"', "日本語", "café", "--></style>"]
@@ -104,18 +104,6 @@ def test_long_and_short_sentences_are_drawn(length):
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-class Resources(HTMLParser):
-    """Tags and what they would load from elsewhere."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.loaded = set(), []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.loaded += [value for name, value in attrs if name in ("src", "href", "srcset", "data")]
-
-
 @pytest.mark.parametrize("labelling", ["joint", "second"])
 @pytest.mark.parametrize("known", [True, False])
 def test_the_page_is_well_formed_complete_and_escaped(labelling, known):
@@ -128,6 +116,4 @@ def test_the_page_is_well_formed_complete_and_escaped(labelling, known):
     assert page.find(".//h1").text == "Sentence <1> & more"
     rows = [e for e in page.iter("div") if e.get("class", "").split()[:1] == ["row"]]
     assert len(rows) == len(made.steps) + 1 and ("loss " in "".join(rows[-1].itertext())) == known
-    found = Resources()
-    found.feed(text)
-    assert found.loaded == [] and "script" not in found.tags and "url(" not in text and "@import" not in text
+    assert_loads_nothing(text)

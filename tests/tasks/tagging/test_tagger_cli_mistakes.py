@@ -19,16 +19,20 @@ from tests.tasks.tagging.tagger_data import conllu, weights
 from tests.tasks.tagging.tagger_files import UNSEEN, UNSEEN_GOLD
 
 WORD_ROW = "1\tdog\t_\tNOUN\t_\t_\t0\t_\t_\t_\n"
+# Files that no command reads, with options and what is said.
+UNREADABLE: list[tuple[Any, list[str], str]] = [
+    (WORD_ROW + "2\tbarks\n", [], "bad.conllu, line 2: 2 columns, but CoNLL-U has 10; separate"),
+    (b"1\tcaf\xe9" + WORD_ROW[5:].encode(), [], "bad.conllu, line 1: byte 6 (0xe9) is not UTF-8; convert"),
+    (WORD_ROW + "\n# nothing\n\n" + WORD_ROW, [], "bad.conllu, line 3: a sentence without any word begins here; "),
+    ("", [], "bad.conllu: there is no token in it; give"),
+]
 
 
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        (WORD_ROW + "2\tbarks\n", [], "bad.conllu, line 2: 2 columns, but CoNLL-U has 10; separate"),
+        *UNREADABLE,
         (WORD_ROW.replace("dog", ""), [], "bad.conllu, line 1: the word in column 2 is empty; write it"),
-        (b"1\tcaf\xe9" + WORD_ROW[5:].encode(), [], "bad.conllu, line 1: byte 6 (0xe9) is not UTF-8; convert"),
-        (WORD_ROW + "\n# nothing\n\n" + WORD_ROW, [], "bad.conllu, line 3: a sentence without any word begins here; "),
-        ("", [], "bad.conllu: there is no token in it; give"),
         (WORD_ROW, ["--column", "pos"], "bad.conllu: there is no column 'pos'; ask for id, form"),
         (WORD_ROW, ["--column", "11"], "bad.conllu, line 1: there is no column 11, there are 10 columns; ask for"),
         (WORD_ROW, ["--word", "token"], "bad.conllu: there is no column 'token'; ask for id, form"),
@@ -128,10 +132,7 @@ def test_standard_input_needs_named_columns(folder: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "options", "says"),
     [
-        (WORD_ROW + "2\tbarks\n", [], "bad.conllu, line 2: 2 columns, but CoNLL-U has 10; separate"),
-        (b"1\tcaf\xe9" + WORD_ROW[5:].encode(), [], "bad.conllu, line 1: byte 6 (0xe9) is not UTF-8; convert"),
-        (WORD_ROW + "\n# nothing\n\n" + WORD_ROW, [], "bad.conllu, line 3: a sentence without any word begins here; "),
-        ("", [], "bad.conllu: there is no token in it; give"),
+        *UNREADABLE,
         (WORD_ROW, ["--word", "token"], "bad.conllu: there is no column 'token'; ask for"),
         (WORD_ROW, ["--column", "pos"], "bad.conllu: there is no column 'pos'; ask for"),
         (WORD_ROW, ["--use", "pos"], "--use pos has no effect: the model uses words only"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,6 +16,7 @@ from lols.tasks.tagging.explain import explain_sentence
 from lols.tasks.tagging.explain_html import page
 from lols.tasks.tokens.corpus import corpus_of
 from tests.cli.command_line import error_line, run
+from tests.tasks.tokens.loaded import assert_loads_nothing
 
 PLAIN = (
     [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["dogs", "bark"], ["the", "cat", "and", "the", "dog", "sleep"]],
@@ -200,18 +200,6 @@ def test_mistakes_in_python_are_named(taggers):
 # --- the page ---------------------------------------------------------------------------------------------------------
 
 
-class Resources(HTMLParser):
-    """Tags and what they would load from elsewhere."""
-
-    def __init__(self):
-        super().__init__()
-        self.tags, self.loaded = set(), []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.add(tag)
-        self.loaded += [value for name, value in attrs if name in ("src", "href", "srcset", "data")]
-
-
 STRANGE = ["<b>&amp;", "A&B", '"quoted"', "日本語", "café", "--></style>"]
 
 
@@ -228,9 +216,7 @@ def test_the_page_is_well_formed_complete_and_escaped(direction, labelled):
     ]
     assert words == STRANGE * 6
     assert tree.find(".//h1").text == "Sentence <1> & more"
-    found = Resources()
-    found.feed(text)
-    assert found.loaded == [] and "script" not in found.tags and "url(" not in text and "@import" not in text
+    assert_loads_nothing(text)
     svgs = list(tree.iter("{http://www.w3.org/2000/svg}svg"))
     assert len(svgs) > 1 and all(float(svg.get("width")) < 1280 for svg in svgs)
     assert len(list(tree.iter("details"))) == len(words)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lols.reproduction.theory.small_spaces import Exact, SmallSpace
+from lols.datasets.small_spaces import Exact, SmallSpace
 
 TINY = 1e-12  # what rounding may add to equal costs
 
@@ -53,7 +53,7 @@ def sides(space: SmallSpace, weights: np.ndarray, beta: float, tables: np.ndarra
     The policies are `tables`, by default all of the class. A reference that no single change improves, a class without
     limits, and a run that stays with one policy: the proof loses nothing, and the two sides are equal.
 
-    >>> from lols.reproduction.theory.small_spaces import random_space
+    >>> from lols.datasets.small_spaces import random_space
     >>> space = random_space(np.random.default_rng(0), steps=3, actions=2, slips=0.0, limited=False)
     >>> made = sides(space, np.eye(len(space.policies))[5], beta=0.5)
     >>> round(made.left, 4), round(made.right, 4)
@@ -62,7 +62,7 @@ def sides(space: SmallSpace, weights: np.ndarray, beta: float, tables: np.ndarra
     Two policies may each do best what the other does badly: both are locally optimal, but no one change of an action is
     good for both. The sum over t is then negative, which the paper says it never is.
 
-    >>> from lols.reproduction.theory.small_spaces import tree_space
+    >>> from lols.datasets.small_spaces import tree_space
     >>> space = tree_space(np.array([[0.0, 1.0, 1.0, 0.0]]), np.array([[0, 0, 1]]))
     >>> sides(space, np.ones(2), beta=0.5, tables=np.array([[0, 0, 0], [1, 1, 1]])).to_deviations
     -0.5
@@ -191,7 +191,7 @@ class Stay(NamedTuple):
 def staying(space: SmallSpace, beta: float) -> np.ndarray:
     """The policies that a no-regret learner may stay with: while one is current, none of the class costs less.
 
-    >>> from lols.reproduction.theory.small_spaces import random_space
+    >>> from lols.datasets.small_spaces import random_space
     >>> space = random_space(np.random.default_rng(0), steps=2, actions=2, slips=0.0, limited=False)
     >>> found = staying(space, beta=1.0)
     >>> loss = space.exact(space.policies).loss
@@ -220,7 +220,7 @@ def stay(space: SmallSpace, beta: float) -> Stay | None:
     worse than the reference by 2, and the gap is 2 β, all of what the theorem still allows.
 
     >>> from lols.datasets.small_worlds import BLIND
-    >>> from lols.reproduction.theory.small_spaces import figure3_space
+    >>> from lols.datasets.small_spaces import figure3_space
     >>> [round(stay(figure3_space(BLIND), beta / 10).gap, 3) for beta in range(6)]
     [0.0, 0.2, 0.4, 0.6, 0.0, 0.0]
     """
