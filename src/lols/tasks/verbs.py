@@ -178,6 +178,28 @@ class Evaluation:
         return dataclasses.replace(self, plot=plot)
 
 
+@dataclasses.dataclass(frozen=True)
+class Recalibration:
+    """What confidence was fitted to: for each thing that the model decides on, what `Refit` says."""
+
+    fits: Mapping[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"confidence": {name: fit.as_dict() for name, fit in self.fits.items()}}
+
+    def show(self, console: Console) -> None:
+        """Print them."""
+        from lols.tasks.show import write
+
+        for name, fit in self.fits.items():
+            known = (
+                "" if fit.error_before is None else f"; on them, calibration error was {fit.error_before:.4f} before"
+            )
+            right = f"{100 * fit.accuracy:.2f} % of them right"
+            write(console, f"confidence in {name}: fitted to {fit.calibration.decisions:,} decisions, {right}{known}")
+
+
 class FileVerbs:
     """The verbs, as estimators inherit them; each of them says what it needs in its own folder."""
 
@@ -212,6 +234,10 @@ class FileVerbs:
 
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
+        raise NotImplementedError
+
+    def calibrate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Recalibration:
+        """Fit confidence to a labelled file that training did not see: a sample of the data that are to come."""
         raise NotImplementedError
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:

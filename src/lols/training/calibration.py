@@ -20,6 +20,7 @@ from lols.errors import ConfigurationError
 BINS = 15  # of a reliability diagram, equally wide
 MOST_KNOTS = 30
 EACH = 100  # decisions of a knot, at least; with fewer than three knots the shares stay as they are
+FEWEST = 30  # decisions that a model is calibrated with later on
 MOST_JUDGED = 1 << 16  # decisions that a calibration is fitted to
 MOST_CELLS = 1 << 25  # of their costs
 MOST_NUMBERS = 1 << 20  # that a model file may hold
@@ -90,6 +91,10 @@ class Calibration:
     def confidence(self, shares: np.ndarray) -> np.ndarray:
         """The probability that decisions with these shares are right."""
         return np.interp(shares, self.knots, self.values) if self.knots.size else shares
+
+    def confidence_in(self, judged: Judged) -> np.ndarray:
+        """The probability of each of these decisions to be right."""
+        return self.confidence(self.shares(judged.costs)[np.arange(judged.taken.size), judged.taken])
 
     def probabilities(self, costs: np.ndarray, taken: np.ndarray | None = None) -> np.ndarray:
         """The probability of each action; that of the action `taken` is its confidence, by default of the cheapest.
@@ -162,9 +167,42 @@ def fit_calibration(judged: Judged, source: str) -> Calibration:
     plain = Calibration(_temperature(judged), source=source, decisions=int(judged.right.size))
     if judged.true is not None:
         plain = _with_bias(plain, judged.costs, judged.true)
-    shares = plain.shares(judged.costs)[np.arange(judged.taken.size), judged.taken]
-    knots, values = _rising(shares, judged.right)
+    knots, values = _rising(plain.confidence_in(judged), judged.right)
     return Calibration(plain.temperature, knots, values, source, plain.decisions, plain.bias)
+
+
+class Refit(NamedTuple):
+    """A new calibration of a trained model, and what was seen of the old one, if there was one."""
+
+    calibration: Calibration
+    accuracy: float  # of the decisions that it was fitted to
+    error_before: float | None  # the calibration error of the old one on them
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        seen = {"decisions": self.calibration.decisions, "accuracy": self.accuracy}
+        return seen if self.error_before is None else seen | {"calibration_error_before": self.error_before}
+
+
+class UnfitSample(ConfigurationError):
+    """Data that a model cannot be calibrated with."""
+
+
+def refitted(judged: Judged, before: Calibration | None) -> Refit:
+    """The calibration for decisions on data that a user gives for it."""
+    check_enough(judged.right.size)
+    if not judged.right.any():
+        count = f"none of the {judged.right.size:,} decisions agrees with the labels to calibrate with"
+        raise UnfitSample(f"{count}: give data with labels, of the kind that the model predicts")
+    error = None if before is None else Reliability.of(before.confidence_in(judged), judged.right).error
+    return Refit(fit_calibration(judged, "given data"), float(judged.right.mean()), error)
+
+
+def check_enough(decisions: int) -> None:
+    """Raise an error if there are too few decisions to calibrate a model with."""
+    if decisions < FEWEST:
+        what = f"there are only {decisions:,} decisions" if decisions else "there are no decisions"
+        raise UnfitSample(f"{what} to calibrate with: give at least {FEWEST}; some thousands are better")
 
 
 def _temperature(judged: Judged) -> float:
@@ -232,7 +270,7 @@ def not_calibrated(what: str) -> ConfigurationError:
     """The error for a model that was asked for confidence, and has none."""
     return ConfigurationError(
         f"{what} is not calibrated, so its confidence is unknown: train with dev data or calibrate=True (--dev, "
-        "--calibrate), or call calibrate_with on labelled data"
+        "--calibrate), or calibrate it with labelled data (calibrate_with, lols calibrate)"
     )
 
 

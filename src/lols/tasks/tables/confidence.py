@@ -12,10 +12,12 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.tasks.search import Judges
 from lols.tasks.tables.model import StoredClassifier
+from lols.tasks.tables.predicting import drawn_rows
+from lols.tasks.tables.reading import costs_or_labels
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.task import ClassificationTask
-from lols.training.calibration import Judged, fit_calibration, most_judged, not_calibrated
+from lols.training.calibration import Judged, check_enough, fit_calibration, most_judged, not_calibrated
 from lols.training.confidence import StepScores
 from lols.training.model import Model
 
@@ -72,9 +74,21 @@ class ProbableClassifier(StoredClassifier):
         """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
         rows = self._rows(X)
         known = Targets(self.task_.classes, None, self.task_.matrix, None)
-        targets = self._targets(rows.rows, y, costs, known)
-        self._fitted.calibration = fit_calibration(_judged(self.task_, self._fitted, rows, targets), "given data")
+        self._recalibrate(self._judged_on(rows, self._targets(rows.rows, y, costs, known)))
         return self
+
+    def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
+        """Which classes of a labelled table are right; of a large one, as many rows are held as are needed."""
+        layout, _ = self.asked("calibrate", options)
+        source, most = self.open_file(path, layout), most_judged(len(self.task_.classes))
+        if options.get("cost_columns") is None:
+            layout = costs_or_labels(source, layout)
+        rows, targets, _ = drawn_rows(self, source, layout, most, self.seed)
+        return self._judged_on(rows, targets)
+
+    def _judged_on(self, rows: Rows, targets: Targets) -> dict[str, Judged]:
+        check_enough(rows.rows)
+        return {"classes": _judged(self.task_, self._fitted, rows, targets)}
 
     def scores(self, X: Any) -> list[StepScores]:
         """All children at all nodes on the way to the predicted class, and what they seem to cost.

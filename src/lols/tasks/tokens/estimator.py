@@ -19,7 +19,7 @@ from lols.tasks.tokens.input import check_options, checked_sentences, string_ten
 from lols.tasks.tokens.neural import check_file, check_going_on, check_policy, empty_policy, learn_on, neural_trainer
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
 from lols.training.algorithms import Algorithm
-from lols.training.calibration import fit_calibration
+from lols.training.calibration import Judged
 from lols.training.confidence import StepScores
 from lols.training.model import Model, make_model
 from lols.training.trainer import Trainer
@@ -179,8 +179,12 @@ class TokenEstimator(SearchEstimator):
     def calibrate_with(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Fit confidences to labelled sentences that training did not see; returns the estimator itself."""
         self._check_fitted()
-        self._fitted.calibration = fit_calibration(self._judged_on(X, y), "given data")
+        self._recalibrate(self._judged_on(X, y))
         return self
+
+    def _judged_on(self, X: Sequence[Any], y: Sequence[Any]) -> Mapping[str, Judged]:
+        """Which decisions on labelled sentences are right."""
+        raise NotImplementedError
 
     def scores(self, X: Sequence[Any]) -> list[StepScores]:
         """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated.
