@@ -61,7 +61,7 @@ class PredictOptions:
     confidence: bool = option(
         default=False,
         help="Also write how likely each prediction is to be right: to MISC in CoNLL-U, else to a new last column. The "
-        "model must have been trained with --dev or --calibrate.",
+        "model must have been trained with --dev or --calibrate, or be the result of `lols calibrate`.",
         flag="--confidence",
     )
 
