@@ -193,11 +193,9 @@ class Recalibration:
         from lols.tasks.show import write
 
         for name, fit in self.fits.items():
-            known = (
-                "" if fit.error_before is None else f"; on them, calibration error was {fit.error_before:.4f} before"
-            )
-            right = f"{100 * fit.accuracy:.2f} % of them right"
-            write(console, f"confidence in {name}: fitted to {fit.calibration.decisions:,} decisions, {right}{known}")
+            seen = f"{fit.calibration.decisions:,} decisions, {100 * fit.accuracy:.2f} % of them right"
+            known = "" if fit.error_before is None else f"; on these the calibration error was {fit.error_before:.4f}"
+            write(console, f"confidence in {name}: fitted to {seen}{known}")
 
 
 class FileVerbs:

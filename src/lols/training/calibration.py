@@ -1,8 +1,8 @@
 """Calibrated confidence: from predicted costs to the probability that a decision is right, fitted on held-out data.
 
 The raw confidence in a decision is its share in a softmax of the predicted costs. A temperature makes these shares
-likely on held-out decisions, and a rising line through a few points says what part of them was right: isotonic
-regression, by scikit-learn, which is imported only to fit it. A model file keeps these few numbers.
+likely on held-out decisions, and a rising line through a few points says what part of them was right, by isotonic
+regression. A model file keeps these few numbers.
 """
 
 from __future__ import annotations
@@ -228,8 +228,13 @@ def _temperature(judged: Judged) -> float:
 
 def _with_bias(plain: Calibration, costs: np.ndarray, true: np.ndarray) -> Calibration:
     """With another temperature, and a bias for each action: what is cheapest need not be likeliest."""
-    from scipy.optimize import minimize
-
+    try:
+        from scipy.optimize import minimize
+    except ImportError:
+        raise ConfigurationError(
+            "the confidence of a classifier with costs needs SciPy: pip install 'lols[sklearn]', or train without "
+            "(calibrate=False, --no-calibrate)"
+        ) from None
     at, count = np.arange(true.size), costs.shape[1]
     costs = costs.astype(np.float64)
 
@@ -253,17 +258,31 @@ def _rising(shares: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarr
     parts = min(MOST_KNOTS, shares.size // EACH)
     if parts < 3:
         return NOTHING, NOTHING
-    from sklearn.isotonic import IsotonicRegression
-
     order = np.array_split(np.argsort(shares, kind="stable"), parts)
     sizes = np.array([part.size for part in order])
     middle = np.array([shares[part].mean() for part in order])
     rate = np.array([(right[part].sum() + 0.5) / (part.size + 1.0) for part in order])  # nothing is quite certain
-    fitted = np.clip(IsotonicRegression().fit(middle, rate, sample_weight=sizes).predict(middle), 0.0, 1.0)
-    knots, first = np.unique(middle, return_index=True)
-    values = np.maximum.accumulate(fitted[first])
+    knots, same = np.unique(middle, return_inverse=True)
+    weights = np.bincount(same, weights=sizes)
+    values = isotonic(np.bincount(same, weights=rate * sizes) / weights, weights)
     level = (np.diff(values, prepend=-1.0) == 0.0) & (np.diff(values, append=2.0) == 0.0)
     return knots[~level], values[~level]
+
+
+def isotonic(rates: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The numbers nearest to some rates that do not fall: neighbours that do are averaged (isotonic regression).
+
+    >>> isotonic(np.array([0.1, 0.5, 0.3, 0.9]), np.ones(4)).round(3).tolist()
+    [0.1, 0.4, 0.4, 0.9]
+    """
+    blocks: list[tuple[float, float, int]] = []  # mean, weight and number of rates
+    for rate, weight in zip(rates.tolist(), weights.tolist(), strict=True):
+        mean, count = rate, 1
+        while blocks and blocks[-1][0] >= mean:
+            before, heavy, many = blocks.pop()
+            mean, weight, count = (before * heavy + mean * weight) / (heavy + weight), heavy + weight, many + count
+        blocks.append((mean, weight, count))
+    return np.repeat([mean for mean, _, _ in blocks], [count for _, _, count in blocks])
 
 
 def not_calibrated(what: str) -> ConfigurationError:
