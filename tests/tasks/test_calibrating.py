@@ -160,6 +160,18 @@ def test_the_state_of_the_learner_stays(folder: Path, tmp_path: Path) -> None:
     assert run("calibrate", state, sample, "-o", state).exit_code == 0
     assert 0 < state.stat().st_size - size < 4000
     assert lols.load(state).starts_from_weights() is None
+    assert "that of the learner, so that training can go on exactly" in run("inspect", state).stdout
+
+
+def test_inspect_says_what_confidence_is_of(folder: Path, tmp_path: Path) -> None:
+    for kind in KINDS:
+        old, new = folder / f"{kind}.lols", tmp_path / f"{kind}.lols"
+        assert run("calibrate", old, folder / f"sample.{ending(kind)}", "-o", new).exit_code == 0
+        count = 1200 if kind == "classifier" else 450
+        assert f"fitted to {count:,} decisions on dev data" in run("inspect", old).stdout
+        assert f"fitted to {count:,} decisions on given data" in run("inspect", new).stdout
+        assert printed("inspect", new)["confidence"] == {"source": "given data", "decisions": count}
+        assert not printed("inspect", new)["learner_state"]
 
 
 # --- mistakes ---------------------------------------------------------------------------------------------------------
