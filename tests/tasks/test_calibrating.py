@@ -174,6 +174,18 @@ def test_inspect_says_what_confidence_is_of(folder: Path, tmp_path: Path) -> Non
         assert not printed("inspect", new)["learner_state"]
 
 
+def test_labels_alone_calibrate_a_model_that_learned_from_costs(folder: Path, tmp_path: Path) -> None:
+    header, *rows = (folder / "train.csv").read_text().splitlines()
+    fear = {"ask": "0,1,1", "no": "6,0,1", "yes": "6,1,0"}  # what is cheapest need not be likeliest
+    costly = [f"{row},{fear[row.rpartition(',')[2]]}" for row in rows]
+    (tmp_path / "costs.csv").write_text("\n".join([f"{header},cost_ask,cost_no,cost_yes", *costly]) + "\n")
+    model, given = tmp_path / "m.lols", ("--cost-columns", "cost_", "--label", "label")
+    assert run("train", "classifier", tmp_path / "costs.csv", "-o", model, "--passes", 3, *given).exit_code == 0
+    assert run("calibrate", model, folder / "sample.csv", "-o", model).exit_code == 0
+    assert lols.load(model).model_.calibration.bias.size == 3
+    assert printed("evaluate", model, folder / "rest.csv")["calibration_error"] < 0.06
+
+
 # --- mistakes ---------------------------------------------------------------------------------------------------------
 
 

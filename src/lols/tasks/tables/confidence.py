@@ -88,7 +88,9 @@ class ProbableClassifier(StoredClassifier):
 
     def _judged_on(self, rows: Rows, targets: Targets) -> dict[str, Judged]:
         check_enough(rows.rows)
-        return {"classes": _judged(self.task_, self._fitted, rows, targets)}
+        before = self._fitted.calibration
+        learned_costs = self.file_columns.cost_columns is not None or (before is not None and before.bias.size > 0)
+        return {"classes": _judged(self.task_, self._fitted, rows, targets, graded=learned_costs)}
 
     def scores(self, X: Any) -> list[StepScores]:
         """All children at all nodes on the way to the predicted class, and what they seem to cost.
@@ -109,18 +111,27 @@ def judges_of(task: ClassificationTask, targets: Targets, dev: tuple[Rows, Targe
     return Judges(part, None if dev is None else (lambda model: _judged(task, model, *dev)))
 
 
-def _judged(task: ClassificationTask, model: Model, rows: Rows, targets: Targets) -> Judged:
-    return _judged_examples(task, model, task.examples(rows), targets, np.arange(rows.rows))
+def _judged(task: ClassificationTask, model: Model, rows: Rows, targets: Targets, *, graded: bool = False) -> Judged:
+    return _judged_examples(task, model, task.examples(rows), targets, np.arange(rows.rows), graded=graded)
 
 
 def _judged_examples(
-    task: ClassificationTask, model: Model, examples: Examples, targets: Targets, chosen: np.ndarray
+    task: ClassificationTask,
+    model: Model,
+    examples: Examples,
+    targets: Targets,
+    chosen: np.ndarray,
+    *,
+    graded: bool = False,
 ) -> Judged:
-    """Which classes of some rows a model finds; `chosen` are their numbers among the targets."""
+    """Which classes of some rows a model finds; `chosen` are their numbers among the targets.
+
+    `graded` says that the model has learned from costs of rows, even if the targets have none.
+    """
     most = most_judged(len(task.classes))
     if chosen.size > most:
         few = np.linspace(0, chosen.size - 1, most).astype(np.int64)
         examples, chosen = some(examples, few), chosen[few]
     true, taken = targets.cheapest[chosen], task.labels_of(model.run(examples).states)
-    graded = targets.matrix is not None or targets.vectors is not None
+    graded = graded or targets.matrix is not None or targets.vectors is not None
     return Judged(task.costs_of(model.policy, examples), taken, taken == true, true if graded else None)
