@@ -24,9 +24,10 @@ def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_tagger_needs_no_extra(tmp_path: Path) -> None:
-    (tmp_path / "t.conllu").write_text(SENTENCE * 5)
+    (tmp_path / "t.conllu").write_text(SENTENCE * 200)  # enough for confidence by isotonic regression
     for words in (
-        ("train", "tagger", "t.conllu", "--column", "upos", "-o", "m.lols", "--passes", "1"),
+        ("train", "tagger", "t.conllu", "--column", "upos", "-o", "m.lols", "--passes", "1", "--dev", "t.conllu"),
+        ("calibrate", "m.lols", "t.conllu", "-o", "m.lols"),
         ("predict", "m.lols", "t.conllu", "-o", "out.conllu"),
         ("evaluate", "m.lols", "t.conllu"),
         ("inspect", "m.lols"),
@@ -106,3 +107,30 @@ def test_only_the_named_packages_are_needed() -> None:
     found = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text("utf-8"))["project"]
     names = {line.split(">")[0] for line in found["dependencies"]}
     assert not names & {"pyarrow", "scikit-learn", "scipy", "matplotlib", "torch", "pandas", "polars", "ray"}
+
+
+def test_what_has_no_extra_says_what_to_install(tmp_path: Path) -> None:
+    made = without(
+        """
+import lols
+for make in (lols.io.to_pandas, lols.io.to_polars):
+    try:
+        make([])
+    except lols.LolsError as error:
+        print(error)
+try:
+    costs = [[0, 5], [1, 0]]
+    model = lols.CostSensitiveClassifier(numeric="bins", tree="order", passes=1, progress=False, cost_matrix=costs)
+    model.fit([[0], [1]] * 20, ["a", "b"] * 20, dev=([[0], [1]] * 20, ["a", "b"] * 20))
+except lols.LolsError as error:
+    print(error)
+""",
+        tmp_path,
+    )
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.splitlines() == [
+        "to_pandas needs pandas: pip install pandas",
+        "to_polars needs polars: pip install polars",
+        "the confidence of a classifier with costs needs SciPy: pip install 'lols[sklearn]', or train without "
+        "(calibrate=False, --no-calibrate)",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -163,10 +164,9 @@ def train(
     trainer: Trainer
     model: Any
     if isinstance(space, Program):
-        from lols.programs.training import program_trainer
+        from lols.programs.training import check_same_program, program_trainer
 
-        if start is not None:
-            raise ConfigurationError("start has no effect: programs begin anew; train on all data, or write a Task")
+        check_same_program(space, start)
         trainer = program_trainer(space, data, reference, **options)
     else:
         if start is not None and not isinstance(start.policy, FrozenPolicy):
@@ -178,13 +178,19 @@ def train(
         trainer = Trainer(space, reference, **options)
     examples = trainer.encoded(data)
     others = None if held_out is None else check_held_out(trainer.encoded(held_out))
+    if start is not None:
+        from lols.training.learning_state import start_of, without_state
+
+        fitting["start"] = start_of(start, trainer)
+        if start.learning is None:
+            warnings.warn(without_state("start"), stacklevel=2)
+    made = trainer.fit(examples, **fitting)
     if isinstance(space, Program):
-        model = trainer.fit(examples, **fitting)
+        model = made
+        model.learning = trainer.state
     else:
-        from lols.training.learning_state import start_of
         from lols.training.online import OnlineModel
 
-        made = trainer.fit(examples, start=None if start is None else start_of(start, trainer), **fitting)
         model = OnlineModel(**vars(made) | {"learning": trainer.state})
     compared = examples if others is None else others
     found = compare_with_teacher(trainer, model, compared, held_out=others is not None)

@@ -23,7 +23,8 @@ def write_files(folder: Path) -> Path:
     for sentence in SENTENCES * 4:
         for k, (word, upos, xpos, head, relation) in enumerate(sentence, 1):
             entity = "B-X" if upos == "NOUN" else "I-X" if upos == "VERB" else "O"
-            cells = (k, word, word[:2], upos, xpos, "_", head, relation, "_", f"NER={entity}")
+            misc = f"Alt={upos.replace('VERB', 'ACT')}|NER={entity}"
+            cells = (k, word, word[:2], upos, xpos, "_", head, relation, "_", misc)
             lines.append("\t".join(map(str, cells)))
         lines.append("")
     (folder / "data.conllu").write_text("\n".join(lines) + "\n")

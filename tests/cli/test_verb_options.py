@@ -19,6 +19,7 @@ from tests.cli.option_files import write_files
 VERBS = {
     "predict": True,
     "evaluate": True,
+    "calibrate": True,
     "explain": True,
     "certify": True,
     "inspect": False,
@@ -38,7 +39,7 @@ CHANGED: dict[str, Any] = {
     "label": "colour",
     "separator": ";",
     "cost_columns": "cost",
-    "unseen": ("wrong", "--column", "xpos"),
+    "unseen": ("wrong", "--column", "misc:Alt"),
     "punctuation": "--no-punctuation",
     "plot": "PLOT",
     "top": "1",
@@ -104,7 +105,7 @@ def answer(folder: Path, verb: str, name: str, *options: str) -> Any:
     typed = [str(plot) if each == "PLOT" else str(page) if each == "PAGE" else each for each in options]
     model = folder / f"{name}.{'certify' if verb == 'certify' else 'lols'}"
     made = run(
-        verb, model, *([data] if VERBS[verb] else []), *(["-o", out] if verb == "predict" else []),
+        verb, model, *([data] if VERBS[verb] else []), *(["-o", out] if verb in ("predict", "calibrate") else []),
         "--json", *typed,
     )  # fmt: skip
     if made.exit_code != 0:

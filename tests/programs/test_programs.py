@@ -189,3 +189,27 @@ def test_a_run_that_is_stopped_and_resumed_ends_with_the_same_weights(options, t
 def test_training_stops_when_after_pass_says_so():
     model = lols.train(tagging(), DATA, after_pass=lambda number, model: True, **OPTIONS)
     assert len(model.report["progressive_loss"]) == 1
+
+
+def test_a_program_goes_on(tmp_path):
+    whole = lols.train(tagging(), DATA, **OPTIONS | {"passes": 3})
+    first = lols.train(tagging(), DATA, **OPTIONS)
+    first.save(tmp_path / "state", keep_state=True)
+    first.save(tmp_path / "bare")
+    for start in (first, lols.load(tmp_path / "state", tagging())):
+        made = lols.train(tagging(), DATA, start=start, **OPTIONS | {"passes": 1})
+        assert weights(made, tmp_path) == weights(whole, tmp_path)
+    bare = lols.load(tmp_path / "bare", tagging())
+    with pytest.warns(UserWarning, match="start has no learner's state: learning starts from its weights alone"):
+        made = lols.train(tagging(), DATA, start=bare, **OPTIONS | {"passes": 1})
+    assert weights(made, tmp_path) not in (weights(whole, tmp_path), weights(first, tmp_path))
+    assert made.evaluate(DATA) <= lols.train(tagging(), DATA, **OPTIONS | {"passes": 1}).evaluate(DATA)
+
+
+def test_a_program_goes_on_from_its_own_models_only():
+    first = lols.train(tagging(), DATA, **OPTIONS)
+    with pytest.raises(ConfigurationError, match="start was trained with other labels"):
+        lols.train(lols.Program(tagging().run, labels=["a", "b", "c", "d"]), DATA, start=first, **OPTIONS)
+    model = lols.train(SPACE, DATA, TEACHERS["optimal"], **OPTIONS)
+    with pytest.raises(ConfigurationError, match="start is of type OnlineModel: give a model of this program"):
+        lols.train(tagging(), DATA, start=model, **OPTIONS)

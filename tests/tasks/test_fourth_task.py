@@ -88,6 +88,15 @@ def test_certify(model, folder):
     assert {key: found[key] for key in made} == made
 
 
+def test_calibrate(model, folder, tmp_path):
+    found = values("calibrate", model, folder / "train.txt", "-o", tmp_path / "m.lols")["confidence"]["steps"]
+    made, other = lols.load(tmp_path / "m.lols"), lols.load(model)
+    objects = other.objects_of(folder / "train.txt", None)
+    assert found["decisions"] == sum(len(line.replace(" ", "")) for line in LINES) and found["accuracy"] > 0.9
+    sure = other.calibrate_with(objects).predict(objects, confidence=True)[1]
+    assert all((one == two).all() for one, two in zip(made.predict(objects, confidence=True)[1], sure, strict=True))
+
+
 def test_warmup(monkeypatch):
     for name in list(ESTIMATORS):
         if name != "spacer":

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
 
 import lols
 from lols.contract.examples import Examples
 from lols.datasets.worlds import tagging_data, tagging_references, tagging_space
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
-from lols.training.calibration import Calibration, Judged, Reliability, fit_calibration, together
+from lols.training.calibration import Calibration, Judged, Reliability, fit_calibration, isotonic, together
 from lols.training.confidence import judged_steps
 from lols.training.model import Model
 
@@ -162,6 +165,21 @@ def test_no_choice_is_certain_and_ties_are_possible() -> None:
     assert alone.tolist() == [[1.0, 0.0]]
     assert made.probabilities(np.array([[1.0, 1.0]])).tolist() == [[0.5, 0.5]]
     assert made.probabilities(np.zeros((0, 3))).shape == (0, 3)
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.0, 0.2, 0.25, 0.7, 1.0]), st.integers(1, 5)), min_size=1, max_size=12))
+def test_isotonic_regression_is_that_of_scikit_learn(pairs: list[tuple[float, int]]) -> None:
+    rates, weights = np.array([rate for rate, _ in pairs]), np.array([float(weight) for _, weight in pairs])
+    wanted = IsotonicRegression().fit_transform(np.arange(rates.size), rates, sample_weight=weights)
+    assert np.allclose(isotonic(rates, weights), wanted, rtol=0.0, atol=1e-12)
+
+
+def test_equal_shares_are_one_point() -> None:
+    number = np.arange(9_000)
+    costs = np.where(number[:, np.newaxis] < 4_500, [0.0, 1.0, 1.0], [0.0, 2.0, 2.0])
+    right = number % 10 < np.where(number < 4_500, 5, 9)
+    made = fit_calibration(Judged(costs, np.zeros(9_000, np.int64), right), "given data")
+    assert made.knots.size == 2 and np.allclose(made.values, [0.5, 0.9], atol=0.01)
 
 
 def test_lots_are_put_together_and_nothing_is_refused() -> None:

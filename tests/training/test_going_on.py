@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +71,11 @@ def test_one_object_at_a_time(tmp_path: Path, keep: bool) -> None:
     made.save(tmp_path / "m.lols", keep_state=keep)
     loaded = lols.load(tmp_path / "m.lols", Copying, compiled=False)
     before = loaded.evaluate(objects(40, 1))
-    for obj in objects(40, 1):
-        loaded.learn_one(obj)
+    with warnings.catch_warnings(record=True) as said:
+        for obj in objects(40, 1):
+            loaded.learn_one(obj)
+    wanted = [] if keep else ["this model has no learner's state: learning starts from its weights alone"]
+    assert [str(each.message).partition(",")[0] for each in said] == wanted  # and only once
     assert loaded.evaluate(objects(40, 1)) < before and loaded.partial_fit([]) is loaded
     if keep:
         assert weights(loaded) == weights(made.partial_fit(objects(40, 1)))

@@ -25,6 +25,7 @@ COMMANDS = (
     "train",
     "predict",
     "evaluate",
+    "calibrate",
     "inspect",
     "explain",
     "certify",

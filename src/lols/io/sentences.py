@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+import importlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from lols.errors import LolsError
+from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import read_text
 from lols.io.whole_file import write_whole
 
@@ -253,16 +254,20 @@ def _table(sentences: Iterable[Sentence]) -> dict[str, list[Any]]:
 
 def to_pandas(sentences: Iterable[Sentence]) -> Any:
     """A pandas data frame with a row for each word."""
-    import pandas  # type: ignore[import-untyped]
-
-    return pandas.DataFrame(_table(sentences))
+    return _frames("pandas").DataFrame(_table(sentences))
 
 
 def to_polars(sentences: Iterable[Sentence]) -> Any:
     """A polars data frame with a row for each word."""
-    import polars
+    return _frames("polars").DataFrame(_table(sentences))
 
-    return polars.DataFrame(_table(sentences))
+
+def _frames(library: str) -> Any:
+    """A library of data frames, or an error that says how to get it."""
+    try:
+        return importlib.import_module(library)
+    except ImportError:
+        raise ConfigurationError(f"to_{library} needs {library}: pip install {library}") from None
 
 
 def from_frame(frame: Any, *, sentence: str = "sentence", word: str = "form") -> list[Sentence]:

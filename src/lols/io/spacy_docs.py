@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from lols.errors import LolsError
+from lols.errors import ConfigurationError, LolsError
 from lols.io.sentences import NOTHING, Sentence
 
 
@@ -14,8 +14,10 @@ def to_spacy(sentences: Iterable[Sentence], vocab: Any) -> Any:
 
     Where MISC says SpaceAfter=No, no space follows a word.
     """
-    from spacy.tokens import Doc
-
+    try:
+        from spacy.tokens import Doc
+    except ImportError:
+        raise ConfigurationError("to_spacy makes a Doc of spaCy, which is not installed: pip install spacy") from None
     given: dict[str, list[Any]] = {name: [] for name in ("words", "spaces", "sent_starts")}
     columns: dict[str, list[str]] = {name: [] for name in ("pos", "tags", "lemmas", "morphs", "deps")}
     heads: list[int] = []

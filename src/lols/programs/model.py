@@ -16,6 +16,7 @@ from lols.programs.choices import ActionChoices
 from lols.programs.program import Program
 from lols.programs.rolling import Following, FollowingTeacher
 from lols.programs.scorer import Scorer
+from lols.training.learning_state import LearningState, StoredState
 from lols.training.model import Model, make_model
 
 
@@ -32,6 +33,8 @@ class ProgramModel:
         Algorithm, learner, seed and other facts, kept in the model file.
     report
         Figures of the training: progressive loss per pass, seconds, memory.
+    learning
+        What `lols.train(..., start=model)` goes on from; without it, from the weights alone.
 
     """
 
@@ -44,8 +47,10 @@ class ProgramModel:
         report: dict[str, Any] | None = None,
         *,
         compiled: bool = True,
+        learning: LearningState | StoredState | None = None,
     ):
         self.program, self.policy, self.plan, self.compiled = program, policy, plan, compiled
+        self.learning = learning
         self.about, self.report = about or {}, report or {}
         self._parts: tuple[Any, Any, Any] | None = None
 
@@ -100,13 +105,17 @@ class ProgramModel:
         content, how = from_bytes(state["file"], "model"), {"compiled": state["compiled"]}
         vars(self).update(vars(_made(PICKLED, *content, state["program"], **how)) | {"report": state["report"]})
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file, atomically. It holds weights and facts, not the program."""
-        write_tensors(path, "model", *self._contents())
+    def save(self, path: str | os.PathLike[str], *, keep_state: bool = False) -> None:
+        """Write the model file, atomically. It holds weights and facts, not the program.
 
-    def _contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        model = Model(self.program.space, self.policy, self.plan, self.about)
-        return model.contents({"name": "program", "labels": plain_labels(self.program.labels)})
+        With `keep_state` it has the learner's state as well, so that learning goes on exactly.
+        """
+        write_tensors(path, "model", *self._contents(keep_state=keep_state))
+
+    def _contents(self, *, keep_state: bool = False) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        model = Model(self.program.space, self.policy, self.plan, self.about, learning=self.learning)
+        task = {"name": "program", "labels": plain_labels(self.program.labels)}
+        return model.contents(task, keep_state=keep_state)
 
 
 def load_program(path: str | os.PathLike[str], program: Program, *, compiled: bool = True) -> ProgramModel:
@@ -131,7 +140,7 @@ def _made(
     about = {name: fact for name, fact in model.about.items() if name != "space_changed"}
     if about.get("program") != program.digest:
         about["program_changed"] = True
-    return ProgramModel(program, model.policy, model.plan, about, compiled=compiled)
+    return ProgramModel(program, model.policy, model.plan, about, compiled=compiled, learning=model.learning)
 
 
 def plain_labels(labels: list[Any] | None) -> list[Any] | None:

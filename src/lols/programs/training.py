@@ -79,26 +79,26 @@ class ProgramRun(TrainingRun):
         """The driver that runs the program."""
         return nullcontext(ProgramDriver(self.program, self.objects, self.tricks, self.trainer.compiled))
 
-    def state(self) -> None:
-        """Programs begin anew."""
-        return None
-
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""
         model = super().model()
         about = model.about | {"program": self.program.digest}
         return ProgramModel(self.program, model.policy, model.plan, about, model.report, compiled=model.compiled)
 
-    def _task_and_data(self) -> dict[str, Any]:
-        """Program and objects, to compare with a checkpoint; objects whose `repr` is an address are not compared."""
+    def data_digest(self) -> str:
+        """A digest of the objects; those whose `repr` is an address are not compared."""
         digest = hashlib.sha256(str(len(self.objects)).encode())
         for number, obj in enumerate(self.objects):
             shown = repr(obj)
             digest.update((f"{number}" if " at 0x" in shown else shown).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    def _task_and_data(self) -> dict[str, Any]:
+        """Program and objects, to compare with a checkpoint."""
         return {
             "program": self.program.digest,
             "set of labels": plain_labels(self.program.labels),
-            "data": digest.hexdigest(),
+            "data": self.data_digest(),
         }
 
 
@@ -109,3 +109,13 @@ def program_trainer(program: Program, data: Any, reference: Any = None, **option
     if reference is not None:
         raise ConfigurationError("reference has no effect: a program gives its reference at each call of predict")
     return ProgramTrainer(program, **options)
+
+
+def check_same_program(program: Program, start: Any) -> None:
+    """Raise an error if a model to go on from is not of a program with the same labels."""
+    if start is None:
+        return
+    if not isinstance(start, ProgramModel):
+        raise ConfigurationError(f"start is of type {type(start).__name__}: give a model of this program")
+    if plain_labels(start.program.labels) != plain_labels(program.labels):
+        raise ConfigurationError("start was trained with other labels, or in another order: go on with the same ones")

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.tasks.options import values_of
-from lols.tasks.verbs import FileVerbs, Say, VerbReport, silent
+from lols.tasks.verbs import FileVerbs, Recalibration, Say, VerbReport, silent
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from lols.training.calibration import Judged
 
 Variants = Mapping[str, Mapping[str, Any]]  # parameters by the name of what they are for
 
@@ -59,7 +61,6 @@ class Estimator(FileVerbs):
     fingerprint_: str
     _stream: Any = None  # what goes on learning
     _model: Any = None  # what the stream had learned when it was last asked for
-    _judged_on: Any  # which decisions on labelled sentences are right
     _about_data: Any  # what a model says of the data that it learned from
 
     @property
@@ -79,6 +80,40 @@ class Estimator(FileVerbs):
     def check_calibrated(self) -> None:
         """Raise an error that says what to do if confidence is unknown."""
         self.calibrated()
+
+    def models(self) -> tuple[Any, ...]:
+        """The models that predict."""
+        return (self._fitted,)
+
+    def calibrate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Recalibration:
+        """Fit confidence to a labelled file that training did not see: a sample of the data that are to come.
+
+        Predictions stay as they are.
+        """
+        from lols.training.calibration import UnfitSample
+
+        for model in self.models():
+            model.threads = threads
+        try:
+            return self._recalibrate(self.judged_file(path, **options))
+        except UnfitSample as error:
+            raise UnfitSample(f"{path}: {error}") from None
+
+    def judged_file(self, path: str, **options: Any) -> Mapping[str, Judged]:
+        """Which decisions on a labelled file are right: for each of `models`, by what it decides on."""
+        raise NotImplementedError
+
+    def _recalibrate(self, judged: Mapping[str, Judged]) -> Recalibration:
+        """Fit the confidence of all models anew, or of none."""
+        from lols.training.calibration import refitted
+
+        models = self.models()
+        fits = {
+            name: refitted(each, model.calibration) for (name, each), model in zip(judged.items(), models, strict=True)
+        }
+        for model, fit in zip(models, fits.values(), strict=True):
+            model.calibration = fit.calibration
+        return Recalibration(fits)
 
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""

@@ -45,10 +45,17 @@ def describe_file(
             "algorithm_in_words": algorithm.explain() if algorithm is not None else None,
             "learner": about.get("learner"),
             **{name: about.get(name) for name in names},
+            "confidence": _confidence(header.get("calibration")),
+            "learner_state": isinstance(header.get("learning"), dict),
             **{name: task[name] for name in own},
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
+
+
+def _confidence(fitted: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What confidence was fitted to."""
+    return None if fitted is None else {"source": str(fitted["source"]), "decisions": int(fitted["decisions"])}
 
 
 def _sizes(header: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -220,6 +227,10 @@ class Inspection:
             rate = "default rate" if learner.get("rate") is None else f"rate {learner['rate']:g}"
             slack = "" if learner.get("slack") is None else f", slack {learner['slack']:g}"
             yield "learner", f"{learner['reduction']}, {learner['update']}, {rate}, {learner['margin']} margin{slack}"
+        if found["learner_state"]:
+            yield "state", "that of the learner, so that training can go on exactly"
+        if found["confidence"]:
+            yield "confidence", "fitted to {decisions:,} decisions on {source}".format(**found["confidence"])
 
     def feature_heading(self) -> str:
         """What the lists of features are of."""

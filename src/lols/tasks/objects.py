@@ -24,6 +24,7 @@ from lols.tasks.options import is_plain
 from lols.tasks.replay import ReplayedFile
 from lols.tasks.search import Judges, SearchEstimator
 from lols.tasks.verbs import CertifyOptions, Evaluation, Say, VerbReport, Verbs, silent
+from lols.training.calibration import Judged
 from lols.training.clock import Clock
 from lols.training.confidence import judged_steps
 from lols.training.model import make_model
@@ -124,8 +125,11 @@ class ObjectEstimator(SearchEstimator):
     def calibrate_with(self, X: Sequence[Any]) -> Self:
         """Fit confidences to labelled objects that training did not see; returns the estimator itself."""
         self._check_fitted()
-        self.model_.calibrate_with(X, ObjectTask(self.TASK).reference(self.reference))
+        self._recalibrate(self._judged_on(Examples(self.model_.space, list(X), truth=True)))
         return self
+
+    def _judged_on(self, examples: Examples) -> dict[str, Judged]:
+        return {"steps": judged_steps(self.model_, examples, self.task_.reference(self.reference))}
 
     def scores(self, X: Sequence[Any]) -> Any:
         """All actions of all steps, as `Model.scores` gives them."""
@@ -190,6 +194,11 @@ class ObjectEstimator(SearchEstimator):
         clock, examples = Clock(), self.labelled_examples(path, layout)
         reading, self.model_.threads = clock.working(), threads
         return Evaluation(ObjectScores(len(examples), self.model_.evaluate(examples)), len(examples), reading)
+
+    def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
+        """Which steps on a labelled file are right."""
+        layout, _ = self.asked("calibrate", options)
+        return self._judged_on(self.labelled_examples(path, layout))
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show the steps of one example: the actions with their predicted costs, and what deviations would cost."""

@@ -22,7 +22,7 @@ from lols.tasks.choice import Choice
 from lols.tasks.options import LEARNING, SEARCH, estimator, is_plain, option
 from lols.training.algorithms import Algorithm, algorithm
 from lols.training.calibration import Judged, fit_calibration, together
-from lols.training.learning_state import start_of
+from lols.training.learning_state import start_of, without_state
 from lols.training.model import Model
 from lols.training.run import shuffled
 from lols.training.stream import Stream
@@ -303,10 +303,7 @@ class SearchEstimator(Estimator):
             return None
         if not isinstance(self._fitted.policy, FrozenPolicy):
             return f"{self.named} goes on from its weights, with a new optimiser: a network keeps no state of learning"
-        return (
-            f"{self.named} has no learner's state: learning starts from its weights alone, with new averages and step "
-            "sizes (keep_state=True, or --keep-state, keeps the state)"
-        )
+        return without_state(self.named)
 
     def _opened(self, task: Any, places: np.ndarray | None = None) -> Stream:
         """A stream that goes on with what was learned so far."""

@@ -61,7 +61,7 @@ class PredictOptions:
     confidence: bool = option(
         default=False,
         help="Also write how likely each prediction is to be right: to MISC in CoNLL-U, else to a new last column. The "
-        "model must have been trained with --dev or --calibrate.",
+        "model must have been trained with --dev or --calibrate, or be the result of `lols calibrate`.",
         flag="--confidence",
     )
 
@@ -178,6 +178,26 @@ class Evaluation:
         return dataclasses.replace(self, plot=plot)
 
 
+@dataclasses.dataclass(frozen=True)
+class Recalibration:
+    """What confidence was fitted to: for each thing that the model decides on, what `Refit` says."""
+
+    fits: Mapping[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {"confidence": {name: fit.as_dict() for name, fit in self.fits.items()}}
+
+    def show(self, console: Console) -> None:
+        """Print them."""
+        from lols.tasks.show import write
+
+        for name, fit in self.fits.items():
+            seen = f"{fit.calibration.decisions:,} decisions, {100 * fit.accuracy:.2f} % of them right"
+            known = "" if fit.error_before is None else f"; on these the calibration error was {fit.error_before:.4f}"
+            write(console, f"confidence in {name}: fitted to {seen}{known}")
+
+
 class FileVerbs:
     """The verbs, as estimators inherit them; each of them says what it needs in its own folder."""
 
@@ -212,6 +232,10 @@ class FileVerbs:
 
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
+        raise NotImplementedError
+
+    def calibrate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Recalibration:
+        """Fit confidence to a labelled file that training did not see: a sample of the data that are to come."""
         raise NotImplementedError
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:

@@ -1,8 +1,8 @@
 """Calibrated confidence: from predicted costs to the probability that a decision is right, fitted on held-out data.
 
 The raw confidence in a decision is its share in a softmax of the predicted costs. A temperature makes these shares
-likely on held-out decisions, and a rising line through a few points says what part of them was right: isotonic
-regression, by scikit-learn, which is imported only to fit it. A model file keeps these few numbers.
+likely on held-out decisions, and a rising line through a few points says what part of them was right, by isotonic
+regression. A model file keeps these few numbers.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from lols.errors import ConfigurationError
 BINS = 15  # of a reliability diagram, equally wide
 MOST_KNOTS = 30
 EACH = 100  # decisions of a knot, at least; with fewer than three knots the shares stay as they are
+FEWEST = 30  # decisions that a model is calibrated with later on
 MOST_JUDGED = 1 << 16  # decisions that a calibration is fitted to
 MOST_CELLS = 1 << 25  # of their costs
 MOST_NUMBERS = 1 << 20  # that a model file may hold
@@ -90,6 +91,10 @@ class Calibration:
     def confidence(self, shares: np.ndarray) -> np.ndarray:
         """The probability that decisions with these shares are right."""
         return np.interp(shares, self.knots, self.values) if self.knots.size else shares
+
+    def confidence_in(self, judged: Judged) -> np.ndarray:
+        """The probability of each of these decisions to be right."""
+        return self.confidence(self.shares(judged.costs)[np.arange(judged.taken.size), judged.taken])
 
     def probabilities(self, costs: np.ndarray, taken: np.ndarray | None = None) -> np.ndarray:
         """The probability of each action; that of the action `taken` is its confidence, by default of the cheapest.
@@ -162,9 +167,42 @@ def fit_calibration(judged: Judged, source: str) -> Calibration:
     plain = Calibration(_temperature(judged), source=source, decisions=int(judged.right.size))
     if judged.true is not None:
         plain = _with_bias(plain, judged.costs, judged.true)
-    shares = plain.shares(judged.costs)[np.arange(judged.taken.size), judged.taken]
-    knots, values = _rising(shares, judged.right)
+    knots, values = _rising(plain.confidence_in(judged), judged.right)
     return Calibration(plain.temperature, knots, values, source, plain.decisions, plain.bias)
+
+
+class Refit(NamedTuple):
+    """A new calibration of a trained model, and what was seen of the old one, if there was one."""
+
+    calibration: Calibration
+    accuracy: float  # of the decisions that it was fitted to
+    error_before: float | None  # the calibration error of the old one on them
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as `--json` prints them."""
+        seen = {"decisions": self.calibration.decisions, "accuracy": self.accuracy}
+        return seen if self.error_before is None else seen | {"calibration_error_before": self.error_before}
+
+
+class UnfitSample(ConfigurationError):
+    """Data that a model cannot be calibrated with."""
+
+
+def refitted(judged: Judged, before: Calibration | None) -> Refit:
+    """The calibration for decisions on data that a user gives for it."""
+    check_enough(judged.right.size)
+    if not judged.right.any():
+        count = f"none of the {judged.right.size:,} decisions agrees with the labels to calibrate with"
+        raise UnfitSample(f"{count}: give data with labels, of the kind that the model predicts")
+    error = None if before is None else Reliability.of(before.confidence_in(judged), judged.right).error
+    return Refit(fit_calibration(judged, "given data"), float(judged.right.mean()), error)
+
+
+def check_enough(decisions: int) -> None:
+    """Raise an error if there are too few decisions to calibrate a model with."""
+    if decisions < FEWEST:
+        what = f"there are only {decisions:,} decisions" if decisions else "there are no decisions"
+        raise UnfitSample(f"{what} to calibrate with: give at least {FEWEST}; some thousands are better")
 
 
 def _temperature(judged: Judged) -> float:
@@ -190,8 +228,13 @@ def _temperature(judged: Judged) -> float:
 
 def _with_bias(plain: Calibration, costs: np.ndarray, true: np.ndarray) -> Calibration:
     """With another temperature, and a bias for each action: what is cheapest need not be likeliest."""
-    from scipy.optimize import minimize
-
+    try:
+        from scipy.optimize import minimize
+    except ImportError:
+        raise ConfigurationError(
+            "the confidence of a classifier with costs needs SciPy: pip install 'lols[sklearn]', or train without "
+            "(calibrate=False, --no-calibrate)"
+        ) from None
     at, count = np.arange(true.size), costs.shape[1]
     costs = costs.astype(np.float64)
 
@@ -215,24 +258,38 @@ def _rising(shares: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarr
     parts = min(MOST_KNOTS, shares.size // EACH)
     if parts < 3:
         return NOTHING, NOTHING
-    from sklearn.isotonic import IsotonicRegression
-
     order = np.array_split(np.argsort(shares, kind="stable"), parts)
     sizes = np.array([part.size for part in order])
     middle = np.array([shares[part].mean() for part in order])
     rate = np.array([(right[part].sum() + 0.5) / (part.size + 1.0) for part in order])  # nothing is quite certain
-    fitted = np.clip(IsotonicRegression().fit(middle, rate, sample_weight=sizes).predict(middle), 0.0, 1.0)
-    knots, first = np.unique(middle, return_index=True)
-    values = np.maximum.accumulate(fitted[first])
+    knots, same = np.unique(middle, return_inverse=True)
+    weights = np.bincount(same, weights=sizes)
+    values = isotonic(np.bincount(same, weights=rate * sizes) / weights, weights)
     level = (np.diff(values, prepend=-1.0) == 0.0) & (np.diff(values, append=2.0) == 0.0)
     return knots[~level], values[~level]
+
+
+def isotonic(rates: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The numbers nearest to some rates that do not fall: neighbours that do are averaged (isotonic regression).
+
+    >>> isotonic(np.array([0.1, 0.5, 0.3, 0.9]), np.ones(4)).round(3).tolist()
+    [0.1, 0.4, 0.4, 0.9]
+    """
+    blocks: list[tuple[float, float, int]] = []  # mean, weight and number of rates
+    for rate, weight in zip(rates.tolist(), weights.tolist(), strict=True):
+        mean, count = rate, 1
+        while blocks and blocks[-1][0] >= mean:
+            before, heavy, many = blocks.pop()
+            mean, weight, count = (before * heavy + mean * weight) / (heavy + weight), heavy + weight, many + count
+        blocks.append((mean, weight, count))
+    return np.repeat([mean for mean, _, _ in blocks], [count for _, _, count in blocks])
 
 
 def not_calibrated(what: str) -> ConfigurationError:
     """The error for a model that was asked for confidence, and has none."""
     return ConfigurationError(
         f"{what} is not calibrated, so its confidence is unknown: train with dev data or calibrate=True (--dev, "
-        "--calibrate), or call calibrate_with on labelled data"
+        "--calibrate), or calibrate it with labelled data (calibrate_with, lols calibrate)"
     )
 
 

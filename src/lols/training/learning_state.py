@@ -201,6 +201,14 @@ def check_same(settings: LearnerSettings, trainer: Trainer) -> None:
     trainer.adopt(settings)
 
 
+def without_state(name: str) -> str:
+    """What is said where learning goes on with a model of this name that has weights only."""
+    return (
+        f"{name} has no learner's state: learning starts from its weights alone, with new averages and step sizes "
+        "(keep_state=True, or --keep-state, keeps the state)"
+    )
+
+
 def start_of(model: Any, trainer: Trainer, places: np.ndarray | None = None) -> LearningState:
     """What a trainer goes on from with a model: its state if it has one, else its weights alone."""
     trainer.check_start()

@@ -23,7 +23,7 @@ from lols.engine.structures import FrozenPolicy, Plan
 from lols.errors import ConfigurationError
 from lols.io.model_file import PICKLED, from_bytes, to_bytes, write_tensors
 from lols.io.room import Room
-from lols.training.calibration import Calibration, fit_calibration, not_calibrated
+from lols.training.calibration import Calibration, not_calibrated, refitted
 from lols.training.confidence import StepScores, confident_outputs, judged_steps, step_scores
 from lols.training.learning_state import LearningState, StoredState
 from lols.training.model_file import contents_of, parts_of
@@ -147,7 +147,7 @@ class Model:
         task unless another one is given.
         """
         examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
-        self.calibration = fit_calibration(judged_steps(self, examples, reference), "given data")
+        self.calibration = refitted(judged_steps(self, examples, reference), self.calibration).calibration
         return self
 
     def _searched(self, examples: Examples, best_of: int, beam: int, options: dict[str, Any]) -> Predictions:

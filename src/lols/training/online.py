@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Self
@@ -12,7 +13,7 @@ from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm
-from lols.training.learning_state import start_of
+from lols.training.learning_state import start_of, without_state
 from lols.training.model import Model
 from lols.training.policy_stream import PolicyStream, learning_copy
 from lols.training.stream import Stream
@@ -73,7 +74,10 @@ class OnlineModel(Model):
             return PolicyStream(self.trainer(reference, policy=learning_copy(self.policy)))
         trainer = self.trainer(reference)
         self.policy = self.policy
-        return Stream(trainer, start_of(self, trainer))
+        start = start_of(self, trainer)
+        if self.learning is None:
+            warnings.warn(without_state("this model"), stacklevel=3)
+        return Stream(trainer, start)
 
     def trainer(self, reference: Reference | None = None, **changed: Any) -> Trainer:
         """A trainer with the options of this model's training, but for those that are given."""

@@ -290,7 +290,9 @@ class Trainer:
         if self.policy is not None:
             raise ConfigurationError("only the linear learner goes on from a state: give the policy that shall go on")
         if self.algorithm.restart:
-            raise ConfigurationError(f"{self.algorithm.name} trains a new learner in every pass: it cannot go on")
+            raise ConfigurationError(
+                f"{self.algorithm.name} trains a new learner in every pass: it cannot go on; take another algorithm"
+            )
         if self.engine.sync != "exact":
             raise ConfigurationError("sync has no effect: a model goes on with exact training; leave it out")
 

@@ -50,7 +50,7 @@ def test_classes_grow_by_fit_and_by_partial_fit(tree: str | None) -> None:
 
 
 def test_what_cannot_grow() -> None:
-    with pytest.raises(LolsError, match="label 'd' is not among the classes: a, b, c"):
+    with pytest.raises(LolsError, match="label 'd' is not among the classes: a, b, c, which are those of the cost"):
         classifier(warm_start=True, cost_matrix=1.0 - np.eye(3)).fit(X, Y).fit(X, NEW)
     with pytest.raises(ConfigurationError, match="texts and numbers cannot both be classes"):
         classifier().fit(X, Y).partial_fit(X[:1], Y[:1], classes=[4])

@@ -17,7 +17,17 @@ from hypothesis import strategies as st
 
 from lols import CostSensitiveClassifier
 from lols.errors import LolsError
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber, as_texts, cells_of_array, cells_of_batch, numbers_of
+from lols.tasks.tables.cells import (
+    MISSING,
+    Cells,
+    NoNumber,
+    _quick_cells,
+    _slow_cells,
+    as_texts,
+    cells_of_array,
+    cells_of_batch,
+    numbers_of,
+)
 from lols.tasks.tables.input import table_of
 from tests.tasks.tables.table_kinds import KINDS, is_text, number
 
@@ -122,6 +132,27 @@ def test_objects_that_mean_nothing() -> None:
     found = cells_of_array(values)
     assert found.codes is not None
     assert found.codes.tolist() == [0, -1, -1, -1, -1, -1, -1, 1] and found.texts == ["a", "5"]
+
+
+OBJECTS: dict[str, tuple[Any, ...]] = {
+    "numbers": (0, -0.0, 2.5, math.inf, 10**400, np.float32(0.1), np.int64(7), math.nan, np.float64("nan"), None),
+    "truths": (True, False, np.True_, None),
+    "texts": ("a", "b", "1", "", None, math.nan, float("nan")),
+}
+SOME = [*OBJECTS.values(), sum(OBJECTS.values(), ())]
+
+
+@given(st.one_of(*(st.lists(st.sampled_from(each)) for each in SOME)))
+def test_plain_objects_are_what_they_are_one_by_one(values: list[Any]) -> None:
+    array = np.empty(len(values), object)
+    array[:] = values
+    quick, slow = _quick_cells(array), _slow_cells(array)
+    if quick is not None:
+        np.testing.assert_array_equal(quick.numbers, slow.numbers)
+        np.testing.assert_array_equal(quick.codes, slow.codes)
+        assert quick._replace(numbers=None, codes=None) == slow._replace(numbers=None, codes=None)
+    else:
+        assert slow.codes is not None or len({*map(type, values)}) > 1 or math.inf in slow.numbers
 
 
 @given(st.lists(st.one_of(st.just(math.nan), st.integers(-(2**53), 2**53), st.floats(allow_nan=False))))

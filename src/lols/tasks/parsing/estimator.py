@@ -31,7 +31,7 @@ from lols.tasks.tokens.input import check_lengths, cut
 from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say
 from lols.training.algorithms import Algorithm
-from lols.training.calibration import Judged, Reliability
+from lols.training.calibration import Judged, Reliability, check_enough
 from lols.training.model import Model
 
 Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
@@ -292,8 +292,13 @@ class Parser(ParserVerbs):
             return self.predict_columns(corpus), np.zeros(0)
         return parse_confidently(self.task_, corpus, self.model_)
 
-    def _judged_on(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Judged:
-        return self._judged(self.task_, (self._corpus(X), *checked_trees(X, y)), self._fitted)
+    def _judged_on(self, X: Sequence[Sentence], y: Sequence[Tree]) -> dict[str, Judged]:
+        return {"heads": self.judged_columns(self._corpus(X), checked_trees(X, y)[0])}
+
+    def judged_columns(self, corpus: Corpus, heads: np.ndarray) -> Judged:
+        """Which heads of labelled columns are right."""
+        check_enough(corpus.tokens)
+        return self._judged(self.task_, (corpus, heads), self._fitted)
 
     def _knows_confidence(self) -> bool:
         return super()._knows_confidence() and self.beam == 1

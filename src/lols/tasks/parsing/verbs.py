@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 from lols.contract.threads import Threads
+from lols.errors import ConfigurationError
 from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.case import Case, pair_of
-from lols.tasks.parsing.files import parse_pieces, read_treebanks, tree_changes
+from lols.tasks.parsing.files import Treebank, parse_pieces, read_treebanks, tree_changes
 from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.options import VERBS, ParserColumns, ParserSearchOptions
 from lols.tasks.tokens.corpus import Corpus
@@ -18,7 +19,8 @@ from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths
 from lols.tasks.tokens.options import LabelOptions
 from lols.tasks.tokens.verbs import SentenceVerbs
-from lols.tasks.verbs import Evaluation, VerbReport
+from lols.tasks.verbs import Evaluation, FileVerbs, VerbReport
+from lols.training.calibration import Judged
 
 THREE_WORDS = b"1\ta\t_\tX\t_\t_\t2\tx\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n3\tc\t_\tX\t_\t_\t2\ty\t_\t_\n\n"
 
@@ -29,6 +31,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
     VERBS = VERBS
     STORED = ("labelling", "roots", "templates", "columns", "files", "fingerprint", "treebank")
     beam: int
+    judged_columns: Any
     _corpus: Any
 
     @property
@@ -62,6 +65,11 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         scores = self.searching(asked).evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)
         report = ParserScores(scores, self.task_.labelling != "none", asked.punctuation)
         return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
+
+    def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
+        """Which heads of a treebank are right."""
+        data = sample_of(self, path, options)
+        return {"heads": self.judged_columns(data.corpus, data.heads)}
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
@@ -115,3 +123,11 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         trees = [[(n, "next" if n else "root") for n in range(len(sentence))] for sentence in words]
         made.fit(words, trees, dev=(words, trees)).evaluate(words, trees)
         made.prepare()
+
+
+def sample_of(parsing: FileVerbs, path: str, options: Mapping[str, Any]) -> Treebank:
+    """The treebank to calibrate a parser or a pipeline with."""
+    if "relation" in options:
+        raise ConfigurationError("--relation has no effect: confidence is in heads, not in relations; leave it out")
+    data, _, _ = read_treebanks([path], None, parsing.asked("calibrate", options)[0])
+    return data

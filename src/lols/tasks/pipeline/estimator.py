@@ -33,7 +33,7 @@ from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_lengths, checked_sentences
 from lols.tasks.verbs import Say, silent
-from lols.training.calibration import Reliability
+from lols.training.calibration import Judged, Reliability, check_enough
 from lols.training.model import Model
 
 TAGS = ("upos", "xpos", "feats")
@@ -281,6 +281,20 @@ class Pipeline(PipelineLearning):
         if corpus.tokens:
             _check_columns(corpus, [WORD])
         return Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
+
+    def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Self:
+        """Fit confidence to labelled sentences that training did not see; returns the pipeline itself."""
+        self._check_fitted()
+        self._recalibrate(self.judged_columns(corpus_of(checked_sentences(X)), checked_trees(X, y)[0]))
+        return self
+
+    def judged_columns(self, corpus: Corpus, heads: np.ndarray) -> dict[str, Judged]:
+        """Which tags and heads, predicted from words alone, are right."""
+        check_enough(corpus.tokens)
+        _check_columns(corpus, list(self.taggers_))
+        words = self._words(corpus)
+        tags = {n: each.judged_columns(words, labels_of(corpus.columns[n])) for n, each in self.taggers_.items()}
+        return tags | {"head": self.parser_.judged_columns(self._tagged(corpus), heads)}
 
     # --- scores ---
 

@@ -17,6 +17,7 @@ from lols.tasks.inspect import Inspection
 from lols.tasks.parsing.estimator import Parser
 from lols.tasks.parsing.files import Changes, changed_pieces, cut_columns, read_treebanks, tree_changes
 from lols.tasks.parsing.options import ParserColumns, ParserSearchOptions
+from lols.tasks.parsing.verbs import sample_of
 from lols.tasks.pieces import PIECE
 from lols.tasks.pipeline.options import VERBS, PipelineExplainOptions, PipelineInspectOptions
 from lols.tasks.pipeline.parsed import ParsedSentence, parsed, sentences_of
@@ -24,7 +25,7 @@ from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
-from lols.training.calibration import not_calibrated
+from lols.training.calibration import Judged, not_calibrated
 
 TAGGING = ("format", "header", "top", "reference", "roll_out", "beta", "html")  # what a tagger's explain takes
 
@@ -36,6 +37,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     taggers_: dict[str, Tagger]
     parser_: Parser
     predict: Any
+    judged_columns: Any
     _tagged: Any
     predict_confident: Any
 
@@ -103,6 +105,12 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         counted = asked.punctuation, scores.tags, data.corpus.tokens, scores.reliability
         report = ParserScores(scores.trees, labelled, *counted)
         return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
+
+    def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
+        """Which tags and heads of a treebank, predicted from words alone, are right."""
+        data = sample_of(self, path, options)
+        found: dict[str, Judged] = self.judged_columns(data.corpus, data.heads)
+        return found
 
     def __call__(self, given: Any, tokenizer: Any = None) -> list[ParsedSentence]:
         """Tag and parse a text, the words of a sentence, or several sentences: see `lols.io.Sentence`.

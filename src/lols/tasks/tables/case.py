@@ -6,16 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.choosing import Draw
 from lols.contract.examples import Examples
-from lols.errors import LolsError
 from lols.tasks.case import Case, Naming, draw_examples, teacher_of
 from lols.tasks.tables.inspect import child_name
 from lols.tasks.tables.options import TableFiles
-from lols.tasks.tables.predicting import labelled_reader, table_encoder
-from lols.tasks.tables.reading import encoded
-from lols.tasks.tables.rows import Rows, joined
-from lols.tasks.tables.targets import Targets, together
+from lols.tasks.tables.predicting import drawn_rows
+from lols.tasks.tables.targets import Targets
 
 
 def rows_case(classifier: Any, X: Any, y: Any, costs: Any, reference: str | None, limit: int | None, seed: int) -> Case:
@@ -31,19 +27,8 @@ def table_case(
     classifier: Any, source: Any, layout: TableFiles, reference: str | None, limit: int | None, seed: int
 ) -> Case:
     """A classifier and a table, of which no more than the rows that may be drawn are held."""
-    encoder, task = table_encoder(classifier), classifier.task_
-    draw, known = Draw(limit, seed), Targets(task.classes, None, task.matrix, None)
-    parts: list[Rows] = []
-    targets: list[Targets] = []
-    for piece in labelled_reader(classifier, source, layout).pieces():
-        kept = draw.more(piece.rows)
-        parts.append(encoded(encoder, piece, source).take(kept))
-        targets.append(known._replace(labels=piece.labels, vectors=piece.costs).take(kept))
-    if not parts:
-        raise LolsError(f"{source.paths[0]}: there are no rows; give a table with some")
-    chosen = draw.chosen()
-    examples = task.examples(joined(parts).take(chosen), together(targets).take(chosen))
-    return _case(classifier, examples, draw.count, reference)
+    rows, targets, count = drawn_rows(classifier, source, layout, limit, seed)
+    return _case(classifier, classifier.task_.examples(rows, targets), count, reference)
 
 
 def _case(classifier: Any, examples: Examples, of: int, reference: str | None) -> Case:

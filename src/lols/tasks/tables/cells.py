@@ -22,6 +22,8 @@ SECOND = 1e6  # in microseconds
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 DATE = re.compile(r"\s*\d{4}-\d\d-\d\d([ T]\d\d(:\d\d(:\d\d(\.\d{1,9})?)?)?(Z|[+-]\d\d(:?\d\d)?)?)?\s*", re.ASCII)
 TEXT = 57  # bytes of a Python string besides its characters, and of its place in a list
+NUMBERS = frozenset({int, float, np.int32, np.int64, np.float32, np.float64})  # types of plain objects
+TRUTHS = frozenset({bool, np.bool_})
 SAY_SO = "name the column as categorical, or the text as one that means a missing value"
 
 
@@ -196,6 +198,30 @@ def cells_of_array(values: np.ndarray) -> Cells:
         times = values.astype("datetime64[us]" if values.dtype.kind == "M" else "timedelta64[us]")
         numbers = np.where(np.isnat(times), np.nan, times.astype(np.int64) / SECOND)
         return Cells(numbers=numbers, dates=values.dtype.kind == "M")
+    quick = _quick_cells(values)
+    return _slow_cells(values) if quick is None else quick
+
+
+def _quick_cells(values: np.ndarray) -> Cells | None:
+    """The cells of objects that are all plain numbers, Booleans or texts, or missing; None for others."""
+    listed = values.tolist()
+    types = set(map(type, listed)) - {type(None)}
+    if types <= NUMBERS or types <= TRUTHS:
+        try:
+            numbers = values.astype(np.float64)
+        except OverflowError:
+            return None
+        return Cells(numbers=numbers, truths=types <= TRUTHS or bool(np.isnan(numbers).all()))
+    distinct = list(dict.fromkeys(listed)) if types <= {str, float} else []
+    if not distinct or any(type(value) is float and value == value for value in distinct):
+        return None
+    texts = [value for value in distinct if type(value) is str]
+    places = dict.fromkeys(distinct, -1) | {text: k for k, text in enumerate(texts)}
+    return Cells(codes=np.fromiter(map(places.__getitem__, listed), np.int32, len(listed)), texts=texts)
+
+
+def _slow_cells(values: np.ndarray) -> Cells:
+    """The cells of any objects, one by one."""
     texts: dict[str, int] = {}
     codes = np.empty(values.size, np.int32)
     kinds = set()

@@ -12,10 +12,12 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.tasks.search import Judges
 from lols.tasks.tables.model import StoredClassifier
+from lols.tasks.tables.predicting import drawn_rows
+from lols.tasks.tables.reading import costs_or_labels
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.task import ClassificationTask
-from lols.training.calibration import Judged, fit_calibration, most_judged, not_calibrated
+from lols.training.calibration import Judged, check_enough, fit_calibration, most_judged, not_calibrated
 from lols.training.confidence import StepScores
 from lols.training.model import Model
 
@@ -72,9 +74,23 @@ class ProbableClassifier(StoredClassifier):
         """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
         rows = self._rows(X)
         known = Targets(self.task_.classes, None, self.task_.matrix, None)
-        targets = self._targets(rows.rows, y, costs, known)
-        self._fitted.calibration = fit_calibration(_judged(self.task_, self._fitted, rows, targets), "given data")
+        self._recalibrate(self._judged_on(rows, self._targets(rows.rows, y, costs, known)))
         return self
+
+    def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
+        """Which classes of a labelled table are right; of a large one, as many rows are held as are needed."""
+        layout, _ = self.asked("calibrate", options)
+        source, most = self.open_file(path, layout), most_judged(len(self.task_.classes))
+        if options.get("cost_columns") is None:
+            layout = costs_or_labels(source, layout)
+        rows, targets, _ = drawn_rows(self, source, layout, most, self.seed)
+        return self._judged_on(rows, targets)
+
+    def _judged_on(self, rows: Rows, targets: Targets) -> dict[str, Judged]:
+        check_enough(rows.rows)
+        before = self._fitted.calibration
+        learned_costs = self.file_columns.cost_columns is not None or (before is not None and before.bias.size > 0)
+        return {"classes": _judged(self.task_, self._fitted, rows, targets, graded=learned_costs)}
 
     def scores(self, X: Any) -> list[StepScores]:
         """All children at all nodes on the way to the predicted class, and what they seem to cost.
@@ -95,18 +111,27 @@ def judges_of(task: ClassificationTask, targets: Targets, dev: tuple[Rows, Targe
     return Judges(part, None if dev is None else (lambda model: _judged(task, model, *dev)))
 
 
-def _judged(task: ClassificationTask, model: Model, rows: Rows, targets: Targets) -> Judged:
-    return _judged_examples(task, model, task.examples(rows), targets, np.arange(rows.rows))
+def _judged(task: ClassificationTask, model: Model, rows: Rows, targets: Targets, *, graded: bool = False) -> Judged:
+    return _judged_examples(task, model, task.examples(rows), targets, np.arange(rows.rows), graded=graded)
 
 
 def _judged_examples(
-    task: ClassificationTask, model: Model, examples: Examples, targets: Targets, chosen: np.ndarray
+    task: ClassificationTask,
+    model: Model,
+    examples: Examples,
+    targets: Targets,
+    chosen: np.ndarray,
+    *,
+    graded: bool = False,
 ) -> Judged:
-    """Which classes of some rows a model finds; `chosen` are their numbers among the targets."""
+    """Which classes of some rows a model finds; `chosen` are their numbers among the targets.
+
+    `graded` says that the model has learned from costs of rows, even if the targets have none.
+    """
     most = most_judged(len(task.classes))
     if chosen.size > most:
         few = np.linspace(0, chosen.size - 1, most).astype(np.int64)
         examples, chosen = some(examples, few), chosen[few]
     true, taken = targets.cheapest[chosen], task.labels_of(model.run(examples).states)
-    graded = targets.matrix is not None or targets.vectors is not None
+    graded = graded or targets.matrix is not None or targets.vectors is not None
     return Judged(task.costs_of(model.policy, examples), taken, taken == true, true if graded else None)

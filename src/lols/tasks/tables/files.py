@@ -63,7 +63,8 @@ def fit_files(
         if absent:
             raise LolsError(f"{path}: there is no column '{absent[0]}', which the model was trained with")
     grows = known is not None and known.matrix is None and not wanted.costs
-    labels = LabelNumbers(wanted.label, classes, estimator.label_map, grows=grows)
+    of_matrix = known is not None and known.matrix is not None
+    labels = LabelNumbers(wanted.label, classes, estimator.label_map, grows=grows, of_matrix=of_matrix)
     how: Any = {"threads": estimator.threads, "seconds": seconds}
     reader = TableReader(source, wanted, list(kinds), labels, **how)
     missing = missing_texts(estimator.missing)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lols.contract.choosing import Draw
 from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.tasks.pieces import in_order, one_thread
@@ -24,7 +25,9 @@ from lols.tasks.tables.reading import (
     target_columns,
     timed,
 )
+from lols.tasks.tables.rows import Rows, joined
 from lols.tasks.tables.scores import ClassScores, scores_of_confusion
+from lols.tasks.tables.targets import Targets, together
 from lols.training.calibration import Reliability
 
 if TYPE_CHECKING:
@@ -58,6 +61,24 @@ def labelled_reader(
     if labelled:
         wanted, classes = target_columns(source, layout, classes=estimator.task_.classes)
     return TableReader(source, wanted, names, LabelNumbers(wanted.label, classes, estimator.label_map))
+
+
+def drawn_rows(
+    estimator: Any, source: TableSource, layout: TableFiles, limit: int | None, seed: int
+) -> tuple[Rows, Targets, int]:
+    """Rows of a labelled table, of which no more than may be drawn are held, what is right, and how many there were."""
+    encoder, task = table_encoder(estimator), estimator.task_
+    draw, known = Draw(limit, seed), Targets(task.classes, None, task.matrix, None)
+    parts: list[Rows] = []
+    targets: list[Targets] = []
+    for piece in labelled_reader(estimator, source, layout).pieces():
+        kept = draw.more(piece.rows)
+        parts.append(encoded(encoder, piece, source).take(kept))
+        targets.append(known._replace(labels=piece.labels, vectors=piece.costs).take(kept))
+    if not parts:
+        raise LolsError(f"{source.paths[0]}: there are no rows; give a table with some")
+    chosen = draw.chosen()
+    return joined(parts).take(chosen), together(targets).take(chosen), draw.count
 
 
 def predict_batches(

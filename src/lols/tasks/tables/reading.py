@@ -15,7 +15,7 @@ from lols.tasks.tables.encoding import TableEncoder
 from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.scan import ColumnScan
-from lols.tasks.tables.targets import Targets, names_text
+from lols.tasks.tables.targets import OF_MATRIX, Targets, names_text
 from lols.training.clock import Clock
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ class LabelNumbers:
         label_map: Mapping[str, str] | None,
         *,
         grows: bool = False,
+        of_matrix: bool = False,
     ):
+        self.of_matrix = of_matrix
         self.column, self.label_map, self.given = column, label_map, classes is not None
         self.known = self.given and not grows
         self.numbers: dict[str, int] = {str(name): k for k, name in enumerate(classes if classes is not None else ())}
@@ -157,7 +159,7 @@ class LabelNumbers:
             return "the label is missing; fill it in, or leave the row out"
         if name is None:
             return f"label '{short(text)}' is not in the label map; add a line {short(bare(text))},CLASS"
-        classes = names_text(list(self.numbers), 12)
+        classes = names_text(list(self.numbers), 12) + (OF_MATRIX if self.of_matrix else "")
         return f"label '{short(name)}' is none of the classes {classes}; a label map says which class it belongs to"
 
     def classes(self) -> tuple[list[str], np.ndarray]:

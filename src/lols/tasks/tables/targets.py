@@ -13,6 +13,8 @@ from lols.tasks.tables.cells import absent
 from lols.tasks.tables.validation import check_classes, checked_labels
 from lols.tasks.tables.weights import row_weights
 
+OF_MATRIX = ", which are those of the cost matrix"
+
 
 class Targets(NamedTuple):
     """What is right, and what a mistake costs."""
@@ -80,10 +82,9 @@ def targets_of(
             names = [*names, *strange]
             numbers |= {name: k for k, name in enumerate(names)}
         elif strange:
-            row = int(np.argmax(y == strange[0]))
-            raise LolsError(
-                f"row {row}: label {shown(strange[0])} is not among the classes: {names_text([*map(str, names)])}"
-            )
+            row, fixed = int(np.argmax(y == strange[0])), "" if matrix is None else OF_MATRIX
+            known = names_text([*map(str, names)])
+            raise LolsError(f"row {row}: label {shown(strange[0])} is not among the classes: {known}{fixed}")
         labels = np.array([numbers[value] for value in found.tolist()], np.int64)[np.searchsorted(found, y)]
     vectors = weights = None
     if isinstance(costs, Mapping):

@@ -26,7 +26,7 @@ from lols.tasks.tokens.corpus import Corpus, sentence_counts
 from lols.tasks.tokens.input import check_lengths, checked_labels, known_numbers, numbered, string_tensors, strings_of
 from lols.tasks.tokens.own_files import by_workers
 from lols.tasks.verbs import Say
-from lols.training.calibration import Judged
+from lols.training.calibration import Judged, check_enough
 from lols.training.clock import Clock
 from lols.training.model import Model
 from lols.training.stream import Stream
@@ -226,9 +226,13 @@ class Tagger(TaggerPrediction):
         predicted, sure = self._predicted(corpus)
         return score_tags(self.task_, corpus, *numbered(labels), predicted, self.vocabulary_, sure)
 
-    def _judged_on(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> Judged:
-        held = HeldOut(self.task_, *self._held_corpus(self.task_, self._corpus(X), checked_labels(X, y)))
-        return held.judged(self._fitted)
+    def _judged_on(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> dict[str, Judged]:
+        return {"tags": self.judged_columns(self._corpus(X), checked_labels(X, y))}
+
+    def judged_columns(self, corpus: Corpus, labels: Any) -> Judged:
+        """Which tags of labelled columns are right; labels that training never saw are not."""
+        check_enough(corpus.tokens)
+        return HeldOut(self.task_, *self._held_corpus(self.task_, corpus, labels)).judged(self._fitted)
 
     def _about_data(self) -> dict[str, Any]:
         return {"tokens": self._tokens}

@@ -76,8 +76,8 @@ class FileColumns(TokenColumns):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggerEvaluateOptions(PlotOptions):
-    """How a tagger is evaluated."""
+class UnseenOptions:
+    """What becomes of labels that the tagger does not know."""
 
     unseen: str = option(
         default="error", help="What a label that did not occur in training is: an error, or counted as wrong (wrong)."
@@ -86,6 +86,11 @@ class TaggerEvaluateOptions(PlotOptions):
     def __post_init__(self) -> None:
         if self.unseen not in ("error", "wrong"):
             raise LolsError(f"--unseen is '{self.unseen}': choose error or wrong")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaggerEvaluateOptions(UnseenOptions, PlotOptions):
+    """How a tagger is evaluated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +108,7 @@ VERBS = Verbs(
     options={
         "predict": PredictOptions,
         "evaluate": TaggerEvaluateOptions,
+        "calibrate": UnseenOptions,
         "explain": TaggerExplainOptions,
         "inspect": LabelOptions,
         "certify": CertifyOptions,

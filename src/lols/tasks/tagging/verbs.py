@@ -14,14 +14,15 @@ from lols.io import conll
 from lols.io.strings import Texts, intern
 from lols.tasks.case import Case, case_of, pair_of
 from lols.tasks.tagging.clusters import with_clusters
-from lols.tasks.tagging.files import read_like_training, tag_pieces
-from lols.tasks.tagging.options import VERBS, FileColumns
+from lols.tasks.tagging.files import TaggedFile, read_like_training, tag_pieces
+from lols.tasks.tagging.options import VERBS, FileColumns, UnseenOptions
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.estimator import TokenEstimator
 from lols.tasks.tokens.input import check_lengths, checked_labels, numbered
 from lols.tasks.tokens.options import LabelOptions
 from lols.tasks.tokens.verbs import SentenceVerbs
 from lols.tasks.verbs import Evaluation, VerbReport
+from lols.training.calibration import Judged
 
 TWO_WORDS = b"1\ta\t_\tX\t_\t_\t0\t_\t_\t_\n2\tb\t_\tX\t_\t_\t0\t_\t_\t_\n\n"
 
@@ -30,6 +31,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
     """The verbs of `Tagger`."""
 
     clusters: Any
+    judged_columns: Any
     VERBS = VERBS
     STORED = (
         *("labels", "scheme", "inner_scheme", "direction", "loss", "templates", "columns", "files", "fingerprint"),
@@ -50,13 +52,24 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
         columns, asked = self.asked("evaluate", options)
-        data, seconds = read_like_training(path, columns)
-        if asked.unseen == "error":
-            data.check_known(self.task_, "count such labels as wrong with --unseen wrong")
+        data, seconds = self._labelled(path, columns, asked)
         self._fitted.threads = threads
         self.check_plot(asked.plot)
         scores = self.evaluate_columns(data.corpus, data.labels)
         return Evaluation(scores, data.corpus.tokens, seconds).drawn(asked.plot, scores.reliability)
+
+    def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
+        """Which tags of a labelled file are right."""
+        columns, asked = self.asked("calibrate", options)
+        data, _ = self._labelled(path, columns, asked)
+        return {"tags": self.judged_columns(data.corpus, data.labels)}
+
+    def _labelled(self, path: str, columns: FileColumns, asked: UnseenOptions) -> tuple[TaggedFile, float]:
+        """A labelled file, and how many seconds reading it took; what becomes of labels not known is an option."""
+        data, seconds = read_like_training(path, columns)
+        if asked.unseen == "error":
+            data.check_known(self.task_, "count such labels as wrong with --unseen wrong")
+        return data, seconds
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""

@@ -16,18 +16,10 @@ from lols.tasks.options import INPUT, NETWORK, SEARCH, estimator, option
 from lols.tasks.search import SearchEstimator
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import check_options, checked_sentences, string_tensors, strings_of
-from lols.tasks.tokens.neural import (
-    BETA,
-    check_file,
-    check_going_on,
-    check_policy,
-    empty_policy,
-    learn_on,
-    neural_trainer,
-)
+from lols.tasks.tokens.neural import check_file, check_going_on, check_policy, empty_policy, learn_on, neural_trainer
 from lols.tasks.tokens.vocabulary import NetworkVocabulary
-from lols.training.algorithms import Algorithm, algorithm
-from lols.training.calibration import fit_calibration
+from lols.training.algorithms import Algorithm
+from lols.training.calibration import Judged
 from lols.training.confidence import StepScores
 from lols.training.model import Model, make_model
 from lols.training.trainer import Trainer
@@ -132,7 +124,7 @@ class TokenEstimator(SearchEstimator):
         """
         chosen = super()._algorithm()
         adapted = self.algorithm == "auto" and isinstance(chosen, Algorithm)
-        return algorithm("lols", beta=BETA) if adapted and self.policy == "neural" else chosen
+        return "lols" if adapted and self.policy == "neural" else chosen
 
     def network_vocabulary(self, corpus: Corpus) -> NetworkVocabulary:
         """What a network knows of the strings of a corpus, and what was learned elsewhere."""
@@ -187,8 +179,12 @@ class TokenEstimator(SearchEstimator):
     def calibrate_with(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Fit confidences to labelled sentences that training did not see; returns the estimator itself."""
         self._check_fitted()
-        self._fitted.calibration = fit_calibration(self._judged_on(X, y), "given data")
+        self._recalibrate(self._judged_on(X, y))
         return self
+
+    def _judged_on(self, X: Sequence[Any], y: Sequence[Any]) -> Mapping[str, Judged]:
+        """Which decisions on labelled sentences are right."""
+        raise NotImplementedError
 
     def scores(self, X: Sequence[Any]) -> list[StepScores]:
         """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated.

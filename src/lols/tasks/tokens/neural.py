@@ -15,7 +15,6 @@ from lols.training.trainer import Trainer
 RATE = 2e-3
 AVERAGE = 0.998
 NOISY = True  # dropout in the search
-BETA = 0.25  # the teacher's share in roll-outs, if it is not optimal: chosen on the dev part of EWT, bad teacher
 BATCH = 1024  # examples that are searched together
 TOGETHER, FEW, SLOWER = 32, 8, 4.0  # going on: examples of a batch and of a step, and by how much the rate is lower
 STEP, ENOUGH = 64, 3000  # at most this many examples in a step of the optimiser; fewer if there were fewer steps in all

@@ -24,17 +24,13 @@ class SentenceVerbs(FileVerbs):
     task_: Any
     reference: str
     check_calibrated: Any
-    _fitted: Any
+    models: Any
 
     def predict_pieces(
         self, path: Any, columns: Any, *, threads: Threads = None, confidence: bool = False
     ) -> Iterator[tuple[bytes, int]]:
         """The file with predictions, and confidence in them if that is wanted, piece by piece, and their tokens."""
         raise NotImplementedError
-
-    def models(self) -> tuple[Any, ...]:
-        """The models that predict."""
-        return (self._fitted,)
 
     def prepare(self) -> None:
         """Read more strings than a new table has room for."""
