@@ -10,6 +10,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import LOSSES
 from lols.engines import Files, InProcess, SharedValue, Workers
+from lols.engines.history import History, Version
 from lols.engines.stage_one import one_compiles, writable
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
@@ -34,21 +36,17 @@ if TYPE_CHECKING:
 
 FIRST = 8  # times as many legs in the first pass: with as many as later, eight shards lose a point of parsing
 LEGS = 4  # by default
-MOST_CHANGES = 1 << 26  # bytes of changes that are sent one after the other, if that is more than all weights
 MOST_BYTES = 2 << 30  # of the data of shards that a worker keeps for the next pass
 
 
 class ShardTask(NamedTuple):
-    """A leg of a pass over one shard, and the learner to go on from: a whole one, and what has changed since."""
+    """A leg of a pass over one shard, and the learner to go on from."""
 
     run: str
     shard: int
     trainer: SharedValue
     data: SharedValue
-    version: int
-    whole: SharedValue | None  # version `since`; None if nothing has been learned
-    since: int
-    changes: tuple[SharedValue, ...]  # to `since` + 1, + 2, ...
+    version: Version
     adaptive: dict[str, Any]
     pass_: int
     leg: int  # of the pass
@@ -122,13 +120,7 @@ class ShardLearner:
 
     def follow(self, task: ShardTask) -> Learner:
         """The learner in the version that a shard goes on from."""
-        if not task.since <= self.version <= task.version:
-            assert task.whole is not None
-            self.learner.load(task.whole.get())
-            self.version = task.since
-        for changes in task.changes[self.version - task.since :]:
-            apply_changes(self.learner, changes.get())
-        self.version = task.version
+        self.version = task.version.follow(self.version, self.learner.load, partial(apply_changes, self.learner))
         return self.learner
 
 
@@ -215,11 +207,8 @@ class Mixing:
             trainer.threads = 1  # there are many workers
         self._trainer = workers.share(trainer)
         self._data = [workers.share(part) for part in shards_of(run.data, shards)]
-        self.version = self.since = 0
-        self._whole: SharedValue | None = None
-        self._changes: tuple[SharedValue, ...] = ()
-        self._changed_bytes = 0
-        self.sent = self.received = 0  # bytes of weights
+        self.history = History(workers)
+        self.received = 0  # bytes of weights
 
     def passes(self, bar: Any) -> Iterator[None]:
         """Go on by one leg of a pass each time; between two of them there can be a checkpoint."""
@@ -261,26 +250,20 @@ class Mixing:
 
     def _tasks(self) -> Iterator[ShardTask]:
         run = self.run
-        weights = self.version, self._whole, self.since, self._changes
         for shard, data in enumerate(self._data):
             how = run.adaptive.state(), run.pass_, run.offset, self.legs_now
-            yield ShardTask(self.id, shard, self._trainer, data, *weights, *how)
+            yield ShardTask(self.id, shard, self._trainer, data, self.history.now, *how)
 
     def _share(self, changes: LearnerChanges) -> None:
         """Give the workers what has changed, or all of the learner where that is less."""
-        self.version += 1
-        self._changed_bytes += changes.nbytes
-        if self._changed_bytes > max(MOST_CHANGES, self.run.student.learner.report()["bytes"]):  # type: ignore[union-attr]
-            self._share_whole()
+        if self.history.has_room(changes.nbytes, self.run.student.learner.report()["bytes"]):  # type: ignore[union-attr]
+            self.history.add(changes, changes.nbytes)
         else:
-            self._changes += (self.workers.share(changes),)
-            self.sent += changes.nbytes
+            self._share_whole()
 
     def _share_whole(self) -> None:
         state = self.run.student.learner.state()  # type: ignore[union-attr]
-        self.version += 1
-        self._whole, self.since, self._changes, self._changed_bytes = self.workers.share(state), self.version, (), 0
-        self.sent += sum(array.nbytes for array in state.values())
+        self.history.begin(state, sum(array.nbytes for array in state.values()))
 
 
 @contextlib.contextmanager
