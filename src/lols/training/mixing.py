@@ -28,6 +28,7 @@ from lols.engines.stage_one import one_compiles, writable
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
 from lols.learners.mixing import Detour, LearnerChanges, apply_changes, mixed
+from lols.training.order import evened
 from lols.training.students import LinearStudent
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class ShardTask(NamedTuple):
     pass_: int
     leg: int  # of the pass
     legs: int
+    alone: bool  # whether there is no other shard
 
 
 class ShardResult(NamedTuple):
@@ -79,6 +81,7 @@ class Shard:
         self.run: TrainingRun = self.trainer.new_run(writable(data) if isinstance(data, Examples) else data)
         with one_compiles():
             self.driver = self.run.driver().__enter__()
+            self.work = self.driver.work_of(np.arange(len(self.run.examples)))
             if hasattr(self.driver, "calls") and self.trainer.compiled and not DISABLED:
                 prepare_all(self.run.student.calls(self.driver))  # type: ignore[attr-defined]
 
@@ -92,7 +95,9 @@ class Shard:
         run.pass_, run.offset, run.steps_done = task.pass_, first, 0
         run.sums = np.zeros_like(run.sums)
         losses = [np.zeros((0, LOSSES))]
-        for indices, rounds in run.batches() if first < last else ():
+        parts = 1 if task.alone else task.legs  # shards wait for each other after each leg
+        batches = run.batches(lambda order: evened(order, self.work, parts))
+        for indices, rounds in batches if first < last else ():
             beta, beta_in = run.betas(rounds)
             policy = student.rolling_policy()
             batch = self.driver.make_lessons(indices, rounds, policy, trainer.plan, beta, beta_in)
@@ -251,7 +256,7 @@ class Mixing:
     def _tasks(self) -> Iterator[ShardTask]:
         run = self.run
         for shard, data in enumerate(self._data):
-            how = run.adaptive.state(), run.pass_, run.offset, self.legs_now
+            how = run.adaptive.state(), run.pass_, run.offset, self.legs_now, len(self._data) == 1
             yield ShardTask(self.id, shard, self._trainer, data, self.history.now, *how)
 
     def _share(self, changes: LearnerChanges) -> None:
