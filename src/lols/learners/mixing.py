@@ -111,14 +111,6 @@ def remove_features(table, features, slots):
         table.entries[slots[k], 1] = -1
 
 
-def mark_changed(rows, now, before, changed):
-    """Mark the cells of rows that, as bits, are not what they were."""
-    for k in range(rows.size):
-        for j in range(changed.shape[1]):
-            if now[rows[k], j] != before[k, j]:
-                changed[k, j] = True
-
-
 def append_features(table, features, count):
     """Give new features the next rows."""
     for k in range(features.size):
@@ -127,7 +119,6 @@ def append_features(table, features, count):
 
 find_touched_kernel = Kernel(find_touched)
 find_new_kernel = Kernel(find_new)
-mark_changed_kernel = Kernel(mark_changed)
 remove_features_kernel = Kernel(remove_features)
 append_features_kernel = Kernel(append_features)
 
@@ -190,18 +181,18 @@ class BankDetour:
     def changes(self, bank: Bank) -> LearnedChanges:
         """Cells that are different now, and all of new rows that are not zero."""
         filled, columns = int(bank.filled[0]), bank.weights.shape[1]
-        added = [getattr(bank, part)[self.known : filled] for part in PARTS]
+        parts = [getattr(bank, part).view(np.int32) for part in PARTS]  # as bits
         fresh = np.zeros((filled - self.known, columns), np.bool_)
-        for array in (each for each in added if each.size):
-            fresh |= array.view(np.int32) != 0
+        for now in (each for each in parts if each.size):
+            fresh |= now[self.known : filled] != 0
         cells = [self.known * columns + np.flatnonzero(fresh)]
         scaled = [self.known + np.flatnonzero(bank.scales[self.known : filled])]
-        for rows, (weights, squares, sums, scales) in self.saved:
+        for rows, (*before, scales) in self.saved:
             changed = np.zeros((rows.size, columns), np.bool_)
-            for now, old in ((bank.weights, weights), (bank.squares, squares), (bank.sums, sums)):
+            for now, old in zip(parts, before, strict=True):
                 if now.size:
-                    mark_changed_kernel(self.compiled, rows, now.view(np.int32), old.view(np.int32), changed)
-            row, column = np.nonzero(changed)
+                    changed |= now[rows] != old.view(np.int32)
+            row, column = np.divmod(np.flatnonzero(changed), columns)
             cells.append(rows[row] * columns + column)
             scaled.append(rows[scales != bank.scales[rows]] if scales.size else rows[:0])
         chosen = np.sort(np.concatenate(cells))
