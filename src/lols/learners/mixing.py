@@ -20,6 +20,7 @@ from lols.learners.structures import ROUNDS, Bank
 
 BANKS = ("shared", "single")
 SQUARES = ("sum", "mean", "independent")
+BLOCK = 1024  # rows that are compared at once, so that copies of them stay in the cache
 PARTS = ("weights", "squares", "sums")  # by cell; those that the update does without are empty
 
 
@@ -252,12 +253,14 @@ class BankDetour:
         cells = [self.known * columns + np.flatnonzero(fresh)]
         scaled = [self.known + np.flatnonzero(bank.scales[self.known : filled])]
         for rows, (*before, scales) in self.saved:
-            changed = np.zeros((rows.size, columns), np.bool_)
-            for now, old in zip(parts, before, strict=True):
-                if now.size:
-                    changed |= now[rows] != old.view(np.int32)
-            row, column = np.divmod(np.flatnonzero(changed), columns)
-            cells.append(rows[row] * columns + column)
+            for first in range(0, rows.size, BLOCK):
+                some = slice(first, first + BLOCK)
+                changed = np.zeros((rows[some].size, columns), np.bool_)
+                for now, old in zip(parts, before, strict=True):
+                    if now.size:
+                        changed |= now[rows[some]] != old[some].view(np.int32)
+                row, column = np.divmod(np.flatnonzero(changed), columns)
+                cells.append(rows[some][row] * columns + column)
             scaled.append(rows[scales != bank.scales[rows]] if scales.size else rows[:0])
         chosen = np.sort(np.concatenate(cells))
         values = {p: getattr(bank, p).reshape(-1)[chosen] for p in PARTS if getattr(bank, p).size}
