@@ -83,7 +83,7 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--quick": (),
         "--seeds": ("2",),
         "--only": ("learned/mixture",),
-        "--jobs": ("5",),
+        "--workers": ("5",),
         "--engine": ("processes",),
         "--address": ("auto",),
         "--json": ("FOLDER/figures.json",),
@@ -276,8 +276,8 @@ def test_options_of_reproduce(folder: Path, monkeypatch: pytest.MonkeyPatch, fla
     result = made_result(seeds=1, passes=2) | {"theory": None, "bandit": None, "certificates": None}
     result["tables"] = {"table3": result["tables"]["table3"]}
 
-    def run_work(work: Any, *, jobs: int, keep: Any, watch: Any, engine: Any) -> None:
-        asked.append(([one.name for one in work], jobs, engine))  # not their arguments, which name temporary folders
+    def run_work(work: Any, *, workers: int, keep: Any, watch: Any, engine: Any) -> None:
+        asked.append(([one.name for one in work], workers, engine))  # not their arguments, which name temporary folders
 
     monkeypatch.setattr(data, "SIZES", dict.fromkeys(data.SIZES, (30, 10, 1)))
     monkeypatch.setattr(data, "QUICK", dict.fromkeys(data.QUICK, (20, 10, 1)))

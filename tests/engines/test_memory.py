@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -79,3 +80,39 @@ def test_a_file_may_be_larger_than_memory(folder: Path, name: str, options: tupl
 
 def test_the_limit_is_one(folder: Path) -> None:
     assert "MemoryError" in predicted(folder, "small.conllu", ALLOWED // 4).stderr
+
+
+PEAKS = """
+import json, resource, sys
+from lols.cli import main
+from lols.engines.ray import RayWorkers
+
+def close(self, inner=RayWorkers.close):
+    if self.alive:
+        peaks = [resource.getrusage(resource.RUSAGE_SELF), *self.map(resource.getrusage, [resource.RUSAGE_SELF])]
+        print(json.dumps([1024 * used.ru_maxrss for used in peaks]), file=sys.stderr)
+    inner(self)
+
+RayWorkers.close = close
+main()
+"""
+
+
+@pytest.mark.ray
+def test_the_memory_of_ray_workers_does_not_grow_with_the_file(folder: Path) -> None:
+    """They cannot be limited, because Ray's threads alone are allotted more: the peaks of the driver and a worker."""
+    pytest.importorskip("ray")
+    some = folder / "some.conllu"
+    some.write_text(sentence(["X"] * 3) * ((SIZE // 20) // len(sentence(["X"] * 3))))
+    peaks = []
+    for name in ("some.conllu", "large.conllu"):
+        command = [sys.executable, "-c", PEAKS, "predict", str(folder / "pos.lols"), str(folder / name)]
+        command += ["-o", str(folder / "out"), "--engine", "ray", "--workers", "1"]
+        made = subprocess.run(command, env={**os.environ, **FEW_THREADS}, capture_output=True, text=True, timeout=120)
+        assert made.returncode == 0, made.stderr
+        sentences = (folder / name).stat().st_size // len(sentence(["X"] * 3))
+        assert (folder / "out" / name).stat().st_size == sentences * len(sentence(TAGS))
+        (folder / "out" / name).unlink()
+        peaks.append([int(peak) for peak in json.loads(made.stderr.splitlines()[-1])])
+    for small, large in zip(*peaks, strict=True):
+        assert large - small < SIZE // 3, peaks

@@ -37,14 +37,17 @@ def test_other_results_are_taken_up_again_unless_they_have_other_seeds(tmp_path)
 
 @pytest.mark.slow
 def test_other_work_runs_in_processes_too():
-    made = {jobs: {} for jobs in (1, 2)}
-    for jobs, found in made.items():
+    made = {workers: {} for workers in (1, 2)}
+    for workers, found in made.items():
         items = [Work(f"square {k}", abs, (-k,)) for k in range(3)]
         running: list[list[str]] = []
         run_work(
-            items, jobs=jobs, keep=lambda one, value, found=found: found.update({one.name: value}), watch=running.append
+            items,
+            workers=workers,
+            keep=lambda one, value, found=found: found.update({one.name: value}),
+            watch=running.append,
         )
-        assert running and all(len(names) <= jobs for names in running)
+        assert running and all(len(names) <= workers for names in running)
     assert made[1] == made[2] == {"square 0": 0, "square 1": 1, "square 2": 2}
 
 
@@ -52,7 +55,7 @@ def test_time_left_is_guessed_before_and_measured_during(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(run.time, "perf_counter", lambda: now[0])
     work = [Work(str(k), print, kernel=("parsing", "bad"), seconds=5.0) for k in range(9)]
-    clock = run._Clock(work, jobs=2)
+    clock = run._Clock(work, workers=2)
     assert clock.left({}) == pytest.approx((9 * 5.0 + run.COMPILING) / 2)
     now[0] += 100.0  # for 25 of 60 seconds of work: the rest will take 140, and the guess was 17.5
     assert 100.0 < clock.left(dict.fromkeys("01", None)) < 140.0

@@ -60,20 +60,20 @@ def compiling_first(work: Iterable[Work]) -> list[Work]:
 def run_work(
     work: Iterable[Work],
     *,
-    jobs: int,
+    workers: int,
     keep: Callable[[Work, Any], None],
     watch: Callable[[list[str]], None],
     engine: Engine | None = None,
 ) -> None:
-    """Run work by an engine, by default in `jobs` processes; the results do not depend on it.
+    """Run work by an engine, by default in `workers` processes; the results do not depend on it.
 
-    `keep` is called with each work and its result, `watch` with what is running whenever that changes. One job runs in
+    `keep` is called with each work and its result, `watch` with what is running whenever that changes. One worker is
     this process.
     """
     order = compiling_first(work)
     if engine is None:
-        alone = jobs == 1 or len(order) < 2
-        engine = InProcess() if alone else Processes(workers=min(jobs, len(order)))
+        alone = workers == 1 or len(order) < 2
+        engine = InProcess() if alone else Processes(workers=min(workers, len(order)))
     running: dict[int, str] = {}
 
     def begun() -> Iterator[Work]:
@@ -82,8 +82,8 @@ def run_work(
             watch(list(running.values()))
             yield one
 
-    with engine.start() as workers:
-        for number, found in workers.completed(_done, begun()):
+    with engine.start() as started:
+        for number, found in started.completed(_done, begun()):
             del running[number]
             keep(order[number], found)
 
