@@ -51,7 +51,7 @@ def runs(seeds: int, tasks: list[str], choose: bool) -> list[Run]:
         ]
     more = product(range(1, seeds), ways, tasks)
     made += [Run(task, *way, seed=seed) for seed, way, task in more]
-    return made + [Run(task, 8, ONE_SHOT, seed=seed) for seed, task in product(range(seeds), tasks)]
+    return made + [Run(task, 8, ONE_SHOT, 1, seed=seed) for seed, task in product(range(seeds), tasks)]
 
 
 class OneShot:

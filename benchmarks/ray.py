@@ -98,7 +98,7 @@ class Exact:
     @property
     def bytes_a_batch(self) -> tuple[float, float]:
         """Of weights sent to the workers, and of lessons received."""
-        return self.searcher.sent / self.searcher.batches, self.searcher.received / self.searcher.batches
+        return self.searcher.history.sent / self.searcher.batches, self.searcher.received / self.searcher.batches
 
 
 class Silent:
@@ -194,7 +194,7 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
             found[name] = facts
         mixing, legs = ways["pass, 2 workers"], len(turns["pass, 2 workers"])
         found["pass, 2 workers"] |= {
-            "bytes_sent": mixing.mixing.sent / legs,
+            "bytes_sent": mixing.mixing.history.sent / legs,
             "bytes_received": mixing.mixing.received / legs,
             "seconds_mixing": statistics.median(mixing.serial[first:]),
         }

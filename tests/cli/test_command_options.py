@@ -83,7 +83,7 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--quick": (),
         "--seeds": ("2",),
         "--only": ("learned/mixture",),
-        "--jobs": ("5",),
+        "--workers": ("5",),
         "--engine": ("processes",),
         "--address": ("auto",),
         "--json": ("FOLDER/figures.json",),

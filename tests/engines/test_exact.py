@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.engines import Processes, searcher, stage_one
+from lols.engines import Processes, history, searcher, stage_one
 from lols.engines.replica import Replica, Tracked, snapshot
 from lols.engines.searcher import BatchSearcher
 from tests.engines.small_problems import DATA, SPACE, InParts, Parts, fitted, same
@@ -140,17 +140,18 @@ def test_processes_give_the_same_weights(tmp_path: Any) -> None:
 
 
 def test_workers_that_are_new_or_were_away_get_all_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(searcher, "RECENT", 2)
-    inner, seen = stage_one.StageOne.follow, []
+    monkeypatch.setattr(history, "RECENT", 2)
+    inner, seen = history.Version.follow, []
 
-    def follow(self: Any, part: Any) -> Any:
-        seen.append((self.version - part.since, part.version - part.since, part.older is not None, len(part.changes)))
-        return inner(self, part)
+    def follow(self: Any, number: int | None, *how: Any) -> int:
+        had = 0 if number is None else number - self.since
+        seen.append((had, self.number - self.since, self.older is not None, len(self.changes)))
+        return inner(self, number, *how)
 
     def forgetful(part: Any) -> Any:
-        if part.version % 7 == 6:
+        if part.version.number % 7 == 6:
             stage_one._STAGE = None  # a new worker
-        elif part.version % 3 == 2:
+        elif part.version.number % 3 == 2:
             part = part._replace(run="another")  # another worker: this one misses what changes meanwhile
         kept = stage_one._STAGE
         try:
@@ -161,7 +162,7 @@ def test_workers_that_are_new_or_were_away_get_all_changes(monkeypatch: pytest.M
 
     search = searcher.search_part
     monkeypatch.setattr(searcher, "search_part", forgetful)
-    monkeypatch.setattr(stage_one.StageOne, "follow", follow)
+    monkeypatch.setattr(history.Version, "follow", follow)
     options: dict[str, Any] = {"compiled": False, "data": DATA[:30], "batch_size": 1, "passes": 1}
     assert same(fitted(None, **options), fitted(Parts(), **options))
     assert max(count for *_, count in seen) <= 4 and any(older and had > 0 for had, _, older, _ in seen)
@@ -208,4 +209,4 @@ def test_bytes_are_counted() -> None:
         for _ in trainer._batches(run, searcher):
             pass
     assert searcher.batches == 5 * 60
-    assert searcher.received > searcher.sent > 0
+    assert searcher.received > searcher.history.sent > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -79,3 +80,44 @@ def test_a_file_may_be_larger_than_memory(folder: Path, name: str, options: tupl
 
 def test_the_limit_is_one(folder: Path) -> None:
     assert "MemoryError" in predicted(folder, "small.conllu", ALLOWED // 4).stderr
+
+
+PEAKS = """
+import json, re, sys
+from pathlib import Path
+from lols.cli import main
+from lols.engines.ray import RayWorkers
+
+def close(self, inner=RayWorkers.close):
+    if self.alive:
+        status = Path("/proc/self/status")
+        for text in (status.read_text(), *self.map(Path.read_text, [status])):
+            print(json.dumps(dict(re.findall(r"(VmHWM|RssShmem):\\s+(\\d+) kB", text))), file=sys.stderr)
+    inner(self)
+
+RayWorkers.close = close
+main()
+"""
+
+
+def peaks(folder: Path, name: str) -> list[int]:
+    """The most bytes that the driver and a worker on Ray had when they predicted a file, but for Ray's object store."""
+    command = [sys.executable, "-c", PEAKS, "predict", str(folder / "pos.lols"), str(folder / name)]
+    command += ["-o", str(folder / "out"), "--engine", "ray", "--workers", "1"]
+    made = subprocess.run(command, env={**os.environ, **FEW_THREADS}, capture_output=True, text=True, timeout=120)
+    assert made.returncode == 0, made.stderr
+    sentences = (folder / name).stat().st_size // len(sentence(["X"] * 3))
+    assert (folder / "out" / name).stat().st_size == sentences * len(sentence(TAGS))
+    (folder / "out" / name).unlink()
+    found = [json.loads(line) for line in made.stderr.splitlines()[-2:]]
+    return [1024 * (int(each["VmHWM"]) - int(each["RssShmem"])) for each in found]
+
+
+@pytest.mark.ray
+def test_the_memory_of_ray_workers_does_not_grow_with_the_file(folder: Path) -> None:
+    """It is measured, and not limited as above, because Ray's threads alone are allotted more."""
+    pytest.importorskip("ray")
+    few = sentence(["X"] * 3)
+    (folder / "few.conllu").write_text(few * (SIZE // 20 // len(few)))
+    for small, large in zip(peaks(folder, "few.conllu"), peaks(folder, "large.conllu"), strict=True):
+        assert large - small < SIZE // 5

@@ -48,6 +48,20 @@ def test_shards_learn() -> None:
     assert losses[-1] < losses[0] / 4
 
 
+def test_legs_of_a_shard_have_the_same_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = [{"words": [k % 40] * length, "tags": [k % 5] * length} for k in range(8) for length in (1, 1, 12, 12)]
+    steps, train = [], mixing.train_shard
+
+    def noted(task: Any) -> Any:
+        made = train(task)
+        steps.append((task.pass_, made.steps))
+        return made
+
+    monkeypatch.setattr(mixing, "train_shard", noted)
+    fitted(shards(2, legs=4), data=data, compiled=False, batch_size=2)
+    assert len({number for pass_, number in steps if pass_}) == 1
+
+
 @pytest.mark.parametrize(
     ("options", "line"),
     [

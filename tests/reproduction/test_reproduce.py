@@ -297,7 +297,7 @@ def test_results_are_kept_and_taken_up_again(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr("lols.reproduction.run.measure", counted)
     few = plan.TABLES["table3"]._replace(rows=FEW, betas=(), coins=False)
     monkeypatch.setitem(plan.TABLES, "table3", few)
-    options = {"quick": True, "seeds": 1, "jobs": 1, "file": file}
+    options = {"quick": True, "seeds": 1, "workers": 1, "file": file}
     with pytest.raises(KeyboardInterrupt):
         reproduce("table3", **options)
     assert list(json.loads(file.read_text())["runs"]) == ran[:2]
@@ -360,7 +360,8 @@ def test_the_command_prints_tables_claims_and_a_summary(tiny, tmp_path, monkeypa
     [
         (["table5"], "unknown part 'table5': choose one of story"),
         (["table2", "--seeds", "0"], "--seeds is 0"),
-        (["table2", "--jobs", "0"], "--jobs is 0"),
+        (["table2", "--workers", "0"], "--workers is 0"),
+        (["table2", "--jobs", "0"], "--workers is 0"),
         (["table2", "--only", "lols"], "--only has no row 'lols': choose from reference/reference"),
         (["table2", "--resume"], "name it with --json"),
         (["table2", "--json", "{here}/no/such/r.json"], "there is no folder"),

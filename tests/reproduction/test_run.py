@@ -52,7 +52,7 @@ def test_time_left_is_guessed_before_and_measured_during(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(run.time, "perf_counter", lambda: now[0])
     work = [Work(str(k), print, kernel=("parsing", "bad"), seconds=5.0) for k in range(9)]
-    clock = run._Clock(work, jobs=2)
+    clock = run._Clock(work, workers=2)
     assert clock.left({}) == pytest.approx((9 * 5.0 + run.COMPILING) / 2)
     now[0] += 100.0  # for 25 of 60 seconds of work: the rest will take 140, and the guess was 17.5
     assert 100.0 < clock.left(dict.fromkeys("01", None)) < 140.0

@@ -22,7 +22,7 @@ from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, is_fixed
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
-from lols.training.run import shuffled
+from lols.training.order import shuffled
 
 ITSELF = "the policy itself"
 

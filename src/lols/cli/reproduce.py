@@ -45,10 +45,10 @@ def reproduce(
             metavar="ROW",
         ),
     ] = None,
-    jobs: Annotated[int | None, option("Processes at a time: as many as there are cores.")] = None,
-    engine: Annotated[
-        str | None, option("Who runs the cells: processes of this machine unless given; or ray, with --jobs workers.")
+    workers: Annotated[
+        int | None, option("Cells at a time: as many as there are cores.", "--workers", "--jobs")
     ] = None,
+    engine: Annotated[str | None, option("Who runs the cells: processes of this machine unless given; or ray.")] = None,
     address: Annotated[str | None, option("The Ray cluster; without it a local Ray is started.")] = None,
     json_file: Annotated[str | None, option("Keep all figures here, as they come.", "--json", metavar="FILE")] = None,
     html: Annotated[str | None, option("Write a report with pictures, one file.", metavar="FILE")] = None,
@@ -72,7 +72,7 @@ def reproduce(
         check_matplotlib()
     if plots is not None:
         check_folder(plots)
-    chosen = engine_of({"engine": engine, "address": address, "workers": jobs if engine else None})
+    chosen = engine_of({"engine": engine, "address": address, "workers": workers if engine else None})
     command = _command(part, data, quick, seeds, only or [])
 
     def show(name: str, found: Any) -> None:
@@ -88,7 +88,7 @@ def reproduce(
                 quick=quick,
                 seeds=seeds,
                 only=only or [],
-                jobs=jobs,
+                workers=workers,
                 engine=chosen,
                 file=json_file,
                 resume=resume,

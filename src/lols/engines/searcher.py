@@ -12,7 +12,8 @@ from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.drivers.portable import check_sendable
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
 from lols.engine.structures import Batch, FrozenPolicy, Plan
-from lols.engines.protocol import SharedValue, Workers
+from lols.engines.history import History
+from lols.engines.protocol import Workers
 from lols.engines.replica import Tracked, snapshot
 from lols.engines.stage_one import PartLessons, PartOfBatch, Problem, search_part
 from lols.policies.files import state_of
@@ -20,10 +21,6 @@ from lols.policies.files import state_of
 OWN_PARTS = (
     4  # of a batch for policies of the user's: fixed, because their arithmetic may depend on what comes together
 )
-RECENT = (
-    8  # changes that go along with each part of a batch; earlier ones are one value, because each costs a reference
-)
-MANY, MOST_CHANGES = 4, 1 << 26  # times all weights, or bytes, of changes before all weights are sent again
 
 
 class BatchSearcher:
@@ -44,21 +41,17 @@ class BatchSearcher:
 
     def __init__(self, workers: Workers, driver: Any, policy: Any = None, *, whole: bool = False):
         self.workers, self.driver, self.policy, self.always_whole = workers, driver, policy, whole
-        self.run, self.version, self.since = uuid.uuid4().hex, -1, 0
-        self.sent = self.received = self.batches = 0  # bytes of weights and lessons, and how many batches
+        self.run, self.history = uuid.uuid4().hex, History(workers)
+        self.received = self.batches = 0  # bytes of lessons, and how many batches
         if policy is not None:
             check_sendable(f"the policy {type(policy).__name__}", policy)
         self._problem = workers.share(Problem(driver.portable().signed(), policy))
-        self._whole: SharedValue | None = None
-        self._whole_bytes = self._changed_bytes = 0
-        self._changes: list[SharedValue] = []
-        self._older: SharedValue | None = None  # the first `_bundled` of them
-        self._bundled = 0
+        self._whole_bytes = 0
         self._tracked: Tracked | None = None
 
     def begin_again(self) -> None:
         """The policy is another one from now on, so that the next batch sends it as a whole."""
-        self._whole = self._tracked = None
+        self._tracked = None
 
     def make_lessons(
         self,
@@ -71,9 +64,7 @@ class BatchSearcher:
     ) -> Batch:
         """Search the examples of a batch, and put the lessons of its parts together."""
         self._send(policy)
-        assert self._whole is not None
-        recent = self._older, self.since + self._bundled, tuple(self._changes[self._bundled :])
-        common = (self.run, self._problem, self.version, self._whole, self.since, *recent)
+        common = self.run, self._problem, self.history.now
         parts = [
             PartOfBatch(*common, indices[part], rounds[part], plan, beta[part], beta_in[part])
             for part in self._cut(indices)
@@ -97,29 +88,18 @@ class BatchSearcher:
 
     def _send(self, policy: Any) -> None:
         """Share what has changed in the policy, or all of it where that is less."""
-        self.version += 1
         if isinstance(policy, FrozenPolicy):
-            if self._tracked is not None:
-                changes = self._tracked.after(policy)
-                if changes is not None and self._changed_bytes + changes.nbytes <= max(
-                    MANY * self._whole_bytes, MOST_CHANGES
-                ):
-                    self._changes.append(self.workers.share(changes))
-                    if len(self._changes) - self._bundled > 2 * RECENT:
-                        self._bundled = len(self._changes) - RECENT
-                        self._older = self.workers.share(tuple(self._changes[: self._bundled]))
-                    self._changed_bytes += changes.nbytes
-                    self.sent += changes.nbytes
-                    return
+            changes = None if self._tracked is None else self._tracked.after(policy)
+            if changes is not None and self.history.has_room(changes.nbytes, self._whole_bytes):
+                self.history.add(changes, changes.nbytes)
+                return
             whole: Any = snapshot(policy)
-            size = whole.nbytes
+            self._whole_bytes = whole.nbytes
             self._tracked = None if self.always_whole else Tracked(policy, compiled=self.driver.compiled)
         else:
             whole = state_of(policy)
-            size = sum(array.nbytes for array in whole.values())
-        self._whole, self._whole_bytes, self._changed_bytes = self.workers.share(whole), size, 0
-        self._changes, self._older, self._bundled, self.since = [], None, 0, self.version
-        self.sent += size
+            self._whole_bytes = sum(array.nbytes for array in whole.values())
+        self.history.begin(whole, self._whole_bytes)
 
     def _joined(
         self, parts: list[PartLessons], indices: np.ndarray, rounds: np.ndarray, beta: np.ndarray, beta_in: np.ndarray

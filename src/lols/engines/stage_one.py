@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from lols.engine.compile.kernel import DISABLED
 from lols.engine.drivers.portable import Portable
 from lols.engine.lessons import NO_FEATURES, FeatureRuns
 from lols.engine.structures import Batch, Plan
+from lols.engines.history import Version
 from lols.engines.protocol import SharedValue
 from lols.engines.replica import Replica, Touched
 
@@ -27,16 +28,11 @@ class Problem(NamedTuple):
 
 
 class PartOfBatch(NamedTuple):
-    """Examples of a batch to be searched, and the policy to do it with: a whole one, and what has changed since."""
+    """Examples of a batch to be searched, and the policy to do it with."""
 
     run: str
     problem: SharedValue
-    version: int
-    whole: SharedValue  # version `since`
-    since: int
-    older: SharedValue | None  # changes to `since` + 1, ..., `recent`, which few workers have missed
-    recent: int
-    changes: Sequence[SharedValue]  # to `recent` + 1, + 2, ...
+    version: Version
     indices: np.ndarray
     rounds: np.ndarray
     plan: Plan
@@ -94,26 +90,25 @@ class StageOne:
     """The data of a run on a worker, its driver, and the policy in the version that was last asked for."""
 
     def __init__(self, run: str, problem: Problem):
-        self.run, self.policy, self.version = run, problem.policy, -1
+        self.run, self.policy = run, problem.policy
+        self.version: int | None = None
         self.driver = problem.driver.make()
         self.linear, self.fresh, self.compiled = problem.policy is None, True, self.driver.compiled
         self.replica: Any = None
 
     def follow(self, part: PartOfBatch) -> Any:
         """The policy in the version that a part is searched with."""
-        if not part.since <= self.version <= part.version:
-            self.version, whole = part.since, part.whole.get()
-            if self.linear:
-                self.replica = Replica(whole, compiled=self.compiled)
-            else:
-                self.policy.load({name: np.array(array) for name, array in whole.items()})
-        missed = part.changes[max(self.version - part.recent, 0) :]
-        if part.older is not None and self.version < part.recent:
-            missed = (*part.older.get()[self.version - part.since :], *missed)
-        for changes in missed:
-            self.replica.apply(changes.get())
-        self.version = part.version
+        self.version = part.version.follow(self.version, self._load, self._apply)
         return self.replica.policy() if self.linear else self.policy
+
+    def _load(self, whole: Any) -> None:
+        if self.linear:
+            self.replica = Replica(whole, compiled=self.compiled)
+        else:
+            self.policy.load({name: np.array(array) for name, array in whole.items()})
+
+    def _apply(self, changes: Any) -> None:
+        self.replica.apply(changes)
 
     def search(self, part: PartOfBatch) -> PartLessons:
         """Search the examples of a part."""

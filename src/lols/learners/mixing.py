@@ -20,7 +20,25 @@ from lols.learners.structures import ROUNDS, Bank
 
 BANKS = ("shared", "single")
 SQUARES = ("sum", "mean", "independent")
+BLOCK = 1024  # rows that are compared at once, so that copies of them stay in the cache
 PARTS = ("weights", "squares", "sums")  # by cell; those that the update does without are empty
+
+
+class Cells(NamedTuple):
+    """Parts of cells."""
+
+    weights: np.ndarray
+    squares: np.ndarray
+    sums: np.ndarray
+
+
+class Shares(NamedTuple):
+    """What counts how much in a mixture: rounds before it and in it, and how learners and their squares count."""
+
+    done: float
+    rounds: float
+    by_squares: bool
+    of_squares: float
 
 
 class LearnedChanges(NamedTuple):
@@ -111,23 +129,61 @@ def remove_features(table, features, slots):
         table.entries[slots[k], 1] = -1
 
 
-def mark_changed(rows, now, before, changed):
-    """Mark the cells of rows that, as bits, are not what they were."""
-    for k in range(rows.size):
-        for j in range(changed.shape[1]):
-            if now[rows[k], j] != before[k, j]:
-                changed[k, j] = True
-
-
 def append_features(table, features, count):
     """Give new features the next rows."""
     for k in range(features.size):
         insert(table, features[k], count, np.int64(1) << 62)
 
 
+def mix_cells(old, new, places, bounds, rounds, shares, work, made):
+    """Mix what learners have made of cells.
+
+    Parameters
+    ----------
+    old
+        What the cells were.
+    new, places, bounds
+        Cells of one learner after the other, where they are among all, and where those of each learner begin and end.
+    rounds, shares
+        How many rounds each learner has done, and what counts how much.
+    work, made
+        Working memory, and the result.
+
+    """
+    total, moved, averaged = work[0], work[1], work[2]
+    squares, sums = old.squares.size > 0, old.sums.size > 0
+    done, every = shares.done, shares.rounds
+    if squares:
+        for i in range(places.size):
+            k = places[i]
+            total[k] += np.float64(new.squares[i]) - np.float64(old.squares[k])
+    for learner in range(rounds.size):
+        own = rounds[learner]
+        for i in range(bounds[learner], bounds[learner + 1]):
+            k, share = places[i], own / every
+            weight, before = np.float64(new.weights[i]), np.float64(old.weights[k])
+            if shares.by_squares:
+                gained = np.float64(new.squares[i]) - np.float64(old.squares[k])
+                share = gained / (total[k] if total[k] > 0.0 else 1.0)
+            moved[k] += share * (weight - before)
+            if sums:
+                # the sum of the weights after each round is weights * (rounds + 1) - sums
+                seen = before * (done + 1.0) - np.float64(old.sums[k])
+                seen = weight * (done + own + 1.0) - np.float64(new.sums[i]) - seen
+                averaged[k] += share * (seen / own - before)
+    for k in range(old.weights.size):
+        before = np.float64(old.weights[k])
+        made.weights[k] = before + moved[k]
+        if squares:
+            made.squares[k] = np.float64(old.squares[k]) + shares.of_squares * total[k]
+        if sums:
+            seen = before * (done + 1.0) - np.float64(old.sums[k]) + every * (before + averaged[k])
+            made.sums[k] = np.float64(made.weights[k]) * (done + every + 1.0) - seen
+
+
+mix_cells_kernel = Kernel(mix_cells)
 find_touched_kernel = Kernel(find_touched)
 find_new_kernel = Kernel(find_new)
-mark_changed_kernel = Kernel(mark_changed)
 remove_features_kernel = Kernel(remove_features)
 append_features_kernel = Kernel(append_features)
 
@@ -190,19 +246,21 @@ class BankDetour:
     def changes(self, bank: Bank) -> LearnedChanges:
         """Cells that are different now, and all of new rows that are not zero."""
         filled, columns = int(bank.filled[0]), bank.weights.shape[1]
-        added = [getattr(bank, part)[self.known : filled] for part in PARTS]
+        parts = [getattr(bank, part).view(np.int32) for part in PARTS]  # as bits
         fresh = np.zeros((filled - self.known, columns), np.bool_)
-        for array in (each for each in added if each.size):
-            fresh |= array.view(np.int32) != 0
+        for now in (each for each in parts if each.size):
+            fresh |= now[self.known : filled] != 0
         cells = [self.known * columns + np.flatnonzero(fresh)]
         scaled = [self.known + np.flatnonzero(bank.scales[self.known : filled])]
-        for rows, (weights, squares, sums, scales) in self.saved:
-            changed = np.zeros((rows.size, columns), np.bool_)
-            for now, old in ((bank.weights, weights), (bank.squares, squares), (bank.sums, sums)):
-                if now.size:
-                    mark_changed_kernel(self.compiled, rows, now.view(np.int32), old.view(np.int32), changed)
-            row, column = np.nonzero(changed)
-            cells.append(rows[row] * columns + column)
+        for rows, (*before, scales) in self.saved:
+            for first in range(0, rows.size, BLOCK):
+                some = slice(first, first + BLOCK)
+                changed = np.zeros((rows[some].size, columns), np.bool_)
+                for now, old in zip(parts, before, strict=True):
+                    if now.size:
+                        changed |= now[rows[some]] != old[some].view(np.int32)
+                row, column = np.divmod(np.flatnonzero(changed), columns)
+                cells.append(rows[some][row] * columns + column)
             scaled.append(rows[scales != bank.scales[rows]] if scales.size else rows[:0])
         chosen = np.sort(np.concatenate(cells))
         values = {p: getattr(bank, p).reshape(-1)[chosen] for p in PARTS if getattr(bank, p).size}
@@ -270,20 +328,23 @@ def mixed(
     """
     done = float(learner.counters[ROUNDS])
     learners = [each for each in learners if each.counters[ROUNDS] > done]
+    if not learners:
+        return Detour(learner).changes()
     if len(learners) == 1:  # nothing to mix, so that nothing is rounded
         return learners[0]
     counters = learner.counters + sum((each.counters - learner.counters for each in learners), np.zeros(6))
     rounds = np.array([float(each.counters[ROUNDS]) for each in learners]) - done
-    share = float(max(len(learners), 1)) ** -SQUARES.index(squares)
+    by_squares = by == "squares" and learner.shared.squares.size > 0
+    shares = Shares(done, float(rounds.sum()), by_squares, float(len(learners)) ** -SQUARES.index(squares))
     shared, single = (
-        _mixed_bank(getattr(learner, name), [each.banks[k] for each in learners], done, rounds, by, share)
+        _mixed_bank(getattr(learner, name), [each.banks[k] for each in learners], rounds, shares, learner.compiled)
         for k, name in enumerate(BANKS)
     )
     return LearnerChanges(counters, (shared, single))
 
 
 def _mixed_bank(
-    bank: Bank, parts: Sequence[LearnedChanges], done: float, rounds: np.ndarray, by: str, share_of_squares: float
+    bank: Bank, parts: Sequence[LearnedChanges], rounds: np.ndarray, shares: Shares, compiled: bool
 ) -> LearnedChanges:
     """The mixture of what learners changed in one table."""
     known, columns = int(bank.filled[0]), bank.weights.shape[1]
@@ -305,31 +366,21 @@ def _mixed_bank(
         found.append(({name: values[kept] for name, values in part.values.items()}, part.scales[kept_rows]))
     features = features[: max(most - known, 0)]
     cells = _sorted(at)
-    old = {part: _before(getattr(bank, part), cells, known * columns) for part in PARTS if getattr(bank, part).size}
-    by_squares = by == "squares" and "squares" in old
-    total, places_of = np.zeros(cells.size), [np.searchsorted(cells, own_cells) for own_cells in at]
-    if "squares" in old:
-        for (new, _), k in zip(found, places_of, strict=True):
-            total[k] += new["squares"] - old["squares"][k]
-    moved, averaged = np.zeros(cells.size), np.zeros(cells.size)
-    for (new, _), k, own in zip(found, places_of, rounds, strict=True):
-        before, share = old["weights"][k], own / rounds.sum()
-        if by_squares:
-            share = (new["squares"] - old["squares"][k]) / np.where(total[k] > 0.0, total[k], 1.0)
-        moved[k] += share * (new["weights"] - before)
-        if "sums" in old:
-            # the sum of the weights after each round is weights * (rounds + 1) - sums
-            seen = new["weights"] * (done + own + 1.0) - new["sums"] - (before * (done + 1.0) - old["sums"][k])
-            averaged[k] += share * (seen / own - before)
-    values = {"weights": (old["weights"] + moved).astype(np.float32)}
-    if "squares" in old:
-        values["squares"] = (old["squares"] + share_of_squares * total).astype(np.float32)
-    if "sums" in old:
-        all_rounds = rounds.sum()
-        seen = old["weights"] * (done + 1.0) - old["sums"] + all_rounds * (old["weights"] + averaged)
-        values["sums"] = (values["weights"] * (done + all_rounds + 1.0) - seen).astype(np.float32)
+    there = [name for name in PARTS if getattr(bank, name).size]
+    nothing = np.zeros(0, np.float32)
+    old, new, made = (
+        Cells(*(make(name) if name in there else nothing for name in PARTS))
+        for make in (
+            lambda name: _before(getattr(bank, name).reshape(-1), cells, known * columns),
+            lambda name: np.concatenate([values[name] for values, _ in found]),
+            lambda name: np.empty(cells.size, np.float32),
+        )
+    )
+    places, bounds = np.concatenate([np.searchsorted(cells, own) for own in at]), np.cumsum([0, *map(len, at)])
+    mix_cells_kernel(compiled, old, new, places, bounds, rounds, shares, np.zeros((3, cells.size)), made)
+    values = {name: getattr(made, name) for name in there}
     scaled = _sorted(rows)
-    scales = _before(bank.scales, scaled, known).astype(np.float32) if scaled.size else np.zeros(0, np.float32)
+    scales = _before(bank.scales, scaled, known)
     for (_, own_scales), own_rows in zip(found, rows, strict=True):
         k = np.searchsorted(scaled, own_rows)
         scales[k] = np.maximum(scales[k], own_scales)
@@ -337,14 +388,16 @@ def _mixed_bank(
 
 
 def _before(array: np.ndarray, places: np.ndarray, known: int) -> np.ndarray:
-    """What places of an array held; those of new rows are zero."""
-    there = places < known
-    return np.where(there, array.reshape(-1)[np.where(there, places, 0)], 0.0).astype(np.float64)
+    """What places of an array held, in order; those of new rows, which are the last, are zero."""
+    made = np.zeros(places.size, np.float32)
+    there = int(np.searchsorted(places, known))
+    made[:there] = array[places[:there]]
+    return made
 
 
 def _sorted(lists: Sequence[np.ndarray]) -> np.ndarray:
     """The different numbers of sorted lists, in order."""
-    every = np.sort(np.concatenate([np.zeros(0, np.int64), *lists]))
+    every = np.sort(np.concatenate([np.zeros(0, np.int64), *lists]), kind="stable")  # which merges what is sorted
     return every[np.concatenate([[True], every[1:] != every[:-1]])] if every.size else every
 
 

@@ -54,7 +54,7 @@ def reproduce(
     quick: bool = False,
     seeds: int | None = None,
     only: Sequence[str] = (),
-    jobs: int | None = None,
+    workers: int | None = None,
     engine: Engine | None = None,
     file: str | os.PathLike[str] | None = None,
     resume: bool = False,
@@ -65,7 +65,7 @@ def reproduce(
 ) -> dict[str, Any]:
     """Run the paper's experiments, and return tables, claims, theory and bandit as plain values.
 
-    Options are those of the command, which has their help; `file` is that of `--json`. With more than one job, a script
+    Options are those of the command, which has their help; `file` is that of `--json`. With several workers, a script
     must guard its own work by `if __name__ == "__main__":`. `watch` is called with the progress, `say` with what comes
     before it, `show` with the name and the result of each piece of work. `command` is for the report. `engine` runs the
     cells in place of processes of this machine; on a cluster, all machines must see the data under the same names.
@@ -80,7 +80,7 @@ def reproduce(
     if part == "bandit" and data is not None and not _has_treebank(data):
         needed = " and ".join(EWT)
         raise ConfigurationError(f"{os.fspath(data)}: holds no {needed}, which the bandit needs; leave out --data")
-    for option, number in (("--seeds", seeds), ("--jobs", jobs)):
+    for option, number in (("--seeds", seeds), ("--workers", workers)):
         if number is not None and number < 1:
             raise ConfigurationError(f"{option} is {number}; it must be at least 1")
     if resume and file is None:
@@ -101,8 +101,8 @@ def reproduce(
         missing = [work for work in state.work if work.name not in state.done]
         total = len(missing) + len(state.done)
         if engine is None:
-            workers = min(jobs or cores(), len(missing))
-            engine = Processes(workers=workers) if workers > 1 else InProcess()
+            count = min(workers or cores(), len(missing))
+            engine = Processes(workers=count) if count > 1 else InProcess()
         clock = _Clock(missing, engine.count)
 
         def look(running: list[str]) -> None:
@@ -150,18 +150,18 @@ def _done(work: Work) -> Any:
 class _Clock:
     """How many seconds are left: by how long runs usually take, and more and more by how long they take here."""
 
-    def __init__(self, work: Sequence[Work], jobs: int):
+    def __init__(self, work: Sequence[Work], workers: int):
         self.usual = {one.name: one.seconds for one in work}
         kernels = {one.kernel[0]: one.name for one in reversed(work) if one.kernel is not None}
         for name in kernels.values():
             self.usual[name] += COMPILING
-        self.total, self.jobs, self.began = sum(self.usual.values()), jobs, time.perf_counter()
+        self.total, self.workers, self.began = sum(self.usual.values()), workers, time.perf_counter()
 
     def left(self, done: Mapping[str, Any]) -> float:
         """The seconds left; the guess weighs as much as a tenth of the work."""
         finished = sum(seconds for name, seconds in self.usual.items() if name in done)
         guess = 0.1 * self.total
-        pace = (time.perf_counter() - self.began + guess / self.jobs) / max(finished + guess, 1e-9)
+        pace = (time.perf_counter() - self.began + guess / self.workers) / max(finished + guess, 1e-9)
         return (self.total - finished) * pace
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from lols.contract.hashing import mix
 from lols.errors import ConfigurationError
 from lols.io.conll import Sentences
-from lols.training.run import shuffled
+from lols.training.order import shuffled
 
 
 class ReplayedFile(str):

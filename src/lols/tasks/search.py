@@ -24,7 +24,7 @@ from lols.training.algorithms import Algorithm, algorithm
 from lols.training.calibration import Judged, fit_calibration, together
 from lols.training.learning_state import start_of, without_state
 from lols.training.model import Model
-from lols.training.run import shuffled
+from lols.training.order import shuffled
 from lols.training.stream import Stream
 from lols.training.trainer import Trainer
 

@@ -10,6 +10,7 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,10 +23,12 @@ from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import LOSSES
 from lols.engines import Files, InProcess, SharedValue, Workers
+from lols.engines.history import History, Version
 from lols.engines.stage_one import one_compiles, writable
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner
 from lols.learners.mixing import Detour, LearnerChanges, apply_changes, mixed
+from lols.training.order import evened
 from lols.training.students import LinearStudent
 
 if TYPE_CHECKING:
@@ -34,25 +37,22 @@ if TYPE_CHECKING:
 
 FIRST = 8  # times as many legs in the first pass: with as many as later, eight shards lose a point of parsing
 LEGS = 4  # by default
-MOST_CHANGES = 1 << 26  # bytes of changes that are sent one after the other, if that is more than all weights
 MOST_BYTES = 2 << 30  # of the data of shards that a worker keeps for the next pass
 
 
 class ShardTask(NamedTuple):
-    """A leg of a pass over one shard, and the learner to go on from: a whole one, and what has changed since."""
+    """A leg of a pass over one shard, and the learner to go on from."""
 
     run: str
     shard: int
     trainer: SharedValue
     data: SharedValue
-    version: int
-    whole: SharedValue | None  # version `since`; None if nothing has been learned
-    since: int
-    changes: tuple[SharedValue, ...]  # to `since` + 1, + 2, ...
+    version: Version
     adaptive: dict[str, Any]
     pass_: int
     leg: int  # of the pass
     legs: int
+    alone: bool  # whether there is no other shard
 
 
 class ShardResult(NamedTuple):
@@ -81,6 +81,7 @@ class Shard:
         self.run: TrainingRun = self.trainer.new_run(writable(data) if isinstance(data, Examples) else data)
         with one_compiles():
             self.driver = self.run.driver().__enter__()
+            self.work = self.driver.work_of(np.arange(len(self.run.examples)))
             if hasattr(self.driver, "calls") and self.trainer.compiled and not DISABLED:
                 prepare_all(self.run.student.calls(self.driver))  # type: ignore[attr-defined]
 
@@ -94,7 +95,9 @@ class Shard:
         run.pass_, run.offset, run.steps_done = task.pass_, first, 0
         run.sums = np.zeros_like(run.sums)
         losses = [np.zeros((0, LOSSES))]
-        for indices, rounds in run.batches() if first < last else ():
+        parts = 1 if task.alone else task.legs  # shards wait for each other after each leg
+        batches = run.batches(lambda order: evened(order, self.work, parts))
+        for indices, rounds in batches if first < last else ():
             beta, beta_in = run.betas(rounds)
             policy = student.rolling_policy()
             batch = self.driver.make_lessons(indices, rounds, policy, trainer.plan, beta, beta_in)
@@ -122,13 +125,7 @@ class ShardLearner:
 
     def follow(self, task: ShardTask) -> Learner:
         """The learner in the version that a shard goes on from."""
-        if not task.since <= self.version <= task.version:
-            assert task.whole is not None
-            self.learner.load(task.whole.get())
-            self.version = task.since
-        for changes in task.changes[self.version - task.since :]:
-            apply_changes(self.learner, changes.get())
-        self.version = task.version
+        self.version = task.version.follow(self.version, self.learner.load, partial(apply_changes, self.learner))
         return self.learner
 
 
@@ -215,11 +212,8 @@ class Mixing:
             trainer.threads = 1  # there are many workers
         self._trainer = workers.share(trainer)
         self._data = [workers.share(part) for part in shards_of(run.data, shards)]
-        self.version = self.since = 0
-        self._whole: SharedValue | None = None
-        self._changes: tuple[SharedValue, ...] = ()
-        self._changed_bytes = 0
-        self.sent = self.received = 0  # bytes of weights
+        self.history = History(workers)
+        self.received = 0  # bytes of weights
 
     def passes(self, bar: Any) -> Iterator[None]:
         """Go on by one leg of a pass each time; between two of them there can be a checkpoint."""
@@ -261,26 +255,20 @@ class Mixing:
 
     def _tasks(self) -> Iterator[ShardTask]:
         run = self.run
-        weights = self.version, self._whole, self.since, self._changes
         for shard, data in enumerate(self._data):
-            how = run.adaptive.state(), run.pass_, run.offset, self.legs_now
-            yield ShardTask(self.id, shard, self._trainer, data, *weights, *how)
+            how = run.adaptive.state(), run.pass_, run.offset, self.legs_now, len(self._data) == 1
+            yield ShardTask(self.id, shard, self._trainer, data, self.history.now, *how)
 
     def _share(self, changes: LearnerChanges) -> None:
         """Give the workers what has changed, or all of the learner where that is less."""
-        self.version += 1
-        self._changed_bytes += changes.nbytes
-        if self._changed_bytes > max(MOST_CHANGES, self.run.student.learner.report()["bytes"]):  # type: ignore[union-attr]
-            self._share_whole()
+        if self.history.has_room(changes.nbytes, self.run.student.learner.report()["bytes"]):  # type: ignore[union-attr]
+            self.history.add(changes, changes.nbytes)
         else:
-            self._changes += (self.workers.share(changes),)
-            self.sent += changes.nbytes
+            self._share_whole()
 
     def _share_whole(self) -> None:
         state = self.run.student.learner.state()  # type: ignore[union-attr]
-        self.version += 1
-        self._whole, self.since, self._changes, self._changed_bytes = self.workers.share(state), self.version, (), 0
-        self.sent += sum(array.nbytes for array in state.values())
+        self.history.begin(state, sum(array.nbytes for array in state.values()))
 
 
 @contextlib.contextmanager

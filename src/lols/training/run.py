@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from lols.training.algorithms import Algorithm, schedules
 from lols.training.learning_state import LearningState
 from lols.training.mixing import FIRST, LEGS
 from lols.training.model import Model
+from lols.training.order import shuffled
 from lols.training.students import LinearStudent, PolicyStudent, Student
 
 if TYPE_CHECKING:
@@ -69,11 +70,13 @@ class TrainingRun:
 
     # --- batches ---
 
-    def batches(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def batches(
+        self, rearranged: Callable[[np.ndarray], np.ndarray] = np.asarray
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Batches of example numbers with their rounds, from the current position on."""
         count, size = len(self.examples), self.batch_size
         while self.pass_ < self.trainer.passes:
-            order = self._order(self.pass_)
+            order = rearranged(self._order(self.pass_))
             if self.offset == 0:
                 self.student.begin_pass()
             while self.offset < count:
@@ -259,17 +262,3 @@ class TrainingRun:
 def plain(chosen: Algorithm) -> dict[str, Any]:
     """An algorithm as plain values, for model files."""
     return {k: v if v is None or isinstance(v, bool | int | float) else str(v) for k, v in vars(chosen).items()}
-
-
-def shuffled(count: int, key: int, neighbours: int = 1) -> np.ndarray:
-    """The numbers below `count` in an order that depends on the key; runs of `neighbours` stay adjacent.
-
-    >>> shuffled(6, 1).tolist(), shuffled(6, 1, neighbours=2).tolist()
-    ([3, 5, 2, 0, 1, 4], [4, 5, 0, 1, 2, 3])
-    """
-    generator = np.random.Philox(key=key & ((1 << 64) - 1))
-    order = np.argsort(generator.random_raw(-(-count // neighbours)), kind="stable")
-    if neighbours == 1:
-        return order
-    runs = (order[:, np.newaxis] * neighbours + np.arange(neighbours)).ravel()
-    return runs[runs < count]

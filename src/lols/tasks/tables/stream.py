@@ -16,8 +16,8 @@ from lols.tasks.tables.rows import Rows, joined
 from lols.tasks.tables.targets import Targets, together
 from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.tasks.tables.tree_of_labels import centres_of, make_tree
+from lols.training.order import shuffled
 from lols.training.progress import Progress
-from lols.training.run import shuffled
 from lols.training.stream import Stream
 
 Piece = tuple[Rows, Targets]
