@@ -145,7 +145,7 @@ class Pointer(nn.Module):
 
     def inputs(self, states: Any) -> np.ndarray:
         """The city we are in, and for each city whether it is left."""
-        return states.vectors[:, 1 : 2 + states.actions]
+        return states.cells(range(1, 2 + states.actions))
 
     def encode(self, examples: Any) -> torch.Tensor:
         """Where the cities are; in learning, the map is turned and mirrored at random."""

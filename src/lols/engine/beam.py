@@ -142,16 +142,17 @@ class BatchBeamDriver(LockStepDriver):
             if not live:
                 return
             example = np.concatenate([np.full(at.size, progress[0]) for _, progress, at in live])
-            vectors = np.concatenate([paths.states[progress[1] & 1, at] for paths, progress, at in live])
+            memory = np.concatenate([paths.states[progress[1] & 1, at] for paths, progress, at in live])
             legal = np.concatenate([paths.legal[at] for paths, _, at in live])
             costs, most = np.empty(legal.shape, np.float32), getattr(policy, "batch", None) or example.size
             for low in range(0, example.size, most):
                 part = slice(low, low + most)
+                rows = np.arange(low, min(low + most, example.size))
                 states = States(
                     self.examples,
                     example[part],
-                    np.zeros(example[part].size, np.int64),
-                    find_states=lambda found=(vectors[part], legal[part]): found,  # type: ignore[misc]
+                    np.zeros(rows.size, np.int64),
+                    find_states=lambda found=(memory, rows, legal[part]): found,  # type: ignore[misc]
                     find_features=self._gather,
                 )
                 self._take_costs(policy, states, policy.costs(states), costs[part])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +37,8 @@ class States:
     vectors
         The state vectors themselves, [state, cell], for policies that are written for one space. In roll-outs only the
         first `Sizes.live` cells are valid.
+    memory, rows
+        The same without a copy: the vector of state i is row `rows[i]` of the memory. Other rows are of other searches.
     draws
         A random 64-bit number for each state, for policies that draw at random; determined by the seed.
     start, ids, values
@@ -48,6 +50,8 @@ class States:
     """
 
     vectors: np.ndarray
+    memory: np.ndarray
+    rows: np.ndarray
     legal: np.ndarray
     start: np.ndarray
     ids: np.ndarray
@@ -62,7 +66,7 @@ class States:
         example: np.ndarray,
         draws: np.ndarray,
         *,
-        find_states: Callable[[], tuple[np.ndarray, np.ndarray]],
+        find_states: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]],
         find_features: Callable[[States], GatheredFeatures],
     ):
         self.examples, self.example, self.draws = examples, example, draws
@@ -72,14 +76,21 @@ class States:
         """Find what is asked for the first time; from then on it is an ordinary attribute."""
         if name not in States.__annotations__:
             raise AttributeError(f"States has no attribute '{name}'")
-        if name in ("vectors", "legal"):
-            self.vectors, self.legal = self._find_states()
+        if name in ("memory", "rows", "legal"):
+            self.memory, self.rows, self.legal = self._find_states()
+        elif name == "vectors":
+            self.vectors = self.memory[self.rows]
         else:
             vars(self).update(vars(self._find_features(self)))
         return vars(self)[name]
 
     def __len__(self) -> int:
         return self.example.size
+
+    def cells(self, columns: Sequence[int]) -> np.ndarray:
+        """Some cells of the state vectors, [state, column]."""
+        found: np.ndarray = self.memory[self.rows[:, np.newaxis], np.asarray(columns)]
+        return found
 
     @property
     def actions(self) -> int:
@@ -146,13 +157,13 @@ class Replayed(Struct):
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 
-def look_at(space, data, scratch, example, vectors, legal, slots, ends):
+def look_at(space, data, scratch, example, memory, rows, legal, slots, ends):
     """Gather the features of states into slots, without gaps."""
     search = Search(space, None, None, None, data.items, scratch)
     f, m = 0, 0
     for i in range(example.size):
         here = instance(data, example[i], i, 0)
-        s = vectors[i, : data.states[example[i]]]
+        s = memory[rows[i], : data.states[example[i]]]
         scratch.report[AT_EXAMPLE], scratch.report[AT_STEP] = example[i], -1
         gather(search, here, s, legal[i])
         f, m = write_features(search, here, s, legal[i], slots, i, f, m)

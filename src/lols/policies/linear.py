@@ -89,7 +89,7 @@ class LinearPolicy:
         new_policy(scratch.seen)
         examples, costs = states.examples, np.zeros((len(states), states.actions), np.float32)
         data = Data(examples.x, (), examples.items, examples.states, examples.steps)
-        asked = AskedStates(states.example, states.vectors, states.legal, states.draws, costs)
+        asked = AskedStates(states.example, states.memory, states.rows, states.legal, states.draws, costs)
         try:
             score_kernel(self.compiled, self._bound, data, weights, FOLLOWING, scratch, asked)
         except Exception:
@@ -147,7 +147,8 @@ class AskedStates(Struct):
     """States, and memory for the predicted costs of their actions."""
 
     example: np.ndarray
-    vectors: np.ndarray
+    memory: np.ndarray
+    rows: np.ndarray
     legal: np.ndarray
     draws: np.ndarray
     costs: np.ndarray  # to be filled
@@ -162,7 +163,7 @@ def score_states(space, data, policy, plan, scratch, asked):
             scratch.epoch[0] += 1
             last = asked.example[i]
         here = instance(data, last, i, 0)
-        s = asked.vectors[i, : data.states[last]]
+        s = asked.memory[asked.rows[i], : data.states[last]]
         gather(search, here, s, asked.legal[i])
         score(search, here, s, asked.legal[i], draw_component(policy.chances, asked.draws[i]))
         if scratch.report[CODE] != 0:

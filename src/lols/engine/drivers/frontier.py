@@ -9,30 +9,41 @@ from lols.engine.compile.layout import Struct
 from lols.engine.memory import state_type
 from lols.engine.structures import Batch, PendingRollouts, Trail
 
-ROWS = ("state", "legal", "example", "number", "stream", "draw")
+PLACES = ("row", "example", "number", "stream", "draw")
 
 
 class Walks(Struct):
-    """Searches in progress; those that wait for the policy are in the first rows."""
+    """Searches in progress; those that wait for the policy have the first places. A state stays in its row."""
 
     state: np.ndarray  # [row, cell]
     legal: np.ndarray  # [row, action]
-    example: np.ndarray  # [row]: in the data set
-    number: np.ndarray  # [row]: the number of the walk
-    stream: np.ndarray  # [row]
-    draw: np.ndarray  # [row]: for a policy that draws at random
+    row: np.ndarray  # [place]: of the state
+    example: np.ndarray  # [place]: in the data set
+    number: np.ndarray  # [place]: the number of the walk
+    stream: np.ndarray  # [place]
+    draw: np.ndarray  # [place]: for a policy that draws at random
     time: np.ndarray  # [walk]: steps taken
-    waiting: np.ndarray  # [1]: how many rows wait
+    waiting: np.ndarray  # [1]: how many wait
+
+    def begin(self, examples: np.ndarray) -> None:
+        """New walks, each in the row of its number."""
+        self.row[: examples.size] = self.number[: examples.size] = np.arange(examples.size)
+        self.example[: examples.size] = examples
 
     def part(self, low: int, high: int) -> Walks:
-        """Some of the rows, for a thread."""
-        rows = {name: getattr(self, name)[low:high] for name in ROWS}
-        return self._replace(**rows, waiting=np.zeros(1, np.int64))
+        """Some of the places, for a thread."""
+        places = {name: getattr(self, name)[low:high] for name in PLACES}
+        return self._replace(**places, waiting=np.zeros(1, np.int64))
 
-    def take(self, at: int, other: Walks, rows: int) -> None:
-        """Move the first rows of a part to other rows."""
-        for name in ROWS:
-            getattr(self, name)[at : at + rows] = getattr(other, name)[:rows]
+    def take(self, at: int, other: Walks, count: int) -> None:
+        """Move the first walks of a part to other places."""
+        for name in PLACES:
+            getattr(self, name)[at : at + count] = getattr(other, name)[:count]
+
+    def found(self, part: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The memory of states, the rows of walks at some places, and their legal actions."""
+        rows = self.row[part]
+        return self.state, rows, self.legal[rows]
 
 
 class RolloutPaths(Struct):
@@ -103,6 +114,7 @@ def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
     return Walks(
         state=np.zeros((rows, width), state_type(compiled)),
         legal=np.zeros((rows, examples.most_actions), np.bool_),
+        row=np.zeros(rows, np.int64),
         example=np.zeros(rows, np.int64),
         number=np.zeros(rows, np.int64),
         stream=np.zeros(rows, np.int64),

@@ -37,16 +37,11 @@ from lols.engine.teacher import teacher_action
 
 
 @dual
-def wait(walks, i, size, number, t, stream, draw):
-    """Move the walk of row i, whose state has `size` cells, to the rows that wait."""
+def wait(walks, i, number, t, stream, draw):
+    """Move the walk at place i to those that wait."""
     k = walks.waiting[0]
-    example = walks.example[i]
-    if k < i:
-        for j in range(size):
-            walks.state[k, j] = walks.state[i, j]
-        for a in range(walks.legal.shape[1]):
-            walks.legal[k, a] = walks.legal[i, a]
-    walks.example[k], walks.number[k], walks.stream[k], walks.draw[k] = example, number, stream, draw
+    walks.row[k], walks.example[k] = walks.row[i], walks.example[i]
+    walks.number[k], walks.stream[k], walks.draw[k] = number, stream, draw
     walks.time[number] = t
     walks.waiting[0] = k + 1
 
@@ -64,7 +59,8 @@ def roll_in(space, reference, data, plan, scratch, rollins, level):
         example = batch.lessons.example[b]
         walks.example[i] = example
         here = turn_to(search, data, example, b, batch.round[b])
-        s, legal, trail = walks.state[i, : data.states[example]], walks.legal[i], row(rollins.trails, b)
+        at_row, trail = walks.row[i], row(rollins.trails, b)
+        s, legal = walks.state[at_row, : data.states[example]], walks.legal[at_row]
         t, scored = walks.time[b], answered  # whether the policy's costs of the state are known
         if not answered:
             t = 0
@@ -85,7 +81,7 @@ def roll_in(space, reference, data, plan, scratch, rollins, level):
             stream = mix(mix(here.key, ROLL_IN), t)
             teaching = teacher_rolls_in(plan, stream, batch.beta_in[b])
             if not scored and asks_policy(plan, teaching):
-                wait(walks, i, s.size, b, t, stream, mix(stream, COMPONENT))
+                wait(walks, i, b, t, stream, mix(stream, COMPONENT))
                 break
             if rollins.predicted.shape[0] > 0:
                 at = rollins.trails.action.offsets[b] + t
@@ -188,7 +184,7 @@ def roll_out(space, reference, data, plan, scratch, rollins, rollouts, level):
         walks.example[i] = example
         here = turn_to(search, data, example, b, rollins.batch.round[b])
         scratch.report[AT_STEP] = t
-        d = walks.state[i, : data.states[example]]
+        d = walks.state[walks.row[i], : data.states[example]]
         if not answered:
             s, trail = scratch.state[: d.size], row(rollins.trails, b)
             if b != last or t < reached:
@@ -216,10 +212,10 @@ def take_deviation(search, here, s, d, w, rollouts):
 
 @dual
 def continue_roll_out(search, here, d, i, w, rollouts, level):
-    """Continue walk w, in row i, from state `d` until it ends or waits."""
+    """Continue walk w, at place i, from state `d` until it ends or waits."""
     space, plan, report = search.space, search.plan, search.scratch.report
     pending, paths, cache, walks = rollouts.pending, rollouts.paths, rollouts.cache, level.walks
-    legal, order, at = walks.legal[i], rollouts.first + w, paths.first[w]
+    legal, order, at = walks.legal[walks.row[i]], rollouts.first + w, paths.first[w]
     n, scored, who = walks.time[w], level.costs.shape[0] > 0, pending.who[order]
     merged = has(space, "key") and merges(plan, who)
     owner = BY_TEACHER if who == TEACHER_POLICY else BY_LEARNER
@@ -248,7 +244,7 @@ def continue_roll_out(search, here, d, i, w, rollouts, level):
         elif scored:
             a = cheapest(level.bits[i], legal, plan.random_ties, mix(draw, TIE))
         else:
-            wait(walks, i, d.size, w, n, draw, mix(draw, TEACHER))
+            wait(walks, i, w, n, draw, mix(draw, TEACHER))
             break
         if report[CODE] != 0:
             break
@@ -305,7 +301,7 @@ def follow(space, data, plan, drawn, scratch, level, ends):
     for i in range(level.rows):
         w, example = walks.number[i], walks.example[i]
         here = turn_to(search, data, example, example, 0)
-        s, legal = walks.state[i, : data.states[example]], walks.legal[i]
+        s, legal = walks.state[walks.row[i], : data.states[example]], walks.legal[walks.row[i]]
         t = walks.time[w]
         if answered:
             a = cheapest(level.bits[i], legal, plan.random_ties, mix(walks.stream[i], TIE))
@@ -331,7 +327,7 @@ def follow(space, data, plan, drawn, scratch, level, ends):
             stream = state_stream(search, here, s, legal, t)
             if report[CODE] != 0:
                 break
-        wait(walks, i, s.size, w, t, stream, mix(stream, COMPONENT))
+        wait(walks, i, w, t, stream, mix(stream, COMPONENT))
 
 
 roll_in_kernel = Kernel(roll_in)

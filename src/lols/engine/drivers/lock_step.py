@@ -126,7 +126,7 @@ class LockStepDriver(FusedDriver):
         scratch, lessons = self._scratches(policy)[0], batch.lessons
         head = (self.bound, self.bound_reference, self.data)
         walks = self._room(indices.size)
-        walks.number[: indices.size], walks.example[: indices.size] = np.arange(indices.size), indices
+        walks.begin(indices)
         before = (*head, plan._replace(merge=False), scratch, rollins)
         self._advance(roll_in_kernel, before, (), walks, indices.size, policy, again, indices)
         lessons.first[:] = np.cumsum(lessons.filled) - lessons.filled
@@ -174,7 +174,7 @@ class LockStepDriver(FusedDriver):
     ) -> States:
         """The states of examples after `time` of the `actions` from `first` on; of each example in order of time."""
 
-        def find_states() -> tuple[np.ndarray, np.ndarray]:
+        def find_states() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             if self._states.shape[0] < example.size:
                 width = int(self.examples.states.max(initial=1))
                 self._states = np.zeros((example.size + example.size // 4, width), self._states.dtype)
@@ -183,7 +183,7 @@ class LockStepDriver(FusedDriver):
             replayed = Replayed(example, first, time, actions, vectors, legal)
             work = (self.bound, self.data, self._scratches(None)[0], replayed)
             self._run(replay_kernel, [work], lambda _: None)  # its errors need no second run
-            return vectors, legal
+            return vectors, np.arange(example.size), legal
 
         find: Any = {"find_states": find_states, "find_features": find_features or self._gather}
         return States(self.examples, example, np.zeros(example.size, np.int64), **find)
@@ -219,7 +219,7 @@ class LockStepDriver(FusedDriver):
 
         rows, walks = high - low, self._room(high - low)
         self._begin(policy, np.arange(low, high))
-        walks.number[:rows], walks.example[:rows] = np.arange(rows), np.arange(low, high)
+        walks.begin(np.arange(low, high))
         drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
         before = (self.bound, self.data, plan, drawn, scratch)
         self._advance(follow_kernel, before, (predictions.ends,), walks, rows, policy, again)
@@ -289,7 +289,7 @@ class LockStepDriver(FusedDriver):
                     self.examples,
                     walks.example[part],
                     walks.draw[part],
-                    find_states=lambda walks=walks, part=part: (walks.state[part], walks.legal[part]),  # type: ignore[misc]
+                    find_states=lambda walks=walks, part=part: walks.found(part),  # type: ignore[misc]
                     find_features=self._gather,
                 )
                 batches.append((states, found[-1][part]))
@@ -324,7 +324,8 @@ class LockStepDriver(FusedDriver):
         if self._features is None or self._features.start.size < rows:
             self._features = make_slots(self.space.sizes, self.actions, rows + rows // 4, self._widest)
         ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
-        arguments = (self.bound, self.data, scratch, states.example, states.vectors, states.legal, self._features, ends)
+        found = states.example, states.memory, states.rows, states.legal
+        arguments = (self.bound, self.data, scratch, *found, self._features, ends)
         self._run(look_at_kernel, [arguments], lambda _: look_at_kernel.plain(*arguments))
         return GatheredFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
 
@@ -336,7 +337,7 @@ class LockStepDriver(FusedDriver):
             count = min(self._most, int(pending.filled[0]) - first)
             walks = self._room(count)
             part = slice(first, first + count)
-            walks.number[:count], walks.example[:count] = np.arange(count), indices[pending.example[part]]
+            walks.begin(indices[pending.example[part]])
             self._paths = make_paths(self._paths, self.examples.steps[walks.example[:count]] - pending.time[part])
             rollouts = RollOuts(pending, first, self._paths, cache)
             self._advance(roll_out_kernel, (*head, rollouts), (), walks, count, policy, again, indices)

@@ -130,16 +130,17 @@ class NeuralParsingTask(NetworkTask, ParsingTask):
 def positions(states: Any) -> np.ndarray:
     """The words at the places that the network looks at, [state, place]; -1 where there is none."""
     made = np.empty((len(states), PLACES), np.int64)
-    _find_positions(np.ascontiguousarray(states.vectors), states.example, states.examples.x.length.values, made)
+    _find_positions(states.memory, states.rows, states.example, states.examples.x.length.values, made)
     return made
 
 
 @kernel
-def _find_positions(vectors, example, lengths, out):
+def _find_positions(memory, rows, example, lengths, out):
     """The top three words of the stack, the deepest first, and the front of the buffer."""
     for i in range(out.shape[0]):
-        depth, front = vectors[i, DEPTH], vectors[i, NEXT]
+        r = rows[i]
+        depth, front = memory[r, DEPTH], memory[r, NEXT]
         for k in range(3):
             at = depth - 3 + k
-            out[i, k] = vectors[i, HEADER + at * FIELDS + STACK] if at >= 0 else -1
+            out[i, k] = memory[r, HEADER + at * FIELDS + STACK] if at >= 0 else -1
         out[i, 3] = front if front < lengths[example[i]] else -1

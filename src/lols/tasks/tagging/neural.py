@@ -37,5 +37,5 @@ class NeuralTaggingTask(NetworkTask, TaggingTask):
 
 def tag_positions(states: Any) -> np.ndarray:
     """The word that is tagged next, and the tags before it, [state, 1 + BEFORE]."""
-    made: np.ndarray = states.vectors[:, [POSITION, *range(LAST, LAST + BEFORE)]]
+    made: np.ndarray = states.cells([POSITION, *range(LAST, LAST + BEFORE)])
     return made
