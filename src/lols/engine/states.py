@@ -87,6 +87,10 @@ class States:
     def __len__(self) -> int:
         return self.example.size
 
+    def where(self) -> StateRows:
+        """The states, for a kernel."""
+        return StateRows(self.example, self.memory, self.rows, self.legal)
+
     def cells(self, columns: Sequence[int]) -> np.ndarray:
         """Some cells of the state vectors, [state, column]."""
         found: np.ndarray = self.memory[self.rows[:, np.newaxis], np.asarray(columns)]
@@ -143,6 +147,15 @@ def hashed_matrix(start: np.ndarray, ids: np.ndarray, values: np.ndarray, column
     return matrix
 
 
+class StateRows(Struct):
+    """States where they are: that of `example[i]` is row `rows[i]` of the memory."""
+
+    example: np.ndarray
+    memory: np.ndarray
+    rows: np.ndarray
+    legal: np.ndarray
+
+
 class Replayed(Struct):
     """States of earlier searches: each is `time` steps into its example, by the `actions` from `first` on."""
 
@@ -157,16 +170,17 @@ class Replayed(Struct):
 # --- kernels ----------------------------------------------------------------------------------------------------------
 
 
-def look_at(space, data, scratch, example, memory, rows, legal, slots, ends):
+def look_at(space, data, scratch, found, slots, ends):
     """Gather the features of states into slots, without gaps."""
     search = Search(space, None, None, None, data.items, scratch)
     f, m = 0, 0
-    for i in range(example.size):
-        here = instance(data, example[i], i, 0)
-        s = memory[rows[i], : data.states[example[i]]]
-        scratch.report[AT_EXAMPLE], scratch.report[AT_STEP] = example[i], -1
-        gather(search, here, s, legal[i])
-        f, m = write_features(search, here, s, legal[i], slots, i, f, m)
+    for i in range(found.example.size):
+        example, legal = found.example[i], found.legal[i]
+        here = instance(data, example, i, 0)
+        s = found.memory[found.rows[i], : data.states[example]]
+        scratch.report[AT_EXAMPLE], scratch.report[AT_STEP] = example, -1
+        gather(search, here, s, legal)
+        f, m = write_features(search, here, s, legal, slots, i, f, m)
         if scratch.report[CODE] != 0:
             break
     ends[0], ends[1] = f, m

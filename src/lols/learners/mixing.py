@@ -24,7 +24,7 @@ BLOCK = 1024  # rows that are compared at once, so that copies of them stay in t
 PARTS = ("weights", "squares", "sums")  # by cell; those that the update does without are empty
 
 
-class Cells(NamedTuple):
+class CellParts(NamedTuple):
     """Parts of cells."""
 
     weights: np.ndarray
@@ -369,7 +369,7 @@ def _mixed_bank(
     there = [name for name in PARTS if getattr(bank, name).size]
     nothing = np.zeros(0, np.float32)
     old, new, made = (
-        Cells(*(make(name) if name in there else nothing for name in PARTS))
+        CellParts(*(make(name) if name in there else nothing for name in PARTS))
         for make in (
             lambda name: _before(getattr(bank, name).reshape(-1), cells, known * columns),
             lambda name: np.concatenate([values[name] for values, _ in found]),

@@ -17,7 +17,7 @@ from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_scratch
 from lols.engine.policy import draw_component, gather, new_policy, score
 from lols.engine.search import Search, instance
-from lols.engine.states import States
+from lols.engine.states import StateRows, States
 from lols.engine.structures import CODE, Data, FrozenPolicy, Scratch, following
 from lols.errors import ConfigurationError
 from lols.learners.learner import Learner, frozen
@@ -89,7 +89,7 @@ class LinearPolicy:
         new_policy(scratch.seen)
         examples, costs = states.examples, np.zeros((len(states), states.actions), np.float32)
         data = Data(examples.x, (), examples.items, examples.states, examples.steps)
-        asked = AskedStates(states.example, states.memory, states.rows, states.legal, states.draws, costs)
+        asked = AskedStates(states.where(), states.draws, costs)
         try:
             score_kernel(self.compiled, self._bound, data, weights, FOLLOWING, scratch, asked)
         except Exception:
@@ -146,10 +146,7 @@ FOLLOWING = following(0, False)
 class AskedStates(Struct):
     """States, and memory for the predicted costs of their actions."""
 
-    example: np.ndarray
-    memory: np.ndarray
-    rows: np.ndarray
-    legal: np.ndarray
+    found: StateRows
     draws: np.ndarray
     costs: np.ndarray  # to be filled
 
@@ -158,14 +155,15 @@ def score_states(space, data, policy, plan, scratch, asked):
     """Predict costs with the functions of the fused driver; states of one example share the scores of its items."""
     search = Search(space, None, policy, plan, data.items, scratch)
     last = -1
-    for i in range(asked.example.size):
-        if asked.example[i] != last:
+    found = asked.found
+    for i in range(found.example.size):
+        if found.example[i] != last:
             scratch.epoch[0] += 1
-            last = asked.example[i]
+            last = found.example[i]
         here = instance(data, last, i, 0)
-        s = asked.memory[asked.rows[i], : data.states[last]]
-        gather(search, here, s, asked.legal[i])
-        score(search, here, s, asked.legal[i], draw_component(policy.chances, asked.draws[i]))
+        s = found.memory[found.rows[i], : data.states[last]]
+        gather(search, here, s, found.legal[i])
+        score(search, here, s, found.legal[i], draw_component(policy.chances, asked.draws[i]))
         if scratch.report[CODE] != 0:
             break
         for a in range(asked.costs.shape[1]):

@@ -324,8 +324,7 @@ class LockStepDriver(FusedDriver):
         if self._features is None or self._features.start.size < rows:
             self._features = make_slots(self.space.sizes, self.actions, rows + rows // 4, self._widest)
         ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
-        found = states.example, states.memory, states.rows, states.legal
-        arguments = (self.bound, self.data, scratch, *found, self._features, ends)
+        arguments = (self.bound, self.data, scratch, states.where(), self._features, ends)
         self._run(look_at_kernel, [arguments], lambda _: look_at_kernel.plain(*arguments))
         return GatheredFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
 
