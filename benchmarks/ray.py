@@ -1,7 +1,7 @@
 """What engines cost and gain: ``python -m benchmarks.ray [--engine ray|processes] [--seconds S]``.
 
 EWT parsing with mixture roll-outs (`algorithm="lols"`, β = 0.5), everything else by default but one thread. Four ways
-to train take turns, a quarter of a pass each, so that the ratios hold on a machine that others use, too: this process,
+to train take turns, a pass each, so that the ratios hold on a machine that others use, too: this process,
 exact mode with one and with two workers, and pass mode with two shards on two workers. The first three do the same work
 and learn the same bits. From the measured seconds and bytes follows, on paper, how many workers one learner can feed,
 and what many machines give in pass mode. Takes under five minutes; figures go to reports/ray.json.
@@ -24,7 +24,6 @@ from typing import Any
 
 DATA = Path(os.environ.get("LOLS_DATA", "data"))
 NETWORK = 1.25e9  # bytes a second, of the model on paper: 10 Gbit/s
-LEGS = 4
 
 
 class Found(Exception):
@@ -63,7 +62,7 @@ class Exact:
         self.driver = stack.enter_context(self.run.driver())
         self.searcher: Any = self.driver if workers is None else BatchSearcher(workers, self.driver)
         self.batches = self.run.batches()
-        self.count = len(examples) // self.run.batch_size // LEGS  # of a turn
+        self.count = len(examples) // self.run.batch_size  # of a turn
         self.search: list[float] = []
         self.learn: list[float] = []
         self.cpu: list[float] = []  # seconds of processors, here and in a single worker
@@ -116,14 +115,16 @@ class Pass:
 
     def __init__(self, trainer: Any, examples: Any, workers: Any):
         import lols.training.mixing as mixing
+        from lols.engines import InProcess
 
-        self.mixing = mixing.Mixing(trainer.new_run(examples), workers, workers.alive, LEGS)
+        _, legs = mixing.shards_and_legs(InProcess(sync="pass", shards=workers.alive))
+        self.mixing = mixing.Mixing(trainer.new_run(examples), workers, workers.alive, legs)
         self.legs: Iterator[None] = self.mixing.passes(Silent())
         self.serial: list[float] = []  # seconds of mixing
         self._module, self._mixed, self._apply = mixing, mixing.mixed, mixing.apply_changes
 
     def turn(self) -> float:
-        """A quarter of a pass; seconds."""
+        """A pass; seconds."""
         began, waited = time.perf_counter(), 0.0
 
         def timed(function: Any) -> Any:
@@ -137,7 +138,7 @@ class Pass:
             return call
 
         self._module.mixed, self._module.apply_changes = timed(self._mixed), timed(self._apply)
-        for _ in range(self.mixing.legs_now // LEGS):  # a quarter of a pass; the first one has more legs
+        for _ in range(self.mixing.legs_now):
             next(self.legs)
         self._module.mixed, self._module.apply_changes = self._mixed, self._apply
         self.serial.append(waited)
@@ -183,12 +184,12 @@ def measure(asked: argparse.Namespace) -> dict[str, Any]:
         while len(turns["this process"]) < 2 or time.monotonic() < end:
             for name, way in ways.items():
                 turns[name].append(way.turn())
-        first = 1  # the turn before compiles, and sends data
+        first = 1  # the pass before compiles, and sends data
         base = turns["this process"][first:]
         for name, seconds in turns.items():
             ratios = [a / b for a, b in zip(base, seconds[first:], strict=True)]
             facts = {"seconds_a_turn": statistics.median(seconds[first:]), "speed": statistics.median(ratios)}
-            facts |= {"least": min(ratios), "most": max(ratios)}
+            facts |= {"least": min(ratios), "most": max(ratios), "speeds": ratios}
             if isinstance(ways[name], Exact) and ways[name].workers is not None:
                 facts["bytes_sent"], facts["bytes_received"] = ways[name].bytes_a_batch
             found[name] = facts
@@ -219,6 +220,9 @@ def all_there(workers: Any) -> None:
 
 def on_paper(found: dict[str, Any]) -> None:
     """From the measured seconds and bytes: how far exact mode goes, and what machines give in pass mode."""
+    from lols.engines import InProcess
+    from lols.training.mixing import shards_and_legs
+
     batch, exact = found["batch"], found["exact, 2 workers"]
     search, learn = found["seconds_search"] / batch, found["seconds_learn"] / batch  # of an example
     rest = max(0.0, found["seconds_search_2"] - found["seconds_search"] / 2 - found["latency"]) / batch
@@ -240,11 +244,12 @@ def on_paper(found: dict[str, Any]) -> None:
     shard = (mixing["seconds_mixing"] + mixing["bytes_received"] / NETWORK) / 2  # the driver's work for each shard
     sent = mixing["bytes_sent"] / NETWORK  # to each machine, and growing with what the shards have changed
     a_pass = found["sentences"] * (search + learn)
+    _, (_, legs) = shards_and_legs(InProcess(sync="pass", shards=100))
     print(
         "\nPass mode on paper, 100 machines of one core, data so many times as large, weights in proportion to a leg:"
     )
     for times in (10, 100, 1000, 10_000):
-        whole = times * a_pass / LEGS
+        whole = times * a_pass / legs
         leg = whole / 100 + 100 * (shard + sent) * min(times * 2 / 100, MOST_WEIGHTS)
         found["paper"]["pass"].append([times, whole / leg])
         print(f"{times:8,} times: {whole / leg:5.1f} times the speed of one process")
@@ -277,7 +282,7 @@ def main() -> None:
         print(f"{name:18} {facts['speed']:6.2f} {facts['least']:6.2f} {facts['most']:6.2f} {moved}{goal}")
     used = found["exact, 1 worker"]["processors"]
     print(f"exact with one worker takes {used:.2f} times the processor time of this process (holds on busy machines)")
-    print("bytes are for each batch, in pass mode for each quarter of a pass")
+    print("bytes are for each batch, in pass mode for each pass")
     print(f"exact mode learned the same bits: {found['bit_identical']}")
     on_paper(found)
     Path(asked.output).parent.mkdir(parents=True, exist_ok=True)

@@ -105,7 +105,7 @@ def test_a_run_is_resumed_after_a_leg_of_the_first_pass(tmp_path: Path, monkeypa
         patched.setattr(Mixing, "_share", stop)
         fitted(shards(3), checkpoint=file)
     assert same(whole, fitted(shards(3), checkpoint=file, resume=True))
-    monkeypatch.setattr("lols.training.run.FIRST", 2)
+    monkeypatch.setattr("lols.training.mixing.FIRST", 2)
     with pytest.raises(lols.LolsError, match="made with another number of legs in the first pass"):
         fitted(shards(3), checkpoint=file, resume=True)
 

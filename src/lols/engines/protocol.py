@@ -35,8 +35,9 @@ class Engine(ABC):
     shards
         With `sync="pass"`: how many parts the data are cut into; by default as many as there are workers.
     legs
-        With `sync="pass"`: how often weights are averaged in a pass, by default four times; in the first pass eight
-        times as often. More often costs more traffic, and is nearer to one learner.
+        With `sync="pass"`: how often weights are averaged in a pass; in the first pass eight times as often. By default
+        half as often as there are shards, at most four times, and 32 times in the first pass. More often costs more
+        traffic, and is nearer to one learner.
 
     """
 

@@ -43,8 +43,8 @@ class EngineOptions:
     )
     legs: int | None = option(
         default=None,
-        help="With sync pass: how often weights are averaged in a pass; 4 by default, and eight times as often in the "
-        "first pass.",
+        help="With sync pass: how often weights are averaged in a pass, eight times as often in the first one; by "
+        "default half as often as there are shards, at most 4 times, and 32 times in the first pass.",
         panel=MACHINES,
     )
 

@@ -22,7 +22,7 @@ from lols.contract.threads import AUTO
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import LOSSES
-from lols.engines import Files, InProcess, SharedValue, Workers
+from lols.engines import Engine, Files, InProcess, SharedValue, Workers
 from lols.engines.history import History, Version
 from lols.engines.stage_one import one_compiles, writable
 from lols.errors import ConfigurationError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from lols.training.trainer import Trainer
 
 FIRST = 8  # times as many legs in the first pass: with as many as later, eight shards lose a point of parsing
-LEGS = 4  # by default
+LEGS = 4  # by default, for eight shards and more; two are as near to one machine with one leg
 MOST_BYTES = 2 << 30  # of the data of shards that a worker keeps for the next pass
 
 
@@ -176,6 +176,20 @@ def of_shard(trainer: Trainer, shard: int) -> Trainer:
     return made
 
 
+def shards_and_legs(engine: Engine) -> tuple[int, tuple[int, int]]:
+    """How many shards there are, and how often they are mixed in the first pass and in the others.
+
+    Weights move fast in the first pass, and the more shards there are, the less each of them knows of the others.
+
+    >>> [shards_and_legs(InProcess(sync="pass", shards=n)) for n in (2, 6, 32)]
+    [(2, (32, 1)), (6, (32, 3)), (32, (32, 4))]
+    >>> shards_and_legs(InProcess(sync="pass", shards=2, legs=4))
+    (2, (32, 4))
+    """
+    shards = engine.shards or engine.count
+    return shards, (FIRST * (engine.legs or LEGS), engine.legs or max(1, min(LEGS, shards // 2)))
+
+
 def check_mixable(trainer: Trainer) -> None:
     """Raise an error if the learners of a training cannot be averaged."""
     chosen = trainer.algorithm
@@ -199,11 +213,11 @@ class Mixing:
     shards
         How many there are; the result depends on it.
     legs
-        How often weights are mixed in a pass.
+        How often weights are mixed in the first pass, and in the others.
 
     """
 
-    def __init__(self, run: TrainingRun, workers: Workers, shards: int, legs: int):
+    def __init__(self, run: TrainingRun, workers: Workers, shards: int, legs: tuple[int, int]):
         self.run, self.workers, self.legs, self.id = run, workers, legs, uuid.uuid4().hex
         trainer = copy.copy(run.trainer)
         # so that all shards together search as many examples with the same policy as one machine
@@ -250,8 +264,8 @@ class Mixing:
 
     @property
     def legs_now(self) -> int:
-        """The legs of this pass: more in the first one, where weights move fast."""
-        return self.legs * (1 if self.run.pass_ else FIRST)
+        """The legs of this pass."""
+        return self.legs[self.run.pass_ > 0]
 
     def _tasks(self) -> Iterator[ShardTask]:
         run = self.run

@@ -19,7 +19,7 @@ from lols.io.model_file import read_tensors, write_tensors
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import Algorithm, schedules
 from lols.training.learning_state import LearningState
-from lols.training.mixing import FIRST, LEGS
+from lols.training.mixing import shards_and_legs
 from lols.training.model import Model
 from lols.training.order import shuffled
 from lols.training.students import LinearStudent, PolicyStudent, Student
@@ -192,12 +192,8 @@ class TrainingRun:
         engine = self.trainer.engine
         if engine.sync == "exact":
             return {}
-        legs = engine.legs or LEGS
-        return {
-            "number of shards": engine.shards or engine.count,
-            "number of legs": legs,
-            "number of legs in the first pass": legs * FIRST,
-        }
+        shards, (first, others) = shards_and_legs(engine)
+        return {"number of shards": shards, "number of legs": others, "number of legs in the first pass": first}
 
     def _task_and_data(self) -> dict[str, Any]:
         """Digests of the space, the reference and the data."""

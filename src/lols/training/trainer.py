@@ -32,7 +32,7 @@ from lols.training.algorithms import Algorithm, check_names
 from lols.training.algorithms import algorithm as resolve
 from lols.training.interruption import Interruption
 from lols.training.learning_state import LearningState
-from lols.training.mixing import LEGS, Mixing, check_mixable
+from lols.training.mixing import Mixing, check_mixable, shards_and_legs
 from lols.training.model import Model
 from lols.training.plans import TRICKS, by_margin, check_scale, costs_above, plan_of, settings_of
 from lols.training.progress import Progress
@@ -261,7 +261,7 @@ class Trainer:
         engine = self.engine
         if engine.sync == "pass":
             with engine.start() as workers:
-                yield from Mixing(run, workers, engine.shards or engine.count, engine.legs or LEGS).passes(bar)
+                yield from Mixing(run, workers, *shards_and_legs(engine)).passes(bar)
         elif engine.LOCAL:
             yield from self._batches(run, driver)
         else:
