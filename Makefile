@@ -33,7 +33,7 @@ test: $(DEV)  ## lint, and the tests and doctests that take no more than a few s
 	tests=$$?; wait $$lint; lint=$$?; cat $(VENV)/lint.log; exit $$((tests > lint ? tests : lint))
 
 # PyTorch takes 5 GB with its libraries for GPUs, so only who works on neural policies installs it.
-test-neural: $(TORCH)  ## the tests and doctests of lols.torch, after installing PyTorch (5 GB)
+test-neural: $(TORCH)  ## the tests and doctests of lols.torch, after installing PyTorch and Transformers (5 GB)
 	@echo "==> tests and doctests of neural policies"
 	@$(PYTEST) -m "not ray and not slow" --doctest-modules src/lols/torch tests/torch
 
@@ -196,7 +196,7 @@ $(BENCH): $(DEV)
 	$(call install,the systems compared with,bench)
 
 $(TORCH): $(DEV)
-	$(call install,PyTorch,torch)
+	$(call install,PyTorch and Transformers,transformers)
 
 $(RAY): $(DEV)
 	$(call install,Ray,ray)

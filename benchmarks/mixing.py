@@ -57,10 +57,10 @@ def runs(seeds: int, tasks: list[str], choose: bool) -> list[Run]:
 class OneShot:
     """Shards that are trained to the end on their own, and averaged once by their rounds."""
 
-    def __init__(self, run: Any, workers: Any, shards: int, legs: int):
+    def __init__(self, run: Any, workers: Any, shards: int, legs: tuple[int, int]):
         from lols.training.mixing import Mixing
 
-        self.mixing, self.run = Mixing(run, workers, shards, 1), run
+        self.mixing, self.run = Mixing(run, workers, shards, (1, 1)), run
 
     def passes(self, bar: Any) -> Any:
         """All passes at once."""
