@@ -41,6 +41,16 @@ class Plain:
         self.updates += 1
 
 
+class Looking(Plain):
+    """Looks at the state vectors in all ways."""
+
+    def costs(self, states: States) -> np.ndarray:
+        assert np.array_equal(states.memory[states.rows], states.vectors)
+        assert np.array_equal(states.cells([1, 0]), states.vectors[:, [1, 0]])
+        assert len(np.unique(states.rows)) == len(states)
+        return super().costs(states)
+
+
 class Kept(Plain):
     """With arrays to be saved."""
 
@@ -79,6 +89,14 @@ def train(policy: Any, **options: Any) -> lols.Model:
 
 
 # --- training ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_states_are_read_where_they_are(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lols.engine.drivers.lock_step.FEW", 2)
+    options = OPTIONS | {"threads": threads, "roll_in": "mixture", "beta": 0.5}
+    found = [lols.train(SPACE, DATA, TEACHER, policy=kind(), **options) for kind in (Plain, Looking)]
+    assert np.array_equal(found[0].policy.weights, found[1].policy.weights)
 
 
 def test_a_policy_of_ones_own_learns_and_is_followed() -> None:

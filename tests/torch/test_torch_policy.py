@@ -88,6 +88,56 @@ def test_examples_are_encoded_once_for_a_search_and_once_for_each_step() -> None
     assert policy.network.encoded == 6 * (1 + 2)
 
 
+class Bits(lols.Task):
+    """Bits to be copied; a state has as many cells as there are bits, and one more."""
+
+    sizes = lols.Sizes(state=lambda x: 1 + x.n, actions=2, steps=lambda x: x.n, features=0)
+
+    def encode(bits):
+        return lols.Example({"n": len(bits)}, {"wanted": bits})
+
+    def actions(x, s, legal):
+        legal[:] = s[0] < x.n
+
+    def step(x, s, a):
+        s[0] += 1
+        s[s[0]] = 7 + a
+
+    def features(x, s, out):
+        pass
+
+    def loss(x, y, s):
+        return lols.hamming(s[1:], y.wanted)
+
+    def output(x, s):
+        return s[1:].tolist()
+
+    def reference(x, y, s):
+        return y.wanted[s[0]]
+
+
+def test_a_network_sees_zeros_behind_the_cells_of_small_states() -> None:
+    seen = []
+
+    class Watching(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.out = nn.Linear(1, 2)
+
+        def forward(self, memory: Any, states: Any) -> torch.Tensor:
+            seen.append(states.given)
+            return self.out(states.inputs[:, :1].float())
+
+    bits = [[0] * n for n in (9, 2, 7, 1, 8, 3)]  # rows that were of long ones become those of short ones
+    policy = TorchPolicy(Watching(), device="cpu", replay=1, steps=1)
+    lols.train(Bits, bits, policy=policy, batch_size=1, passes=2, shuffle=False, progress=False, compiled=False)
+    assert sum(given.shape[0] for given in seen) > 100
+    for given in seen:
+        assert given.shape[1] == 10
+        for s in given:
+            assert not s[1 + s[0] :].any() and (s[1 : 1 + s[0]] >= 7).all()
+
+
 def lessons_of(policy: TorchPolicy) -> tuple[Examples, KeptLessons]:
     """The lessons of the first examples."""
     examples, indices = Examples(SPACE, DATA, truth=True), np.arange(6)
