@@ -18,6 +18,7 @@ from lols.learners.mixing import Detour, LearnerChanges, apply_changes, mixed
 from lols.learners.structures import ROUNDS
 from lols.training import mixing
 from lols.training.mixing import LEGS, Mixing, uninterrupted
+from lols.training.order import evened
 from tests.engines.small_problems import DATA, SPACE, fitted, same
 
 
@@ -244,3 +245,16 @@ def test_features_that_have_no_room_are_dropped() -> None:
     began = Began(learner=lols.LearnerSettings("hinge", "adagrad", max_features=40))
     made = began.mixed([began.changed_by([2 * k, 2 * k + 1])[0] for k in range(1, 5)])
     assert made["shared.features"].size == 40
+
+
+def test_an_order_that_is_given_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def noted(order: np.ndarray, work: np.ndarray, parts: int) -> np.ndarray:
+        asked.append(parts)
+        return evened(order, work, parts)
+
+    monkeypatch.setattr("lols.training.mixing.evened", noted)
+    for how in ({"shuffle": False}, {"neighbours": 2}):
+        fitted(shards(2), passes=1, **how)
+    assert set(asked) == {1}

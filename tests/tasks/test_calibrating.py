@@ -209,7 +209,7 @@ def test_a_sample_without_labels_or_with_few_is_refused(
     wanted = {
         "tagger": "there are no labels in column 'upos'",
         "parser": "line 1: ",
-        "pipeline": f"{bare}: none of the 270 decisions agrees with the labels",
+        "pipeline": f"{bare}: sentence 1, word 1: there is no tag in column 'upos'; fill it in",
         "classifier": "there is no column 'label' for the labels",
     }
     assert str(bare) in line and wanted[kind] in line
@@ -244,6 +244,31 @@ def test_other_mistakes_are_one_line(folder: Path, tmp_path: Path, monkeypatch: 
     )
     assert "no.conllu" in wrong(model, tmp_path / "no.conllu", "-o", tmp_path / "m.lols")
     assert not (tmp_path / "m.lols").exists()
+    content = sample.read_bytes()
+    assert "is one of the files that are read; give the output another name" in wrong(model, sample, "-o", sample)
+    assert sample.read_bytes() == content
+
+
+def test_a_pipeline_does_not_take_missing_tags_for_wrong_ones(
+    folder: Path, tmp_path: Path, monkeypatch: Any, capsys: Any
+) -> None:
+    half, out = tmp_path / "half.conllu", tmp_path / "out.lols"
+    lines = (folder / "sample.conllu").read_text().splitlines()
+    lines[5] = lines[5].replace("\tNOUN\t", "\t_\t").replace("\tDET\t", "\t_\t").replace("\tVERB\t", "\t_\t")
+    half.write_text("\n".join(lines) + "\n")
+    line = error_line(monkeypatch, capsys, "calibrate", folder / "pipeline.lols", half, "-o", out)
+    assert f"{half}: sentence 2, word 2: there is no tag in column 'upos'; fill it in" in line
+    assert not out.exists()
+
+
+def test_training_does_not_overwrite_its_data(folder: Path, tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    data, dev = tmp_path / "train.csv", tmp_path / "dev.csv"
+    for file in (data, dev):
+        file.write_text((folder / "train.csv").read_text())
+    for output in (data, dev):
+        line = error_line(monkeypatch, capsys, "train", "classifier", data, "--dev", dev, "-o", output)
+        assert f"{output}: is one of the files that are read" in line
+        assert output.read_text() == (folder / "train.csv").read_text()
 
 
 def test_a_sample_that_contradicts_everything_is_refused() -> None:

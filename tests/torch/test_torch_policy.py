@@ -116,7 +116,17 @@ class Bits(lols.Task):
         return y.wanted[s[0]]
 
 
-def test_a_network_sees_zeros_behind_the_cells_of_small_states() -> None:
+class LiveBits(Bits):
+    """The same; roll-outs have the first cell only."""
+
+    sizes = lols.Sizes(state=lambda x: 1 + x.n, actions=2, steps=lambda x: x.n, features=0, live=1)
+
+    def cost(x, y, s, a):
+        return float(a != y.wanted[s[0]])
+
+
+@pytest.mark.parametrize("task", [Bits, LiveBits])
+def test_a_network_sees_zeros_behind_the_cells_of_small_states(task: Any) -> None:
     seen = []
 
     class Watching(nn.Module):
@@ -130,12 +140,13 @@ def test_a_network_sees_zeros_behind_the_cells_of_small_states() -> None:
 
     bits = [[0] * n for n in (9, 2, 7, 1, 8, 3)]  # rows that were of long ones become those of short ones
     policy = TorchPolicy(Watching(), device="cpu", replay=1, steps=1)
-    lols.train(Bits, bits, policy=policy, batch_size=1, passes=2, shuffle=False, progress=False, compiled=False)
+    lols.train(task, bits, policy=policy, batch_size=1, passes=2, shuffle=False, progress=False, compiled=False)
     assert sum(given.shape[0] for given in seen) > 100
     for given in seen:
         assert given.shape[1] == 10
         for s in given:
-            assert not s[1 + s[0] :].any() and (s[1 : 1 + s[0]] >= 7).all()
+            known = s[0] if task is Bits else 0
+            assert not s[1 + known :].any() and (s[1 : 1 + known] >= 7).all()
 
 
 def lessons_of(policy: TorchPolicy) -> tuple[Examples, KeptLessons]:

@@ -33,7 +33,7 @@ def calibrate_command() -> Any:
         from lols.front import load
         from lols.training.clock import Clock
 
-        check_output(output)
+        check_output(output, file)
         clock = Clock()
         estimator = load(model)
         made = estimator.calibrate_file(file, threads=threads, **options.values(typed, estimator.VERBS))

@@ -78,8 +78,8 @@ def train_command(name: str) -> Any:
         from lols.tasks.many_files import expanded
         from lols.training.clock import Clock
 
-        check_output(output)
         files = expanded(files)
+        check_output(output, *files, dev)
         check_patience(typed.get("patience"), dev is not None)
         clock = Clock()
         training = values_of(kind.TRAINING, typed) if kind.TRAINING else {}

@@ -38,7 +38,8 @@ class States:
         The state vectors themselves, [state, cell], for policies that are written for one space. In roll-outs only the
         first `Sizes.live` cells are valid.
     memory, rows
-        The same without a copy: the vector of state i is row `rows[i]` of the memory. Other rows are of other searches.
+        The same without a copy: the vector of state i is row `rows[i]` of the memory. Other rows are of other searches,
+        and so are cells behind a state's own.
     draws
         A random 64-bit number for each state, for policies that draw at random; determined by the seed.
     start, ids, values

@@ -31,7 +31,8 @@ class Engine(ABC):
     sync
         `"exact"`: workers search parts of each batch, and one learner goes through their lessons in order, so that the
         result is that of one process, bit for bit. `"pass"`: each shard of the data trains a learner of its own, and
-        their weights are averaged after each pass; the result depends on the number of shards, not on that of workers.
+        their weights are averaged several times in a pass; the result depends on the number of shards, not on that of
+        workers.
     shards
         With `sync="pass"`: how many parts the data are cut into; by default as many as there are workers.
     legs

@@ -85,9 +85,14 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def check_output(path: str | os.PathLike[str]) -> None:
-    """Raise an error, before the work, if a file cannot be written where the user wants it; no folder is made."""
+def check_output(path: str | os.PathLike[str], *read: str | os.PathLike[str] | None) -> None:
+    """Raise an error, before the work, if a file cannot be written where the user wants it; no folder is made.
+
+    The files that are `read` must stay.
+    """
     path = Path(path)
+    if any(os.path.exists(each) and os.path.samefile(path, each) for each in read if each and path.exists()):
+        raise LolsError(f"{path}: is one of the files that are read; give the output another name")
     with _writing(path):
         if path.is_dir():
             raise LolsError(f"{path}: is a folder; name a file in it")

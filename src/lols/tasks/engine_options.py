@@ -35,7 +35,7 @@ class EngineOptions:
     sync: str | None = option(
         default=None,
         help="In training: exact, where workers do not change the result; or pass, where shards of the data train "
-        "learners of their own, which are averaged after each pass.",
+        "learners of their own, which are averaged several times in a pass (--legs).",
         panel=MACHINES,
     )
     shards: int | None = option(

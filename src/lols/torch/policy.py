@@ -49,7 +49,7 @@ class TorchPolicy:
         if the network has no `encode`.
     `inputs(states)`
         An array with a row for each of `lols.policies.States`, or `Bags`: what `forward` finds as `states.inputs`. By
-        default these are the state vectors.
+        default these are the state vectors, with zeros behind those of smaller states and from `Sizes.live` on.
     `own_loss(examples, memory)`
         A further loss of a batch, such as that of labels that are not decided by the search.
 
@@ -295,12 +295,14 @@ class TorchPolicy:
         return LOSSES[self.settings.loss] if isinstance(self.settings.loss, str) else self.settings.loss
 
     def _inputs(self, states: States) -> Inputs:
-        """What the network is given of states: by default their vectors, with zeros behind those of smaller states."""
+        """What the network is given of states: by default their vectors, as far as roll-outs have them, then zeros."""
         own = getattr(self.network, "inputs", None)
         if own is not None:
             made: Inputs = own(states)
             return made
         cells = states.examples.states[states.example]
+        live = states.examples.space.sizes.live
+        cells = cells if live is None else np.minimum(cells, live)
         return np.where(np.arange(states.vectors.shape[1]) < cells[:, np.newaxis], states.vectors, 0)
 
     @contextlib.contextmanager

@@ -95,7 +95,8 @@ class Shard:
         run.pass_, run.offset, run.steps_done = task.pass_, first, 0
         run.sums = np.zeros_like(run.sums)
         losses = [np.zeros((0, LOSSES))]
-        parts = 1 if task.alone else task.legs  # shards wait for each other after each leg
+        shuffled = trainer.shuffle and trainer.neighbours == 1
+        parts = task.legs if shuffled and not task.alone else 1  # shards wait for each other after each leg
         batches = run.batches(lambda order: evened(order, self.work, parts))
         for indices, rounds in batches if first < last else ():
             beta, beta_in = run.betas(rounds)

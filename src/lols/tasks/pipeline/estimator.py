@@ -26,7 +26,7 @@ from lols.tasks.parsing.input import checked_trees
 from lols.tasks.parsing.options import ParserColumns
 from lols.tasks.parsing.scores import TreeScores
 from lols.tasks.parsing.treebank import Trees
-from lols.tasks.pipeline.learning import COMMON, PipelineLearning, labels_of
+from lols.tasks.pipeline.learning import COMMON, PipelineLearning, check_filled, labels_of
 from lols.tasks.pipeline.progress import PipelineProgress
 from lols.tasks.pipeline.verbs import part_of
 from lols.tasks.tagging.estimator import Tagger
@@ -292,6 +292,8 @@ class Pipeline(PipelineLearning):
         """Which tags and heads, predicted from words alone, are right."""
         check_enough(corpus.tokens)
         _check_columns(corpus, list(self.taggers_))
+        for name, tagger in self.taggers_.items():
+            check_filled(corpus, name, tagger.task_.labels)
         words = self._words(corpus)
         tags = {n: each.judged_columns(words, labels_of(corpus.columns[n])) for n, each in self.taggers_.items()}
         return tags | {"head": self.parser_.judged_columns(self._tagged(corpus), heads)}

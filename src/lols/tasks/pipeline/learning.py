@@ -18,6 +18,7 @@ from lols.tasks.tagging.estimator import Tagger
 from lols.tasks.tokens.corpus import Corpus
 from lols.tasks.tokens.neural import NETWORK_OPTIONS
 from lols.tasks.verbs import Say
+from lols.training.calibration import UnfitSample
 
 COMMON = ("passes", "patience", "calibrate", "policy", *NETWORK_OPTIONS)  # options of taggers and parser alike
 OWN = ("seed", "threads", "engine", "progress", "keep_state")  # those of the pipeline, for all parts
@@ -152,6 +153,18 @@ class PipelineLearning(PipelineVerbs):
 def labels_of(column: Column) -> tuple[np.ndarray, list[str]]:
     """The strings of a column as numbers and names."""
     return column.numbers, column.texts.strings()
+
+
+def check_filled(corpus: Corpus, name: str, known: Sequence[str]) -> None:
+    """Raise an error if a word has no tag in a column; `known` are the tags that a word can have."""
+    numbers, names = labels_of(corpus.columns[name])
+    blank = [k for k, each in enumerate(names) if each in ("", "_") and each not in known]
+    empty = np.flatnonzero(np.isin(numbers, blank))
+    if empty.size:
+        sentence = int(np.searchsorted(corpus.offsets, empty[0], side="right"))
+        word = int(empty[0] - corpus.offsets[sentence - 1]) + 1
+        where = f"sentence {sentence}, word {word}: there is no tag in column '{name}'"
+        raise UnfitSample(f"{where}; fill it in, or leave the sentence out")
 
 
 def some_sentences(corpus: Corpus, keep: np.ndarray) -> Corpus:

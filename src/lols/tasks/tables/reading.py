@@ -160,7 +160,8 @@ class LabelNumbers:
         if name is None:
             return f"label '{short(text)}' is not in the label map; add a line {short(bare(text))},CLASS"
         classes = names_text(list(self.numbers), 12) + (OF_MATRIX if self.of_matrix else "")
-        return f"label '{short(name)}' is none of the classes {classes}; a label map says which class it belongs to"
+        fix = "correct it, leave the row out, or train with a label map"
+        return f"label '{short(name)}' is none of the classes {classes}; {fix}"
 
     def classes(self) -> tuple[list[str], np.ndarray]:
         """The classes in their order, and the number there of each in the order of `numbers`."""
