@@ -91,9 +91,9 @@ def check_output(path: str | os.PathLike[str], *read: str | os.PathLike[str] | N
     The files that are `read` must stay.
     """
     path = Path(path)
-    if any(os.path.exists(each) and os.path.samefile(path, each) for each in read if each and path.exists()):
-        raise LolsError(f"{path}: is one of the files that are read; give the output another name")
     with _writing(path):
+        if path.exists() and any(each and os.path.exists(each) and path.samefile(each) for each in read):
+            raise LolsError(f"{path}: is one of the files that are read; give the output another name")
         if path.is_dir():
             raise LolsError(f"{path}: is a folder; name a file in it")
         if not path.parent.is_dir():
