@@ -64,7 +64,8 @@ class OneShot:
 
     def passes(self, bar: Any) -> Any:
         """All passes at once."""
-        from lols.learners.mixing import Detour, apply_changes, mixed
+        from lols.learners.changes import Detour, apply_changes
+        from lols.learners.mixing import mixed
         from lols.training.mixing import train_shard
 
         run, mixing, ends = self.run, self.mixing, []

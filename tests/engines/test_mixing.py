@@ -14,7 +14,8 @@ import pytest
 
 import lols
 from lols.engines import Files, InProcess, Processes
-from lols.learners.mixing import Detour, LearnerChanges, apply_changes, mixed
+from lols.learners.changes import Detour, LearnerChanges, apply_changes
+from lols.learners.mixing import mixed
 from lols.learners.structures import ROUNDS
 from lols.training import mixing
 from lols.training.mixing import LEGS, Mixing, uninterrupted

@@ -19,7 +19,7 @@ from lols.engine.table import (
     lookup,
     rehash_kernel,
 )
-from lols.learners.mixing import append_features_kernel
+from lols.learners.changes import append_features_kernel
 
 
 class BankSnapshot(NamedTuple):

@@ -26,8 +26,9 @@ from lols.engines import Engine, Files, InProcess, SharedValue, Workers
 from lols.engines.history import History, Version
 from lols.engines.stage_one import one_compiles, writable
 from lols.errors import ConfigurationError
+from lols.learners.changes import Detour, LearnerChanges, apply_changes
 from lols.learners.learner import Learner
-from lols.learners.mixing import Detour, LearnerChanges, apply_changes, mixed
+from lols.learners.mixing import mixed
 from lols.training.order import evened
 from lols.training.students import LinearStudent
 
