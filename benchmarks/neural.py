@@ -9,7 +9,8 @@ speed is not counted: search (encoder, transfer, scoring, and the rest, which is
 on all sentences whatever ``--sentences`` says. Before that it prints what the speed may depend on: threads, load,
 clocks, MPS; and after it what one batch does, operation by operation, how many kernels it starts on a GPU, how long
 starting one takes, how often the CPU waits, and how long the GPU is busy. ``--pageable`` copies to the GPU from memory
-that is not pinned, to compare. On two cores, in under four minutes::
+that is not pinned, and ``--in-turn`` never searches a batch while the network learns from the one before, to compare.
+On two cores, in under four minutes::
 
     python benchmarks/neural.py optimal --speed --device cpu --sentences 2048 --passes 2
 
@@ -44,6 +45,7 @@ from benchmarks.data import data_directory
 from lols import Parser, Pipeline, Tagger
 from lols.contract.choosing import some
 from lols.tasks.parsing.files import ParserColumns, Treebank, read_treebanks
+from lols.tasks.tokens import neural
 from lols.tasks.tokens.corpus import Corpus
 from lols.torch import batches
 
@@ -279,6 +281,7 @@ def main() -> None:
     arguments.add_argument("--beam", type=int, default=1, help="parse the test part with a beam, too")
     arguments.add_argument("--speed", action="store_true", help="what the speed depends on, and where it goes")
     arguments.add_argument("--pageable", action="store_true", help="copy to the GPU from memory that is not pinned")
+    arguments.add_argument("--in-turn", action="store_true", help="search and learn in turn on a GPU, too")
     arguments.add_argument("--quick", action="store_true", help="300 sentences and a small network")
     chosen = arguments.parse_args()
     folder, until = data_directory(), time.time() + 60 * chosen.minutes
@@ -286,6 +289,8 @@ def main() -> None:
         raise SystemExit("the data sets are not here: set LOLS_DATA to the folder that holds them")
     options: dict[str, Any] = {"passes": chosen.passes} | (SPEED if chosen.speed else {})
     options |= QUICK if chosen.quick else {}
+    if chosen.in_turn:
+        neural.AHEAD = ()
     if chosen.pageable:
         batches.MOST_PAGEABLE = 1 << 62
     for text in chosen.option:

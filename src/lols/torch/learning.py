@@ -91,31 +91,20 @@ class NetworkLearner:
 
         `losses` gives, for some lessons, the sum of the losses of their states and a further loss of their examples.
         """
-        random = np.random.default_rng(self._seed())
+        random = np.random.default_rng(self.seed())
 
         def step_by_step() -> None:
             for part in self._minibatches(lessons, random):
                 self._step(part, losses)
 
-        self.with_dropout(step_by_step)
+        with_dropout(self.network, self.seed(), step_by_step)
         self._check_losses()
         self.replay.add(lessons)
         self.updates += 1
 
-    def with_dropout(self, work: Callable[[], Any]) -> Any:
-        """What `work` gives while the network is in training mode; the seed determines its dropout."""
-        device = next(self.network.parameters()).device
-        on_gpu = device.type == "cuda"
-        with torch.random.fork_rng(devices=[device] if on_gpu else []), few_threads(on_gpu):
-            torch.manual_seed(self._seed())
-            self.network.train()
-            try:
-                return work()
-            finally:
-                self.network.eval()
-
-    def _seed(self) -> int:
-        return int(mix(self.settings.seed, self.updates) & (2**63 - 1))
+    def seed(self, later: int = 0) -> int:
+        """The seed of the next batch, or of one that comes so many batches later."""
+        return int(mix(self.settings.seed, self.updates + later) & (2**63 - 1))
 
     def _minibatches(self, lessons: KeptLessons, random: np.random.Generator) -> Iterator[KeptLessons]:
         """The lessons in as many parts as there are steps, each joined by as many examples of earlier batches."""
@@ -217,6 +206,19 @@ class NetworkLearner:
             loaded_into(self.average, arrays_named("average.", state))
             self.averaged = int(self.average.n_averaged)
         self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
+
+
+def with_dropout(network: nn.Module, seed: int, work: Callable[[], Any]) -> Any:
+    """What `work` gives while the network is in training mode; the seed determines its dropout."""
+    device = next(network.parameters()).device
+    on_gpu = device.type == "cuda"
+    with torch.random.fork_rng(devices=[device] if on_gpu else []), few_threads(on_gpu):
+        torch.manual_seed(seed)
+        network.train()
+        try:
+            return work()
+        finally:
+            network.eval()
 
 
 @contextlib.contextmanager

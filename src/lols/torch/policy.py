@@ -18,7 +18,8 @@ from lols.contract.examples import Examples
 from lols.contract.whole_numbers import check_whole
 from lols.engine.states import States
 from lols.errors import ConfigurationError, LolsError
-from lols.torch.batches import ExampleBatch, Inputs, StateBatch
+from lols.torch.background import Background
+from lols.torch.batches import ExampleBatch, Inputs, StateBatch, on_device
 from lols.torch.learning import (
     LearningSettings,
     NetworkLearner,
@@ -28,6 +29,7 @@ from lols.torch.learning import (
     grow_into,
     loaded_into,
     named_arrays,
+    with_dropout,
 )
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, joined, joined_inputs
@@ -85,6 +87,9 @@ class TorchPolicy:
     noisy
         Whether `encode` has its dropout in the search of training, too. On examples that it has learned, a network
         hardly makes mistakes; so it makes some, and learns what to do then.
+    ahead
+        Whether a batch is searched with the weights from before the last batch was learned from. On a GPU, both then take
+        place at the same time.
     batch
         The most states that are scored at a time; None for any number.
     most_examples
@@ -115,6 +120,7 @@ class TorchPolicy:
         clip: float | None = 5.0,
         alike: bool = False,
         noisy: bool = False,
+        ahead: bool = False,
         batch: int | None = None,
         most_examples: int | None = 2048,
         seed: int = 0,
@@ -133,7 +139,8 @@ class TorchPolicy:
                 check_whole(name, most, otherwise=", or None for any number")
         self.device = chosen_device(device)
         self.network = network.to(self.device).eval()
-        self.precision, self.batch, self.most_examples, self.noisy = precision, batch, most_examples, noisy
+        self.precision, self.batch, self.most_examples = precision, batch, most_examples
+        self.noisy, self.ahead = noisy, ahead
         self.settings = LearningSettings(
             loss=loss,
             optimizer=optimizer,
@@ -149,6 +156,8 @@ class TorchPolicy:
         )
         self.learner: NetworkLearner | None = NetworkLearner(network, self.settings)
         self.seconds: dict[str, float] | None = None  # set it to {} to measure where the time goes
+        self._background = Background(self.device)
+        self._before: nn.Module | None = None  # the network as it was before the last batch was learned from
         self._memory: Any = None
         self._examples: Examples | None = None
         self._forget()
@@ -158,12 +167,15 @@ class TorchPolicy:
     def begin(self, examples: Examples, indices: np.ndarray) -> None:
         """Encode the examples whose search begins."""
         self._forget()
-        batch = ExampleBatch(examples, indices, self.device)
+        self._background.wait()  # dropout here and there draws from the same generator
+        batch, network = ExampleBatch(examples, indices, self.device), self._searching
         with torch.inference_mode(), self._timed("encoder"):
             if self.noisy and self.learner is not None:
-                self._memory = self.learner.with_dropout(lambda: self._encoded(batch))
+                seed = self.learner.seed(self._background.is_due)
+                self._memory = with_dropout(network, seed, lambda: self._encoded(network, batch))
             else:
-                self._memory = self._encoded(batch)
+                self._memory = self._encoded(network, batch)
+        self._background.begin(at_once=self.seconds is not None)
         self._examples, self._rows = examples, np.full(len(examples), -1, np.int64)
         self._rows[indices] = np.arange(len(indices))
 
@@ -183,7 +195,7 @@ class TorchPolicy:
                 legal = joined([states.legal for states in parts])
                 batch = StateBatch(self._rows[example], inputs, legal, self.device)
             with self._timed("scoring"):
-                scores = self._scores(self._memory, batch)
+                scores = self._scores(self._searching, self._memory, batch)
             with self._timed("transfer"):
                 costs = np.negative(scores.cpu().numpy())
         return np.split(costs, np.cumsum([len(states) for states in parts[:-1]])) if len(parts) > 1 else [costs]
@@ -194,25 +206,38 @@ class TorchPolicy:
             raise ConfigurationError("this policy is a copy for prediction: train the one that was given to lols.train")
         examples = states.examples
         inputs = self._inputs(states)
-        if self.settings.replay:
+        if self.settings.replay or self.ahead:
             inputs = copy.deepcopy(inputs)  # they may be in memory that the driver reuses
         lessons = KeptLessons(states.example.copy(), inputs, states.legal.copy(), costs.copy(), weights.copy())
         self._forget()  # the network changes
-        with self._timed("learning"):
-            self.learner.learn(lessons, lambda part: self._losses(examples, part))
+        learner = self.learner
+
+        def learn() -> None:
+            with self._timed("learning"):
+                learner.learn(lessons, lambda part: self._losses(examples, part))
+
+        self._background.put_off(learn)
+        if self.ahead:
+            self._keep_before()
+        else:
+            self._background.finish()
 
     def frozen(self) -> TorchPolicy:
         """A copy for prediction."""
+        self._background.finish()
         return self._copy(self.network)
 
     def averaged(self) -> TorchPolicy:
         """A copy for prediction, with the average of the weights if there is one."""
+        self._background.finish()
         average = None if self.learner is None else self.learner.average
         return self._copy(self.network if average is None else average.module)
 
     def onward(self) -> TorchPolicy:
-        """A copy that learns on from here, with a new optimiser and without a schedule, which is for one training."""
+        """A copy that learns on from here, at once, with a new optimiser and no schedule, which is for one training."""
+        self._background.finish()
         made = self._copy(self.network)
+        made.ahead = False
         made.settings = self._later or replace(self.settings, schedule=None)
         made.learner = NetworkLearner(made.network, made.settings)
         return made
@@ -223,12 +248,20 @@ class TorchPolicy:
 
     def state(self) -> dict[str, np.ndarray]:
         """The weights, and if the policy learns what that goes on from, as named arrays."""
+        self._background.finish()
         arrays = named_arrays("network.", self.network.state_dict())
+        if self._before is not None:
+            arrays |= named_arrays("before.", self._before.state_dict())
         return arrays | (self.learner.state() if self.learner is not None else {})
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore such a state; without that of learning, the policy is for prediction only."""
         self._forget()
+        self._background.finish()
+        self._before, before = None, arrays_named("before.", state)
+        if before and self.ahead:
+            loaded_into(self.network, before)
+            self._keep_before()
         loaded_into(self.network, arrays_named("network.", state))
         if "counts" not in state:
             self.learner = None
@@ -241,6 +274,9 @@ class TorchPolicy:
         If the other policy learns, its optimiser and its average go on as well.
         """
         self._forget()
+        self._background.finish()
+        other._background.finish()
+        self._before = None
         grow_into(self.network, other.network)
         self.learner = NetworkLearner(self.network, self.settings)
         if other.learner is not None:
@@ -248,15 +284,28 @@ class TorchPolicy:
 
     # --- the network ---
 
-    def _encoded(self, batch: ExampleBatch) -> Any:
-        if not hasattr(self.network, "encode"):
+    @property
+    def _searching(self) -> nn.Module:
+        """The network that is searched with."""
+        return self.network if self._before is None else self._before
+
+    def _keep_before(self) -> None:
+        """Search with the weights of now from here on."""
+        if self._before is None:
+            self._before = copied(self.network)
+        with torch.no_grad():
+            for old, new in zip(self._before.state_dict().values(), self.network.state_dict().values(), strict=True):
+                old.copy_(new)
+
+    def _encoded(self, network: Any, batch: ExampleBatch) -> Any:
+        if not hasattr(network, "encode"):
             return None
         with self.computing():
-            return self.network.encode(batch)
+            return network.encode(batch)
 
-    def _scores(self, memory: Any, batch: StateBatch) -> torch.Tensor:
+    def _scores(self, network: nn.Module, memory: Any, batch: StateBatch) -> torch.Tensor:
         with self.computing():
-            scores = self.network(memory, batch)
+            scores = network(memory, batch)
         name = type(self.network).__name__
         if not isinstance(scores, torch.Tensor) or scores.shape != (len(batch), batch.actions):
             shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
@@ -272,18 +321,18 @@ class TorchPolicy:
         """The sum of the losses of states, and the network's own loss of their examples."""
         indices, rows = np.unique(lessons.example, return_inverse=True)
         batch = ExampleBatch(examples, indices, self.device)
-        memory = self._encoded(batch)
+        memory = self._encoded(self.network, batch)
         states = StateBatch(rows, lessons.inputs, lessons.legal, self.device)
-        scores = self._scores(memory, states)
+        scores = self._scores(self.network, memory, states)
         known = np.isfinite(lessons.costs)
-        costs = torch.from_numpy(np.where(known, lessons.costs, 0.0).astype(np.float32)).to(self.device)
-        of_states = self._loss(scores, costs, torch.from_numpy(known).to(self.device))
+        costs = on_device(np.where(known, lessons.costs, 0.0).astype(np.float32), self.device)
+        of_states = self._loss(scores, costs, on_device(known, self.device))
         if not isinstance(of_states, torch.Tensor) or of_states.shape != (len(states),):
             shape = tuple(of_states.shape) if isinstance(of_states, torch.Tensor) else type(of_states).__name__
             raise LolsError(
                 f"the function given as loss gave {shape} for {len(states)} states: it must give one loss for each"
             )
-        total = (of_states * torch.from_numpy(lessons.weights.astype(np.float32)).to(self.device)).sum()
+        total = (of_states * on_device(lessons.weights.astype(np.float32), self.device)).sum()
         own = None
         if batch.has_truth and hasattr(self.network, "own_loss"):
             with self.computing():
@@ -348,28 +397,38 @@ class TorchPolicy:
     def _copy(self, network: nn.Module) -> TorchPolicy:
         made = copy.copy(self)
         made._forget()
-        made.network, made.seconds, made.learner = copy.deepcopy(network).eval(), None, None
-        for part in made.network.modules():
-            if isinstance(part, nn.RNNBase):
-                part.flatten_parameters()  # a copy's weights do not lie side by side, as cuDNN wants them
+        made.network, made.seconds, made.learner = copied(network), None, None
+        made._background, made._before = Background(self.device), None
         return made
 
     def __deepcopy__(self, memo: dict[int, Any]) -> TorchPolicy:
         """A copy that goes on learning by itself, if this one can."""
+        self._background.finish()
         made = self._copy(self.network)
         if self.learner is not None:
             made.learner = NetworkLearner(made.network, self.settings)
             made.learner.load(self.learner.state())
+            made._before = None if self._before is None else copied(self._before)
         return made
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled; of a copy for prediction without functions that cannot be, such as lambdas."""
+        self._background.finish()
         state = vars(self) | {"_memory": None, "_examples": None}
         if self.learner is None:
             functions = [name for name in FUNCTIONS if not _pickles(getattr(self.settings, name))]
             usual = LearningSettings()
             state["settings"] = replace(self.settings, **{name: getattr(usual, name) for name in functions})
         return state
+
+
+def copied(network: nn.Module) -> nn.Module:
+    """A copy of a network, for prediction."""
+    made = copy.deepcopy(network).eval()
+    for part in made.modules():
+        if isinstance(part, nn.RNNBase):
+            part.flatten_parameters()  # a copy's weights do not lie side by side, as cuDNN wants them
+    return made
 
 
 def _pickles(function: Any) -> bool:

@@ -15,6 +15,7 @@ from lols.training.trainer import Trainer
 RATE = 2e-3
 AVERAGE = 0.998
 NOISY = True  # dropout in the search
+AHEAD = ("cuda",)  # devices on which a batch is searched while the network learns from the one before
 BATCH = 1024  # examples that are searched together
 TOGETHER, FEW, SLOWER = 32, 8, 4.0  # going on: examples of a batch and of a step, and by how much the rate is lower
 STEP, ENOUGH = 64, 3000  # at most this many examples in a step of the optimiser; fewer if there were fewer steps in all
@@ -105,6 +106,7 @@ def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:
 
 def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
     """The trainer of a neural policy on this many examples."""
+    from lols.torch.policy import chosen_device
     from lols.torch.schedules import adam, warm_up_and_decay
 
     together = estimator.batch_size if estimator._changed("batch_size") else min(BATCH, max(1, examples // 8))
@@ -118,6 +120,7 @@ def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
         task,
         steps=steps,
         alike=True,
+        ahead=chosen_device(estimator.device).type in AHEAD,
         average=AVERAGE,
         optimizer=adam(estimator.rate or RATE),
         schedule=warm_up_and_decay(total),
