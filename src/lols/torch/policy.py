@@ -88,8 +88,8 @@ class TorchPolicy:
         Whether `encode` has its dropout in the search of training, too. On examples that it has learned, a network
         hardly makes mistakes; so it makes some, and learns what to do then.
     ahead
-        Whether a batch is searched with the weights from before the last batch was learned from. On a GPU, both then take
-        place at the same time.
+        Whether a batch is searched with the weights from before the last batch was learned from. On a GPU, both then
+        take place at the same time.
     batch
         The most states that are scored at a time; None for any number.
     most_examples

@@ -15,9 +15,10 @@ from torch.nn import functional
 from lols.contract.whole_numbers import check_whole
 from lols.engine.states import States
 from lols.errors import ConfigurationError, shown
-from lols.torch.batches import ExampleBatch, StateBatch, on_device, spans
+from lols.torch.batches import ExampleBatch, StateBatch, on_device
 from lols.torch.networks import mlp
 from lols.torch.pretrained import RATE, PretrainedEncoder
+from lols.torch.recurrent import Dropout, SentenceLSTM
 
 MOST_WIDTH, MOST_LAYERS = 1 << 12, 16
 UNKNOWN = 1  # the number of what is not in a vocabulary; 0 is nothing
@@ -79,7 +80,7 @@ class WordEncoder(nn.Module):
         self.character = nn.Embedding(sizes.characters, 48, padding_idx=0)
         self.convolutions = nn.ModuleList(nn.Conv1d(48, 64, width, padding=width // 2) for width in (3, 5))
         self.given = nn.ModuleList(nn.Embedding(count, 48, padding_idx=0) for count in sizes.given)
-        self.dropout = nn.Dropout(sizes.dropout)
+        self.dropout = Dropout(sizes.dropout)
         self.vectors: nn.Embedding | None = None
         self.pretrained: PretrainedEncoder | None = None
         if sizes.vectors is not None:
@@ -88,14 +89,8 @@ class WordEncoder(nn.Module):
         if sizes.encoder is not None:
             self.pretrained = PretrainedEncoder(sizes.encoder, folder)
             self.of_pretrained = nn.Linear(self.pretrained.width, 256)
-        self.lstm = nn.LSTM(
-            256 + 48 * len(sizes.given) + 128 * (sizes.vectors is not None) + 256 * (sizes.encoder is not None),
-            sizes.width,
-            sizes.layers,
-            batch_first=True,
-            bidirectional=True,
-            dropout=sizes.dropout if sizes.layers > 1 else 0.0,
-        )
+        inputs = 256 + 48 * len(sizes.given) + 128 * (sizes.vectors is not None) + 256 * (sizes.encoder is not None)
+        self.lstm = SentenceLSTM(inputs, sizes.width, sizes.layers, sizes.dropout)
 
     def forward(self, batch: ExampleBatch) -> EncodedSentences:
         """Encode the words of sentences."""
@@ -115,7 +110,7 @@ class WordEncoder(nn.Module):
             parts.append(self.of_vectors(self.vectors(numbers[:, -1])))
         if self.pretrained is not None:
             parts.append(self.of_pretrained(self.pretrained(batch, len(rows), begins)))
-        words = self._in_context(self.dropout(torch.cat(parts, 1)), lengths)
+        words = self.lstm(self.dropout(torch.cat(parts, 1)), lengths)
         return EncodedSentences(self.dropout(words), begins, lengths)
 
     def take_vectors(self, values: np.ndarray) -> None:
@@ -139,19 +134,6 @@ class WordEncoder(nn.Module):
             characters = functional.pad(characters, (0, 0, 0, -count % ALIKE))
         embedded = self.character(characters).transpose(1, 2)
         return torch.cat([convolution(embedded).amax(2) for convolution in self.convolutions], 1)[:count]
-
-    def _in_context(self, words: torch.Tensor, lengths: np.ndarray) -> torch.Tensor:
-        """Run the BiLSTM over packed sentences: place after place, at each place the sentences that are so long."""
-        order = np.argsort(-lengths, kind="stable")
-        longest_first = lengths[order]
-        alive = (longest_first[np.newaxis, :] > np.arange(int(longest_first[0]))[:, np.newaxis]).sum(1)
-        first = (np.cumsum(lengths) - lengths)[order]
-        rank = spans(np.zeros(alive.size, np.int64), alive)
-        at = first[rank] + np.repeat(np.arange(alive.size), alive)
-        taken = on_device(at, words.device)
-        packed = nn.utils.rnn.PackedSequence(words[taken], torch.from_numpy(alive))
-        out = self.lstm(packed)[0].data
-        return torch.empty_like(out).index_copy(0, taken, out)
 
 
 class ArcMemory(NamedTuple):
@@ -271,7 +253,7 @@ class LabelScorer(nn.Module):
     def __init__(self, width: int, labels: int, size: int = 64):
         super().__init__()
         self.dependent, self.head = nn.Linear(width, size), nn.Linear(width, size)
-        self.dropout = nn.Dropout(0.33)
+        self.dropout = Dropout(0.33)
         self.weight = nn.Parameter(torch.empty(size + 1, labels, size + 1))
         nn.init.normal_(self.weight, std=1.0 / size)
 
