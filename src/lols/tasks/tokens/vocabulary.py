@@ -1,4 +1,4 @@
-"""What a network knows of strings: numbers of words, characters and given tags, one row for each word of a corpus."""
+"""What a network knows of strings: numbers of words, their affixes, characters and given tags, a row for each word."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from lols.contract.examples import Ragged, Scalar
 from lols.io.strings import Column, Texts
+from lols.tasks.tokens.attributes import attribute, attribute_text
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import string_tensors, strings_of
 from lols.tasks.tokens.pieces import Pieces
@@ -19,23 +20,26 @@ from lols.tasks.tokens.vectors import read_vectors
 NOTHING, UNKNOWN, FIRST = 0, 1, 2  # numbers; those of the vocabulary begin with FIRST
 MARKS = ("", " ")  # of characters: where a word begins and ends
 LONGEST = 18  # characters of a word that are looked at, with these
-LEAST = 2  # times that a word must be seen
+LEAST = 2  # times that a word or an affix must be seen
+AFFIXES = ("prefix3", "suffix2", "suffix3")  # attributes of words in lower case
+ASPECTS = (*AFFIXES, "shape")
 
 
 @dataclass(frozen=True)
 class NetworkVocabulary:
-    """Lower-case words that were seen twice, characters, and the values of further columns.
+    """Lower-case words that were seen twice, so their affixes and shapes, characters, and values of further columns.
 
     >>> from lols.tasks.tokens.corpus import corpus_of
     >>> corpus = corpus_of([["The", "cat"], ["the", "dog"]])
     >>> known = NetworkVocabulary.of(corpus)
-    >>> known.words, known.rows(corpus)[:, :4].tolist()
-    (['the'], [[0, 2, 2, 4], [1, 1, 2, 7], [2, 2, 2, 9], [3, 1, 2, 10]])
+    >>> known.words, known.aspects["shape"], known.rows(corpus)[:, :6].tolist()
+    (['the'], ['x'], [[0, 2, 2, 2, 2, 1], [1, 1, 1, 1, 1, 2], [2, 2, 2, 2, 2, 2], [3, 1, 1, 1, 1, 2]])
     """
 
     words: list[str]
     characters: list[str]
     given: dict[str, list[str]]
+    aspects: dict[str, list[str]] = field(default_factory=dict)  # by attribute
     vectors: list[str] = field(default_factory=list)  # words with a vector that was learned elsewhere
     vector_size: int = 0
     values: np.ndarray | None = field(default=None, repr=False, compare=False)  # these vectors, when learning begins
@@ -55,11 +59,17 @@ class NetworkVocabulary:
             letters |= dict.fromkeys(word)
         given = {name: _strings(corpus.columns[name])[0] for name in columns}
         frequent = [word for word, count in seen.items() if count >= LEAST]
+        aspects = {}
+        for name in ASPECTS:
+            counted: Counter[str] = Counter()
+            for text, count in zip(_aspect(name, words), times.tolist()):
+                counted[text] += count
+            aspects[name] = [text for text, count in counted.items() if count >= LEAST and text]
         more: dict[str, Any] = {} if encoder is None else {"pieces": Pieces.of(encoder)}
         if vectors is not None:
             found = read_vectors(vectors, words)
             more |= {"vectors": found.words, "vector_size": found.values.shape[1], "values": found.values}
-        return cls(frequent, [*MARKS, *letters], given, **more)
+        return cls(frequent, [*MARKS, *letters], given, aspects, **more)
 
     def grown(self, corpus: Corpus) -> NetworkVocabulary:
         """The vocabulary with what a further corpus has more; what is known keeps its number."""
@@ -68,12 +78,13 @@ class NetworkVocabulary:
         words, characters = (
             [*dict.fromkeys([*a, *b])] for a, b in ((self.words, more.words), (self.characters, more.characters))
         )
-        return replace(self, words=words, characters=characters, given=given, _last=[])
+        aspects = {name: [*dict.fromkeys([*known, *more.aspects[name]])] for name, known in self.aspects.items()}
+        return replace(self, words=words, characters=characters, given=given, aspects=aspects, _last=[])
 
     @property
     def width(self) -> int:
         """How many numbers describe a word."""
-        return 2 + len(self.given) + bool(self.vectors) + LONGEST
+        return 2 + len(self.given) + len(self.aspects) + bool(self.vectors) + LONGEST
 
     @property
     def folder(self) -> str | None:
@@ -82,7 +93,7 @@ class NetworkVocabulary:
 
     def sizes(self) -> dict[str, Any]:
         """How many numbers there are of each kind, as `lols.torch.sentences.NetworkSizes` takes them."""
-        given = [FIRST + len(values) for values in self.given.values()]
+        given = [FIRST + len(values) for values in (*self.given.values(), *self.aspects.values())]
         return {
             "vectors": (1 + len(self.vectors), self.vector_size) if self.vectors else None,
             "encoder": None if self.pieces is None else self.pieces.config,
@@ -93,9 +104,9 @@ class NetworkVocabulary:
         }
 
     def rows(self, corpus: Corpus) -> np.ndarray:
-        """A row for each word: its form in this corpus, its word, its given tags, its vector, its characters."""
+        """A row for each word: its form in this corpus, its word, given tags, affixes and shape, vector, characters."""
         column = corpus.columns[WORD]
-        known, spelled, vector = self._forms(column.texts)
+        known, aspects, spelled, vector = self._forms(column.texts)
         numbers = [column.numbers, known[column.numbers]]
         for name, values in self.given.items():
             other = corpus.columns.get(name)
@@ -103,12 +114,13 @@ class NetworkVocabulary:
                 numbers.append(np.full(column.numbers.size, UNKNOWN))
             else:
                 numbers.append(_numbers(other.texts.strings(), values)[other.numbers])
+        numbers += [aspect[column.numbers] for aspect in aspects]
         if self.vectors:
             numbers.append(vector[column.numbers])
         return np.concatenate([np.stack(numbers, axis=1), spelled[column.numbers]], axis=1)
 
-    def _forms(self, texts: Texts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The word, the characters and the vector of each distinct string; parts of a corpus share them."""
+    def _forms(self, texts: Texts) -> tuple[np.ndarray, list[np.ndarray], np.ndarray, np.ndarray]:
+        """Word, aspects, characters and vector of each distinct string; parts of a corpus share them."""
         if not self._last or self._last[0] is not texts:
             forms = texts.strings()
             letters = {letter: FIRST + k for k, letter in enumerate(self.characters)}
@@ -118,8 +130,11 @@ class NetworkVocabulary:
                 spelled[k, : len(cut)] = [letters.get(letter, UNKNOWN) for letter in cut]
             place = {word: 1 + k for k, word in enumerate(self.vectors)}
             vector = np.array([place.get(f, place.get(f.lower(), 0)) for f in forms], np.int64)
-            self._last[:] = texts, _numbers([form.lower() for form in forms], self.words), spelled, vector
-        return self._last[1], self._last[2], self._last[3]
+            words = _numbers([form.lower() for form in forms], self.words)
+            aspects = [_numbers(_aspect(name, forms), values) for name, values in self.aspects.items()]
+            self._last[:] = texts, (words, aspects, spelled, vector)
+        found: tuple[np.ndarray, list[np.ndarray], np.ndarray, np.ndarray] = self._last[1]
+        return found
 
     def columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """What a network reads, as columns of examples: these rows, and the pieces of a pretrained encoder."""
@@ -140,6 +155,8 @@ class NetworkVocabulary:
         made = string_tensors("network.words", self.words) | string_tensors("network.characters", self.characters)
         for name, values in self.given.items():
             made |= string_tensors(f"network.given.{name}", values)
+        for name, values in self.aspects.items():
+            made |= string_tensors(f"network.aspect.{name}", values)
         if self.vectors:
             made |= string_tensors("network.vectors", self.vectors)
             made["network.vector_size"] = np.array([self.vector_size])
@@ -150,7 +167,9 @@ class NetworkVocabulary:
         """What `tensors` made, with these further columns."""
         words, characters = (strings_of(f"network.{name}", tensors) for name in ("words", "characters"))
         given = {name: strings_of(f"network.given.{name}", tensors) for name in columns}
-        more: dict[str, Any] = {"pieces": Pieces.from_tensors(tensors)}
+        known = [name for name in ASPECTS if f"task.network.aspect.{name}" in tensors]
+        aspects = {name: strings_of(f"network.aspect.{name}", tensors) for name in known}
+        more: dict[str, Any] = {"aspects": aspects, "pieces": Pieces.from_tensors(tensors)}
         if "task.network.vectors" in tensors:
             more |= {"vectors": strings_of("network.vectors", tensors)}
             more |= {"vector_size": int(tensors["task.network.vector_size"][0])}
@@ -174,6 +193,12 @@ def _strings(column: Column) -> tuple[list[str], np.ndarray]:
     return strings, np.bincount(column.numbers, minlength=len(strings))
 
 
+def _aspect(name: str, words: Sequence[str]) -> list[str]:
+    """An affix or the shape of words, empty for those that are too short."""
+    which: Any = attribute(name)
+    return [attribute_text(which, word.lower() if name in AFFIXES else word) or "" for word in words]
+
+
 def _numbers(strings: Sequence[str], known: Sequence[str]) -> np.ndarray:
-    place = {string: FIRST + k for k, string in enumerate(known)}
+    place = {"": NOTHING} | {string: FIRST + k for k, string in enumerate(known)}
     return np.array([place.get(string, UNKNOWN) for string in strings], np.int64)
