@@ -18,6 +18,7 @@ from tests.torch.small_networks import LABELS, SPACE, UNSEEN, SmallTagger, make_
 
 WAYS: dict[str, dict[str, Any]] = {
     "plain": {},
+    "ahead": {"steps": 2, "ahead": True, "noisy": True},
     "everything": {
         "steps": 2,
         "replay": 2,
