@@ -15,19 +15,20 @@ from tests.engines.small_problems import Parts
 from tests.torch.small_networks import make_policy, train
 
 
-def weights(engine: Any) -> dict[str, np.ndarray]:
+def weights(engine: Any, **options: Any) -> dict[str, np.ndarray]:
     """The weights after training."""
-    policy = make_policy()
+    policy = make_policy(**options)
     train(policy, engine=engine, passes=1)
     found: dict[str, np.ndarray] = policy.state()
     return found
 
 
-def test_any_number_of_workers_gives_the_same_network() -> None:
-    parts = weights(Parts())
-    found = weights(Processes(workers=2))
+@pytest.mark.parametrize("ahead", [False, True])
+def test_any_number_of_workers_gives_the_same_network(ahead: bool) -> None:
+    parts = weights(Parts(), ahead=ahead)
+    found = weights(Processes(workers=2), ahead=ahead)
     assert all(np.array_equal(parts[name], found[name]) for name in parts)
-    alone = weights(None)
+    alone = weights(None, ahead=ahead)
     assert all(np.allclose(parts[name], alone[name], atol=1e-4) for name in parts)
 
 
