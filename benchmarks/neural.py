@@ -275,7 +275,9 @@ def main() -> None:
     arguments.add_argument("--words", action="store_true", help="without tags")
     arguments.add_argument("--pipeline", action="store_true", help="with tags of its own")
     arguments.add_argument("--folds", type=int, default=5, help="of the pipeline's training tags (default 5)")
-    arguments.add_argument("--tags", default="upos,xpos,feats", help="that the pipeline predicts (default upos,xpos,feats)")
+    arguments.add_argument(
+        "--tags", default="upos,xpos,feats", help="that the pipeline predicts (default upos,xpos,feats)"
+    )
     arguments.add_argument("--table4", action="store_true", help="all strategies, on the WSJ sample")
     arguments.add_argument("--first", type=int, default=0, help="the first seed")
     arguments.add_argument("--beam", type=int, default=1, help="parse the test part with a beam, too")

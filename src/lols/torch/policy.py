@@ -7,6 +7,7 @@ import copy
 import pickle
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -17,9 +18,10 @@ from torch import nn
 from lols.contract.examples import Examples
 from lols.contract.whole_numbers import check_whole
 from lols.engine.states import States
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError
 from lols.torch.background import Background
-from lols.torch.batches import ExampleBatch, Inputs, StateBatch, on_device
+from lols.torch.batches import ExampleBatch, StateBatch
+from lols.torch.calls import NetworkCalls, chosen_device
 from lols.torch.learning import (
     LearningSettings,
     NetworkLearner,
@@ -31,11 +33,10 @@ from lols.torch.learning import (
     named_arrays,
     with_dropout,
 )
-from lols.torch.losses import LOSSES, Loss
+from lols.torch.losses import Loss
 from lols.torch.replay import KeptLessons, joined, joined_inputs
 
 FUNCTIONS = ("loss", "optimizer", "schedule")  # settings that can be functions of the user
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
 class TorchPolicy:
@@ -132,15 +133,13 @@ class TorchPolicy:
             raise ConfigurationError(
                 f"{type(network).__name__} has no `forward`: give it forward(memory, states), the scores of actions"
             )
-        if precision not in PRECISIONS:
-            raise ConfigurationError(f"unknown precision '{precision}': choose {' or '.join(PRECISIONS)}")
         for name, most in (("batch", batch), ("most_examples", most_examples)):
             if most is not None:
                 check_whole(name, most, otherwise=", or None for any number")
         self.device = chosen_device(device)
+        self._calls = NetworkCalls(self.device, precision)
         self.network = network.to(self.device).eval()
-        self.precision, self.batch, self.most_examples = precision, batch, most_examples
-        self.noisy, self.ahead = noisy, ahead
+        self.batch, self.most_examples, self.noisy, self.ahead = batch, most_examples, noisy, ahead
         self.settings = LearningSettings(
             loss=loss,
             optimizer=optimizer,
@@ -172,9 +171,9 @@ class TorchPolicy:
         with torch.inference_mode(), self._timed("encoder"):
             if self.noisy and self.learner is not None:
                 seed = self.learner.seed(self._background.is_due)
-                self._memory = with_dropout(network, seed, lambda: self._encoded(network, batch))
+                self._memory = with_dropout(network, seed, lambda: self._calls.encode(network, batch))
             else:
-                self._memory = self._encoded(network, batch)
+                self._memory = self._calls.encode(network, batch)
         self._background.begin(at_once=self.seconds is not None)
         self._examples, self._rows = examples, np.full(len(examples), -1, np.int64)
         self._rows[indices] = np.arange(len(indices))
@@ -191,11 +190,11 @@ class TorchPolicy:
         with torch.inference_mode():
             with self._timed("transfer"):
                 keep = copy.deepcopy if len(parts) > 1 else lambda own: own  # features of all parts share memory
-                inputs = joined_inputs([keep(self._inputs(states)) for states in parts])
+                inputs = joined_inputs([keep(self._calls.inputs(self.network, states)) for states in parts])
                 legal = joined([states.legal for states in parts])
                 batch = StateBatch(self._rows[example], inputs, legal, self.device)
             with self._timed("scoring"):
-                scores = self._scores(self._searching, self._memory, batch)
+                scores = self._calls.score(self._searching, self._memory, batch)
             with self._timed("transfer"):
                 costs = np.negative(scores.cpu().numpy())
         return np.split(costs, np.cumsum([len(states) for states in parts[:-1]])) if len(parts) > 1 else [costs]
@@ -205,7 +204,7 @@ class TorchPolicy:
         if self.learner is None:
             raise ConfigurationError("this policy is a copy for prediction: train the one that was given to lols.train")
         examples = states.examples
-        inputs = self._inputs(states)
+        inputs = self._calls.inputs(self.network, states)
         if self.settings.replay or self.ahead:
             inputs = copy.deepcopy(inputs)  # they may be in memory that the driver reuses
         lessons = KeptLessons(states.example.copy(), inputs, states.legal.copy(), costs.copy(), weights.copy())
@@ -297,76 +296,12 @@ class TorchPolicy:
             for old, new in zip(self._before.state_dict().values(), self.network.state_dict().values(), strict=True):
                 old.copy_(new)
 
-    def _encoded(self, network: Any, batch: ExampleBatch) -> Any:
-        if not hasattr(network, "encode"):
-            return None
-        with self.computing():
-            return network.encode(batch)
-
-    def _scores(self, network: nn.Module, memory: Any, batch: StateBatch) -> torch.Tensor:
-        with self.computing():
-            scores = network(memory, batch)
-        name = type(self.network).__name__
-        if not isinstance(scores, torch.Tensor) or scores.shape != (len(batch), batch.actions):
-            shape = tuple(scores.shape) if isinstance(scores, torch.Tensor) else type(scores).__name__
-            raise LolsError(
-                f"`forward` of {name} gave {shape} for {len(batch)} states with {batch.actions} actions: it must give "
-                f"a tensor of shape {(len(batch), batch.actions)}"
-            )
-        if scores.device.type != self.device.type:
-            raise LolsError(f"`forward` of {name} gave scores on {scores.device}: keep them on `states.device`")
-        return scores.float()
-
     def _losses(self, examples: Examples, lessons: KeptLessons) -> tuple[torch.Tensor, Any]:
-        """The sum of the losses of states, and the network's own loss of their examples."""
-        indices, rows = np.unique(lessons.example, return_inverse=True)
-        batch = ExampleBatch(examples, indices, self.device)
-        memory = self._encoded(self.network, batch)
-        states = StateBatch(rows, lessons.inputs, lessons.legal, self.device)
-        scores = self._scores(self.network, memory, states)
-        known = np.isfinite(lessons.costs)
-        costs = on_device(np.where(known, lessons.costs, 0.0).astype(np.float32), self.device)
-        of_states = self._loss(scores, costs, on_device(known, self.device))
-        if not isinstance(of_states, torch.Tensor) or of_states.shape != (len(states),):
-            shape = tuple(of_states.shape) if isinstance(of_states, torch.Tensor) else type(of_states).__name__
-            raise LolsError(
-                f"the function given as loss gave {shape} for {len(states)} states: it must give one loss for each"
-            )
-        total = (of_states * on_device(lessons.weights.astype(np.float32), self.device)).sum()
-        own = None
-        if batch.has_truth and hasattr(self.network, "own_loss"):
-            with self.computing():
-                own = self.network.own_loss(batch, memory)
-        return total, own
+        return self._calls.losses(self.network, self.settings.loss, examples, lessons)
 
-    @property
-    def _loss(self) -> Any:
-        return LOSSES[self.settings.loss] if isinstance(self.settings.loss, str) else self.settings.loss
-
-    def _inputs(self, states: States) -> Inputs:
-        """What the network is given of states: by default their vectors, as far as roll-outs have them, then zeros."""
-        own = getattr(self.network, "inputs", None)
-        if own is not None:
-            made: Inputs = own(states)
-            return made
-        cells = states.examples.states[states.example]
-        live = states.examples.space.sizes.live
-        cells = cells if live is None else np.minimum(cells, live)
-        return np.where(np.arange(states.vectors.shape[1]) < cells[:, np.newaxis], states.vectors, 0)
-
-    @contextlib.contextmanager
-    def computing(self) -> Iterator[None]:
-        """Mixed precision if it is wanted, and a plain line about tensors on two devices."""
-        lower = self.precision != "float32"
-        try:
-            with torch.autocast(self.device.type, PRECISIONS[self.precision]) if lower else contextlib.nullcontext():
-                yield
-        except RuntimeError as error:
-            if not any(words in str(error) for words in ("same device", "expected device")):
-                raise
-            raise LolsError(
-                f"{type(self.network).__name__} mixes tensors of two devices: create them with device=states.device"
-            ) from error
+    def computing(self) -> AbstractContextManager[None]:
+        """A context for calls of parts of the network: mixed precision if it is wanted."""
+        return self._calls.computing(self.network)
 
     @contextlib.contextmanager
     def _timed(self, what: str) -> Iterator[None]:
@@ -437,16 +372,3 @@ def _pickles(function: Any) -> bool:
     except (pickle.PicklingError, AttributeError, TypeError):
         return False
     return True
-
-
-def chosen_device(device: str | torch.device) -> torch.device:
-    """The device that is meant; `"auto"` is a GPU if there is one."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        made = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        raise ConfigurationError(f"unknown device {device!r}: give auto, cpu or cuda") from error
-    if made.type == "cuda" and not torch.cuda.is_available():
-        raise ConfigurationError("there is no GPU that PyTorch can use: give device='cpu', or install drivers for it")
-    return made

@@ -106,7 +106,7 @@ def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:
 
 def neural_trainer(estimator: Any, task: Any, examples: int) -> Trainer:
     """The trainer of a neural policy on this many examples."""
-    from lols.torch.policy import chosen_device
+    from lols.torch.calls import chosen_device
     from lols.torch.schedules import adam, warm_up_and_decay
 
     together = estimator.batch_size if estimator._changed("batch_size") else min(BATCH, max(1, examples // 8))
