@@ -34,7 +34,7 @@ def adam(rate: float) -> Any:
 
 
 def _adam(parameters: Any, **options: Any) -> torch.optim.Adam:
-    """Adam, in one kernel for all parameters if they are on a GPU."""
+    """Adam, in one kernel where PyTorch has one."""
     parameters = list(parameters)
     first = parameters[0]["params"][0] if isinstance(parameters[0], dict) else parameters[0]
-    return torch.optim.Adam(parameters, fused=first.is_cuda or None, **options)
+    return torch.optim.Adam(parameters, fused=first.device.type in ("cpu", "cuda") or None, **options)
