@@ -23,13 +23,19 @@ def weights(engine: Any, **options: Any) -> dict[str, np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("ahead", [False, True])
-def test_any_number_of_workers_gives_the_same_network(ahead: bool) -> None:
-    parts = weights(Parts(), ahead=ahead)
-    found = weights(Processes(workers=2), ahead=ahead)
+def test_any_number_of_workers_gives_the_same_network() -> None:
+    parts = weights(Parts())
+    found = weights(Processes(workers=2))
     assert all(np.array_equal(parts[name], found[name]) for name in parts)
-    alone = weights(None, ahead=ahead)
+    alone = weights(None)
     assert all(np.allclose(parts[name], alone[name], atol=1e-4) for name in parts)
+
+
+def test_workers_search_ahead_as_one_process_does() -> None:
+    parts, alone, in_turn = weights(Parts(), ahead=True), weights(None, ahead=True), weights(Parts())
+    assert any(name.startswith("before.") for name in parts) and parts.keys() == alone.keys()
+    assert all(np.allclose(parts[name], alone[name], atol=1e-4) for name in parts)
+    assert not all(np.array_equal(in_turn[name], parts[name]) for name in in_turn)
 
 
 @pytest.mark.ray

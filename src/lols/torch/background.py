@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -71,9 +70,10 @@ class Background:
             self._stream = torch.cuda.Stream(self.device)
         with torch.cuda.stream(self._stream):
             self._stream.wait_event(before)
-            with contextlib.ExitStack() as at_end:
-                at_end.callback(self._stream.synchronize)
+            try:
                 work()
+            finally:
+                self._stream.synchronize()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """What is copied and pickled: no work and no thread."""
