@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import cache
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -78,8 +80,7 @@ def attribute_text(which: Attribute, string: str) -> str | None:
     if kind == DIGITS:
         return "".join("0" if _class(c) & DIGIT else _lower(c) for c in string)
     if kind == SHAPE:
-        whole = [_shape(c) for c in string]
-        return "".join(c for i, c in enumerate(whole) if i == 0 or c != whole[i - 1])
+        return "".join(kind for kind, _ in groupby(map(_shape, string)))
     if kind == CLASS:
         classes = [_class(c) for c in string]
         upper = [bool(c & UPPER) for c in classes]
@@ -113,6 +114,7 @@ def _class(character: str) -> int:
     return HYPHEN if category == "Pd" else 0
 
 
+@cache
 def _shape(character: str) -> str:
     kinds = _class(character)
     return "d" if kinds & DIGIT else "X" if kinds & UPPER else "x" if kinds & LETTER else character

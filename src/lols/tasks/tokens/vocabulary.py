@@ -11,7 +11,7 @@ import numpy as np
 
 from lols.contract.examples import Ragged, Scalar
 from lols.io.strings import Column, Texts
-from lols.tasks.tokens.attributes import attribute, attribute_text
+from lols.tasks.tokens.attributes import PREFIX, attribute, attribute_text
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import string_tensors, strings_of
 from lols.tasks.tokens.pieces import Pieces
@@ -196,7 +196,11 @@ def _strings(column: Column) -> tuple[list[str], np.ndarray]:
 def _aspect(name: str, words: Sequence[str]) -> list[str]:
     """An affix or the shape of words, empty for those that are too short."""
     which: Any = attribute(name)
-    return [attribute_text(which, word.lower() if name in AFFIXES else word) or "" for word in words]
+    if name not in AFFIXES:
+        return [attribute_text(which, word) or "" for word in words]
+    size = which.size  # slices, because this takes a share of the time of parsing
+    cut = slice(size) if which.kind == PREFIX else slice(-size, None)
+    return [word[cut] if len(word) >= size else "" for word in map(str.lower, words)]
 
 
 def _numbers(strings: Sequence[str], known: Sequence[str]) -> np.ndarray:
