@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -35,6 +36,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if mark is not None and seen[test] % mark.args[0]:
             item.add_marker("slow")
         seen[test] += 1
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> None:
+    """Ctrl-C interrupts tests and the processes that they start, also if a script runs them in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

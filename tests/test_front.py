@@ -19,6 +19,6 @@ def test_train_takes_what_trainer_algorithm_and_fit_take_and_says_so() -> None:
     wanted = {name: None for name in choices if name not in ("name", "cites")}
     wanted |= keywords(lols.Trainer) | keywords(lols.Trainer.fit)
     assert keywords(lols.train) == wanted | {"held_out": None}
-    documented = re.findall(r"^    ([a-z_, ]+)$", lols.train.__doc__ or "", re.MULTILINE)
+    documented = re.findall(r"^([a-z_, ]+)$", inspect.getdoc(lols.train) or "", re.MULTILINE)
     names = {name for line in documented for name in line.split(", ")}
     assert set(inspect.signature(lols.train).parameters) <= names

@@ -152,8 +152,10 @@ def test_the_api_pages_show_every_public_name(module):
 
 def test_estimators_document_all_their_parameters():
     for kind in (lols.Tagger, lols.Parser, lols.Pipeline, lols.CostSensitiveClassifier):
-        parameters = (kind.__doc__ or "").partition("Parameters\n    ----------\n")[2]
-        listed = set(re.findall(r"^    (\w+)$", parameters, re.MULTILINE))
+        text, _, parameters = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")
+        parameters, _, examples = parameters.partition("Examples\n--------\n")
+        assert ">>>" in examples and ">>>" not in text + parameters
+        listed = set(re.findall(r"^(\w+)$", parameters, re.MULTILINE))
         assert set(inspect.signature(kind).parameters) - listed == set()
 
 

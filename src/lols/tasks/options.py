@@ -97,12 +97,12 @@ def types_of(kind: type) -> dict[str, Any]:
 def estimator(kind: type[Kind]) -> type[Kind]:
     """Make a class an estimator: its fields become keyword arguments, and are listed in its documentation."""
     made = dataclasses.dataclass(kw_only=True, repr=False, eq=False)(kind)
-    text, examples, rest = (kind.__doc__ or "").partition("    Examples\n")
+    text, examples, rest = inspect.cleandoc(kind.__doc__ or "").partition("Examples\n--------\n")
     entries = [
         f"{name}\n" + textwrap.fill(found.help, WIDTH, initial_indent=" " * 4, subsequent_indent=" " * 4)
         for name, _, found in options_of(kind)
     ]
-    listed = textwrap.indent("\n".join(["Parameters", "----------", *entries]), "    ")
+    listed = "\n".join(["Parameters", "----------", *entries])
     made.__doc__ = f"{text.rstrip()}\n\n{listed}\n\n{examples}{rest}"
     return made
 
