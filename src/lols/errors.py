@@ -31,6 +31,15 @@ def shown(value: object) -> str:
         return f"a value of type {type(value).__name__}"
 
 
+def lines_of(error: BaseException) -> list[str]:
+    """What an error says, without empty lines; its class if it says nothing.
+
+    >>> lines_of(ValueError("too long\\n\\nsee above\\n")), lines_of(OSError())
+    (['too long', 'see above'], ['OSError'])
+    """
+    return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+
+
 def _without_middle(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[: most - 600]} ... {text[-500:]}"
 

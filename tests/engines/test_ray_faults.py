@@ -116,3 +116,16 @@ def test_a_wrong_address_is_one_line() -> None:
         Ray(address="127.0.0.1:9").start()
     with pytest.raises(lols.LolsError, match=r"^there is no Ray at auto \(.*\): start one, or leave out address$"):
         Ray(address="auto").start()
+
+
+@pytest.mark.parametrize("message", ["", "\n", "no raylet\nsee the logs\n"])
+def test_a_ray_that_does_not_start_is_one_line(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ConnectionError(message)
+
+    monkeypatch.setattr(ray, "init", fail)
+    why = "no raylet" if message.strip() else "ConnectionError"
+    with pytest.raises(lols.LolsError, match=rf"^Ray did not start on this machine \({why}\): try again$"):
+        Ray(workers=1).start()

@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from lols import __version__
-from lols.errors import LolsError
+from lols.errors import LolsError, lines_of
 
 if TYPE_CHECKING:
     from lols.tasks.verbs import VerbReport
@@ -90,7 +90,7 @@ def main() -> None:
     except OSError as error:
         discard_output()
         where = error.filename or ("standard output" if error.errno in OF_WRITING else "the system")
-        fail(f"{where}: {error.strerror or error}")
+        fail(f"{where}: {error.strerror or lines_of(error)[0]}")
 
 
 def fail(line: str) -> NoReturn:

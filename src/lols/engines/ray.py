@@ -16,7 +16,7 @@ from lols.contract.threads import cores
 from lols.contract.whole_numbers import check_whole
 from lols.engines.protocol import MOST_WORKERS, QUIET, Engine, Function, SharedValue, Workers, attempt
 from lols.engines.versions import check_versions, versions
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError, LolsError, lines_of
 
 MOST_DEATHS = 3  # of workers at the same item, beyond as many as there are, before it is given up
 SLOW, SLOW_LEAST = 5.0, 2.0  # times the usual duration, and seconds, after which an idle worker does an item again
@@ -88,20 +88,20 @@ def connect(ray: Any, engine: Ray) -> bool:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     if engine.address is None:
-        ray.init(
-            address="local",
-            num_cpus=max(1, round(engine.count * engine.cpus)),
-            include_dashboard=False,
-            _node_ip_address="127.0.0.1",
-            **quiet,
-        )
+        here: dict[str, Any] = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+        try:
+            ray.init(address="local", num_cpus=max(1, round(engine.count * engine.cpus)), **here, **quiet)
+        except Exception as error:  # of any class: its processes did not start, or not in time
+            ray.shutdown()
+            raise LolsError(f"Ray did not start on this machine ({lines_of(error)[0]}): try again") from error
         return True
     reach(engine.address)
     try:
         ray.init(address=engine.address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        line = str(error).strip().split("\n")[0]
-        raise LolsError(f"there is no Ray at {engine.address} ({line}): start one, or leave out address") from None
+        raise LolsError(
+            f"there is no Ray at {engine.address} ({lines_of(error)[0]}): start one, or leave out address"
+        ) from None
     return True
 
 
@@ -309,8 +309,7 @@ class RayWorkers(Workers):
     def _died(self, call: Call, error: Exception) -> None:
         """Replace a worker that has died."""
         if isinstance(error, self._ray.exceptions.RayTaskError):  # its work could not be sent; the worker is fine
-            line = str(error).strip().split("\n")[-1]
-            raise LolsError(f"a worker's work could not be sent: {line}") from None
+            raise LolsError(f"a worker's work could not be sent: {lines_of(error)[-1]}") from None
         self._idle.remove(call.worker)
         with contextlib.suppress(Exception):
             self._ray.kill(call.worker)

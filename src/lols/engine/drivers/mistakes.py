@@ -31,7 +31,7 @@ from lols.engine.structures import (
     TOO_MANY_STEPS,
     Scratch,
 )
-from lols.errors import SpaceError
+from lols.errors import SpaceError, lines_of
 
 
 def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int, again: Any) -> Exception:
@@ -105,5 +105,5 @@ def _explain_compiler(driver: Any, error: Exception) -> Exception:
             return SpaceError(reason)
     if isinstance(error, CompilerError):
         return error
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    lines = lines_of(error)
     return SpaceError(f"the functions of the space cannot be compiled: {lines[0]}. compiled=False runs them as Python")

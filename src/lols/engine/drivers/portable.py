@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from lols.contract.digest import digest_functions
-from lols.errors import ConfigurationError, LolsError
+from lols.errors import ConfigurationError, LolsError, lines_of
 
 
 class Portable(NamedTuple):
@@ -46,7 +46,6 @@ def check_sendable(name: str, value: Any) -> None:
     try:
         cloudpickle.dumps(value)
     except Exception as error:
-        line = str(error).strip().split("\n")[0]
         raise ConfigurationError(
-            f"{name} cannot be sent to workers ({line}): it must not hold open files, locks or connections"
+            f"{name} cannot be sent to workers ({lines_of(error)[0]}): it must not hold open files, locks or connections"
         ) from None
