@@ -9,7 +9,7 @@ DOCS := $(VENV)/.docs-stamp
 TORCH := $(VENV)/.torch-stamp
 RAY := $(VENV)/.ray-stamp
 
-.PHONY: help demo test test-neural test-ray test-slow test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve clean
+.PHONY: help demo test test-neural test-ray test-slow test-front test-pythons test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -51,6 +51,24 @@ test-slow: $(DEV)  ## the slow tests, those of kernels as plain Python, and agai
 	@NUMBA_DISABLE_JIT=1 $(UNCOMPILED)
 	@echo "==> tests of kernels, compiled with bounds checks (NUMBA_BOUNDSCHECK=1)"
 	@NUMBA_BOUNDSCHECK=1 $(UNCOMPILED)
+
+# What differs most between versions of Python: docstrings, signatures, the command line.
+test-front: $(DEV)  ## the doctests, and the tests of the command line and of lols.train
+	@echo "==> doctests and tests of the command line, with $$($(BIN)/python --version)"
+	@$(PYTEST) -m "not slow" --doctest-modules --ignore src/lols/torch src/lols tests/test_front.py tests/docs tests/cli
+
+# pyenv has Pythons that are not on the path. A command that says its version may be one of pyenv's that finds no Python.
+test-pythons: $(DEV)  ## make test-front with each other supported Python of this machine, in .venv-3.13 and so on
+	@here=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
+	for version in 3.11 3.12 3.13; do \
+		[ $$version = $$here ] && continue; \
+		for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
+			$$python -c 'import venv' 2>/dev/null || continue; \
+			$(MAKE) --no-print-directory test-front PYTHON=$$python VENV=.venv-$$version || exit 1; \
+			continue 2; \
+		done; \
+		echo "==> there is no Python $$version here"; \
+	done
 
 # What users may have: the lowest versions that pyproject.toml admits, in an environment of their own.
 LOWEST := .venv-lowest

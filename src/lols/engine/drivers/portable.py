@@ -46,6 +46,7 @@ def check_sendable(name: str, value: Any) -> None:
     try:
         cloudpickle.dumps(value)
     except Exception as error:
+        why = lines_of(error)[0]
         raise ConfigurationError(
-            f"{name} cannot be sent to workers ({lines_of(error)[0]}): it must not hold open files, locks or connections"
+            f"{name} cannot be sent to workers ({why}): it must not hold open files, locks or connections"
         ) from None
