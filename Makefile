@@ -57,7 +57,7 @@ test-front: $(DEV)  ## the doctests, and the tests of the command line and of lo
 	@echo "==> doctests and tests of the command line, with $$($(BIN)/python --version)"
 	@$(PYTEST) -m "not slow" --doctest-modules --ignore src/lols/torch src/lols tests/test_front.py tests/docs tests/cli
 
-# pyenv has Pythons that are not on the path. A command that says its version may be one of pyenv's that finds no Python.
+# Those of pyenv are looked for in its folder: its commands on the path need not find one.
 test-pythons: $(DEV)  ## make test-front with each other supported Python of this machine, in .venv-3.13 and so on
 	@here=$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])'); \
 	for version in 3.11 3.12 3.13; do \
