@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from lols.errors import LolsError
 from lols.io import whole_file
-from lols.io.whole_file import check_writable, remove, write_whole
+from lols.io.whole_file import check_output, check_writable, remove, write_whole
 
 # Begins to write a file, says so, and waits to be killed.
 WRITER = """
@@ -101,6 +102,79 @@ def test_what_is_no_plain_file_is_not_replaced(tmp_path: Path) -> None:
     os.close(reader)
     with pytest.raises(LolsError, match="/dev/full: cannot be written: No space left"):
         write_whole("/dev/full", b"content")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o644, 0o664, 0o755])
+def test_a_file_that_is_overwritten_keeps_its_permissions(tmp_path: Path, mode: int) -> None:
+    path, seen = tmp_path / "model.lols", []
+    path.write_text("old")
+    path.chmod(mode)
+    with whole_file.whole_file(path) as file:
+        file.write(b"new")
+        seen = [stat.S_IMODE(each.stat().st_mode) for each in tmp_path.iterdir()]
+    assert seen == [mode, mode]  # while it is written, too
+    assert path.read_text() == "new" and stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="only root may give files away")
+def test_a_file_that_is_overwritten_keeps_its_owner(tmp_path: Path, monkeypatch: Any) -> None:
+    path, change = tmp_path / "model.lols", os.fchown
+    path.write_text("old")
+    os.chown(path, 1234, 2345)
+    write_whole(path, b"new")
+    assert (path.stat().st_uid, path.stat().st_gid) == (1234, 2345)
+
+    def of_others(handle: int, user: int, group: int) -> None:
+        if user != -1:
+            raise PermissionError(errno.EPERM, "not root")
+        change(handle, user, group)
+
+    monkeypatch.setattr(os, "fchown", of_others)
+    write_whole(path, b"newer")
+    assert (path.stat().st_uid, path.stat().st_gid) == (os.getuid(), 2345)
+
+
+def test_a_file_is_written_through_symbolic_links(tmp_path: Path) -> None:
+    (tmp_path / "store").mkdir()
+    target, link, beside = tmp_path / "store" / "v2.lols", tmp_path / "live.lols", tmp_path / "again.lols"
+    link.symlink_to(Path("store", "v2.lols"))
+    beside.symlink_to(link)
+    for content in (b"first", b"second"):  # the target need not be there yet
+        check_output(beside)
+        check_writable(beside)
+        write_whole(beside, content)
+        assert target.read_bytes() == content and link.is_symlink() and beside.is_symlink()
+        target.chmod(0o600)
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    (tmp_path / "store" / ".v2.lols.1.2.tmp").write_text("left by a killed process")
+    remove(beside)
+    assert os.listdir(tmp_path / "store") == ["v2.lols"] and sorted(os.listdir(tmp_path)) == ["live.lols", "store"]
+
+
+def test_links_that_lead_nowhere_are_errors(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "c").symlink_to(Path("no", "file"))
+    for call in (lambda path: write_whole(path, b""), check_output):
+        with pytest.raises(LolsError, match=r"a: cannot be written: Too many levels of symbolic links"):
+            call(tmp_path / "a")
+    with pytest.raises(LolsError, match=r"c: there is no folder .*no; make it first"):
+        check_output(tmp_path / "c")
+    assert sorted(os.listdir(tmp_path)) == ["a", "b", "c"] and (tmp_path / "a").is_symlink()
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="open files have no names")
+def test_open_files_and_pipes_by_name_are_written_as_they_are(tmp_path: Path) -> None:
+    link = tmp_path / "stdout"  # as /dev/stdout is one
+    link.symlink_to("/proc/self/fd/1")
+    program = [sys.executable, "-c", f"from lols.io.whole_file import write_whole; write_whole({str(link)!r}, b'all')"]
+    assert subprocess.run(program, stdout=subprocess.PIPE, check=True).stdout == b"all"
+    with open(tmp_path / "out", "wb") as out:
+        subprocess.run(program, stdout=out, check=True)
+        assert (tmp_path / "out").stat().st_ino == os.fstat(out.fileno()).st_ino
+        write_whole(f"/dev/fd/{out.fileno()}", b"more of it")
+    assert (tmp_path / "out").read_bytes() == b"more of it"
+    assert sorted(os.listdir(tmp_path)) == ["out", "stdout"] and link.is_symlink()
 
 
 def test_whether_a_file_can_be_written_is_tried(tmp_path: Path, monkeypatch: Any) -> None:

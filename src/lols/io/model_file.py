@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import save
 
 from lols.errors import LolsError, ModelFileError
+from lols.io.arrays import read_safetensors
 from lols.io.whole_file import write_whole
 
 PICKLED = "the pickled model"  # its name in messages
@@ -52,13 +53,7 @@ def to_bytes(kind: str, header: Mapping[str, Any], tensors: Mapping[str, np.ndar
 
 def from_bytes(content: bytes, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Header and arrays in the content of a file, with all the checks of `read_tensors`."""
-    with tempfile.TemporaryDirectory(prefix="lols-", ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / PICKLED
-        path.write_bytes(content)
-        try:
-            return read_tensors(path, kind)
-        except ModelFileError as error:
-            raise ModelFileError(str(error).replace(str(path), PICKLED)) from error
+    return _read(io.BytesIO(content), PICKLED, kind)
 
 
 def _text(header: Mapping[str, Any]) -> str:
@@ -70,7 +65,7 @@ def _digest(header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> str:
     digest = hashlib.sha256(_text(header).encode())
     for name in sorted(arrays):
         digest.update(f"{name} {arrays[name].dtype} {arrays[name].shape}".encode())
-        digest.update(arrays[name].tobytes())
+        digest.update(arrays[name].reshape(-1).data)
     return digest.hexdigest()
 
 
@@ -79,15 +74,26 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     if not Path(path).is_file():
         raise ModelFileError(f"{path}: there is no such file")
     try:
-        with safe_open(path, framework="numpy") as opened:
-            metadata = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+        with open(path, "rb") as file:
+            return _read(file, path, kind)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: str | os.PathLike[str], error: Exception) -> ModelFileError:
+    reason = " ".join(str(error).split())
+    return ModelFileError(
+        f"{path}: not a readable lols file ({reason}); is this the model? If so, train and save it again"
+    )
+
+
+def _read(file: BinaryIO, path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and arrays of an open file, which messages call by this path."""
+    try:
+        metadata, tensors = read_safetensors(file)
         header = json.loads(metadata["lols"])
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        reason = " ".join(str(error).split())
-        raise ModelFileError(
-            f"{path}: not a readable lols file ({reason}); is this the model? If so, train and save it again"
-        ) from error
+    except (ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise _unreadable(path, error) from error
     except KeyError:
         raise ModelFileError(f"{path}: a safetensors file, but not one of lols") from None
     if not isinstance(header, dict) or header.get("kind") != kind:
@@ -101,7 +107,10 @@ def read_tensors(path: str | os.PathLike[str], kind: str) -> tuple[dict[str, Any
     except RecursionError:
         fits = False
     if not fits:
-        raise ModelFileError(f"{path}: the checksum does not fit, so the file is damaged; train and save it again")
+        raise ModelFileError(
+            f"{path}: the checksum does not fit, so the file is damaged, or was being written; load it again, or "
+            "train and save it again"
+        )
     for name, array in tensors.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ModelFileError(f"{path}: '{name}' holds NaN or infinity; the file is damaged")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import stat
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +18,8 @@ try:
     import fcntl
 except ImportError:  # on Windows
     fcntl = None  # type: ignore[assignment]
+
+MOST_LINKS = 40  # that are followed, as by Linux
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes) -> None:
@@ -43,14 +47,16 @@ def _writing(path: Path) -> Iterator[None]:
 def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to be written as a whole: it has its name when all is written, and is not there after an error.
 
-    What is no plain file, such as /dev/null, is written as it is. Temporary files that processes left when they were
-    killed while they wrote this file are deleted.
+    A file that is overwritten keeps its permissions and, where that is allowed, its owner; of a symbolic link, the file
+    is written to which it leads. What is no plain file, such as /dev/null, is written as it is. Temporary files that
+    processes left when they were killed while they wrote this file are deleted.
     """
     path = Path(path)
     with _writing(path):
         if path.is_dir():
             raise IsADirectoryError(21, "it is a folder")
-        if path.exists() and not path.is_file():
+        path = _followed(path)
+        if _special(path):
             with open(path, "wb") as special:
                 yield special
             return
@@ -74,7 +80,8 @@ def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise an error if a file cannot be written, found out by writing a temporary one beside it."""
     path = Path(path)
     with _writing(path):
-        if path.exists() and not path.is_file():
+        path = _followed(path)
+        if _special(path):
             return
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary, file = _temporary(path)
@@ -96,27 +103,61 @@ def check_output(path: str | os.PathLike[str], *read: str | os.PathLike[str] | N
             raise LolsError(f"{path}: is one of the files that are read; give the output another name")
         if path.is_dir():
             raise LolsError(f"{path}: is a folder; name a file in it")
-        if not path.parent.is_dir():
-            raise LolsError(f"{path}: there is no folder {path.parent}; make it first")
+        folder = _followed(path).parent
+        if not folder.is_dir():
+            raise LolsError(f"{path}: there is no folder {folder}; make it first")
     check_writable(path)
 
 
 def remove(path: Path) -> None:
     """Delete a file, if it is there, and the temporary ones that killed processes left of it."""
+    written = _followed(path)
     path.unlink(missing_ok=True)
-    _sweep(path)
+    _sweep(written)
+
+
+def _followed(path: Path) -> Path:
+    """The file to which a symbolic link leads; the path itself if it is none."""
+    for _ in range(MOST_LINKS):
+        # in /proc are open files, to which /dev/stdout leads: what they were opened as is only a name
+        if not path.is_symlink() or path.parent.resolve().is_relative_to("/proc"):
+            return path
+        path = path.parent / os.readlink(path)
+    raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _special(path: Path) -> bool:
+    """Whether a file cannot be replaced by another: a device, a pipe, an open file of this process."""
+    return path.exists() and (path.is_symlink() or not path.is_file())
 
 
 def _temporary(path: Path) -> tuple[Path, BinaryIO]:
-    """A new temporary file beside this one, locked as long as it is open."""
+    """A new temporary file beside this one, with its permissions, locked as long as it is open."""
     while True:
         # Not by `tempfile`, so that the file has the permissions of any new file.
         temporary = path.with_name(f".{path.name}.{os.getpid()}.{time.monotonic_ns()}.tmp")
-        file = open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), "wb")  # noqa: SIM115
+        old = None
+        with contextlib.suppress(FileNotFoundError):
+            old = path.stat()
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if old is None else 0o600)
+        file = open(handle, "wb")  # noqa: SIM115
+        if old is not None:
+            _take_over(handle, temporary, old)
         _lock(file.fileno(), wait=True)
         if os.fstat(file.fileno()).st_nlink:
             return temporary, file
         file.close()  # swept by another process before it was locked
+
+
+def _take_over(handle: int, temporary: Path, old: os.stat_result) -> None:
+    """Give a file the permissions of another, and its owner and group if that is allowed."""
+    if hasattr(os, "fchown"):
+        for owner in ((old.st_uid, old.st_gid), (-1, old.st_gid)):
+            with contextlib.suppress(OSError):
+                os.fchown(handle, *owner)
+                break
+    with contextlib.suppress(OSError):  # on a file system without permissions
+        os.chmod(temporary, stat.S_IMODE(old.st_mode) & 0o777)
 
 
 def _lock(handle: int, *, wait: bool) -> bool:

@@ -102,7 +102,7 @@ def test_without_a_writable_cache_kernels_are_kept_in_a_private_folder(tmp_path:
     temporary.mkdir()
     home = {"HOME": str(blocked), "XDG_CACHE_HOME": str(blocked), "TMPDIR": str(temporary)}
     private = temporary / f"lols-{os.getuid()}"
-    says = f"{blocked}/lols cannot be written, or others can: compiled kernels are kept in {private}; let LOLS_CACHE"
+    says = f"{blocked}/lols cannot be written: compiled kernels are kept in {private}; let LOLS_CACHE"
     said, warning = warned(blocked, **home)
     assert said == COLD and warning.startswith(says)
     assert private.stat().st_mode & 0o777 == 0o700 and len(list(private.iterdir())) == 1
@@ -139,14 +139,66 @@ def test_kernels_that_come_with_an_installation_are_used_though_nothing_can_be_w
     monkeypatch.setattr(store, "folder", lambda: own)
     monkeypatch.setattr(store, "warn", store.functools.cache(store.warn.__wrapped__))
     assert store.find("built") == (b"code", "x ") and store.holds("built")
-    with pytest.warns(RuntimeWarning, match="image cannot be written, or others can: compiled kernels are kept in"):
+    with pytest.warns(RuntimeWarning, match="image cannot be written: compiled kernels are kept in"):
         store.keep("new", b"more", "x ")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         store.keep("newer", b"more", "x ")
     assert sorted(file.name for file in own.iterdir()) == ["new.o", "newer.o"]
-    image.chmod(0o777)  # anybody may have put machine code there
-    assert store.find("built") is None and not store.holds("built")
+    for mode in (0o777, 0o775):  # others may have put machine code there
+        image.chmod(mode)
+        assert store.find("built") is None and not store.holds("built")
+
+
+def test_a_folder_that_others_can_exchange_is_not_used(tmp_path: Path) -> None:
+    """In a process of its own: whoever may write above the folder may put another one in its place."""
+    shared, home = tmp_path / "shared", {"HOME": str(tmp_path), "XDG_CACHE_HOME": "", "TMPDIR": str(tmp_path)}
+    shared.mkdir()
+    shared.chmod(0o777)
+    for mode, says in ((0o777, f"/own/lols is not used, because others may write in {shared}: compiled"), (0o1777, "")):
+        shared.chmod(mode)
+        warning = warned(shared / "own", **home)[1]
+        assert says in warning and bool(warning) == bool(says)
+
+
+@pytest.mark.parametrize("harm", ["writable for its group", "writable for all", "of another user", "a link"])
+def test_a_file_that_others_may_have_written_is_not_loaded(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    name = stored(shelf, 1)
+    path = shelf / f"{name}.o"
+    assert store.find(name) is not None and store.holds(name)
+    if harm == "of another user":
+        monkeypatch.setattr(os, "getuid", lambda: 12345)
+        monkeypatch.setattr(os, "fstat", of_user(54321))
+    elif harm == "a link":
+        path.rename(shelf / "elsewhere")
+        path.symlink_to(shelf / "elsewhere")
+    else:
+        path.chmod(0o620 if "group" in harm else 0o606)
+    assert store.find(name) is None and not store.holds(name)
+
+
+def of_user(number: int) -> Any:
+    look = os.fstat
+
+    def seen(handle: int) -> os.stat_result:
+        status = list(look(handle))
+        status[4] = number
+        return os.stat_result(status)
+
+    return seen
+
+
+def test_missing_folders_are_made_for_the_user_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOLS_CACHE", "")
+    monkeypatch.setattr(store, "usual", lambda: (tmp_path / "a" / "b" / "lols",))
+    mask = os.umask(0)
+    try:
+        assert store.folder.__wrapped__() == tmp_path / "a" / "b" / "lols"
+    finally:
+        os.umask(mask)
+    assert {place.stat().st_mode & 0o777 for place in (tmp_path / "a", tmp_path / "a" / "b")} == {0o700}
 
 
 def test_another_version_or_processor_has_other_files(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,8 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from lols.engine.compile.ownership import fault, opened
+
 MAGIC = b"lols kernel 2\n"
 MOST_BYTES = 256 << 20  # of all kernels together
 LEFT_OVER = 86_400  # seconds after which a temporary file belongs to a process that was killed
@@ -46,12 +48,12 @@ def usual() -> tuple[Path, ...]:
 def folder() -> Path | None:
     """The folder in which kernels are stored: the first usual one that is writable, or a private one; None if none is.
 
-    Kernels are machine code, which is loaded and run, so a folder in which others may write is of no use.
+    Kernels are machine code, which is loaded and run, so a folder in which others can put files is of no use.
     """
     for place in usual():
         with contextlib.suppress(OSError):
-            place.mkdir(mode=0o755 if _for_all(place) else 0o700, parents=True, exist_ok=True)
-            if _safe(place) and os.access(place, os.W_OK | os.X_OK):
+            _make(place, 0o755 if _for_all(place) else 0o700)
+            if fault(place) is None and os.access(place, os.W_OK | os.X_OK):
                 return place
     return _private()
 
@@ -62,15 +64,11 @@ def _for_all(place: Path) -> bool:
     return chosen is not None and place == Path(chosen) / "lols"
 
 
-def _safe(place: Path) -> bool:
-    """Whether a folder belongs to the user or the system, and not everybody may write in it."""
-    if not hasattr(os, "getuid"):
-        return True
-    try:
-        status = place.stat()
-    except OSError:
-        return False
-    return status.st_uid in (os.getuid(), 0) and not status.st_mode & stat.S_IWOTH
+def _make(place: Path, mode: int) -> None:
+    """Make a folder and those above it that are missing; others may write in none of them, whatever the user's mask."""
+    for each in (*reversed(place.parents), place):
+        if not each.is_dir():
+            each.mkdir(mode=mode, exist_ok=True)
 
 
 def _private() -> Path | None:
@@ -82,7 +80,7 @@ def _private() -> Path | None:
             place.mkdir(mode=0o700)
         status = place.lstat()
         ours = user is None or (status.st_uid == user and stat.S_IMODE(status.st_mode) & 0o077 == 0)
-        if stat.S_ISDIR(status.st_mode) and ours and os.access(place, os.W_OK | os.X_OK):
+        if stat.S_ISDIR(status.st_mode) and ours and fault(place) is None and os.access(place, os.W_OK | os.X_OK):
             return place
     return None
 
@@ -91,7 +89,8 @@ def _private() -> Path | None:
 def places() -> tuple[Path, ...]:
     """All folders in which kernels are looked for. Those that are not writable may come with an installation."""
     own = folder()
-    return tuple(dict.fromkeys([*filter(_safe, usual()), *([] if own is None else [own])]))
+    safe = [place for place in usual() if fault(place) is None]
+    return tuple(dict.fromkeys([*safe, *([] if own is None else [own])]))
 
 
 @functools.cache
@@ -100,7 +99,9 @@ def warn() -> None:
     own, first = folder(), next(iter(usual()), None)
     if own is not None and own == first:
         return
-    where = f"{first} cannot be written, or others can" if first is not None else "there is no home for a cache"
+    why = None if first is None or not first.is_dir() else fault(first)
+    not_used = f"{first} cannot be written" if why is None else f"{first} is not used, because {why}"
+    where = "there is no home for a cache" if first is None else not_used
     kept = "kernels are compiled again in every process" if own is None else f"compiled kernels are kept in {own}"
     warnings.warn(f"{where}: {kept}; let LOLS_CACHE name a folder of your own", RuntimeWarning, stacklevel=2)
 
@@ -127,15 +128,22 @@ def name_of(source: str) -> str:
 
 def holds(name: str) -> bool:
     """Whether there is a kernel of this name."""
-    return any(os.path.exists(place / f"{name}.o") for place in places())
+    for place in places():
+        if (file := opened(place / f"{name}.o")) is not None:
+            file.close()
+            return True
+    return False
 
 
 def find(name: str) -> tuple[bytes, str] | None:
     """The object code of this name and the two letters that were stored with it, or None."""
     for place in places():
         path = place / f"{name}.o"
+        if (file := opened(path)) is None:
+            continue
         try:
-            whole = path.read_bytes()
+            with file:
+                whole = file.read()
         except OSError:
             continue
         with contextlib.suppress(OSError):

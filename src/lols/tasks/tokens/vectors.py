@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.errors import LolsError, short, shown
+from lols.io.arrays import Table
 from lols.io.opening import read_text
 
 MOST = 100_000  # of a file that are kept beside those of the data: files have the most frequent words first
@@ -83,16 +85,26 @@ def _is_number(cell: str) -> bool:
 
 def _of_array(path: str, wanted: Collection[str]) -> Iterator[tuple[str, np.ndarray]]:
     names = str(Path(path).with_suffix(".txt"))
-    try:
-        values = np.lib.format.open_memmap(path, mode="r")
-    except Exception as error:  # whatever a damaged header leads to
-        raise LolsError(f"{path}: cannot be read ({shown(str(error))}); give a .npy file of numbers") from None
-    words = [line.rstrip("\r") for line in read_text(names).removesuffix("\n").split("\n")]
-    if values.ndim != 2 or values.dtype.kind not in "fiu" or not 1 <= values.shape[1] <= LARGEST:
-        raise LolsError(f"{path}: has {values.dtype} of shape {values.shape}; give a row of numbers for each word")
-    if len(words) != values.shape[0]:
-        raise LolsError(f"{path}: has {values.shape[0]:,} rows, and {names} {len(words):,} words: give as many of each")
-    known = _known(wanted)
-    for k, word in enumerate(words):
-        if k < MOST or word in known:
-            yield word, np.asarray(values[k], np.float64)
+    with contextlib.ExitStack() as stack:
+        try:
+            table = Table.of(stack.enter_context(open(path, "rb")))
+        except Exception as error:  # whatever a damaged header leads to
+            raise _unreadable(path, error) from None
+        words = [line.rstrip("\r") for line in read_text(names).removesuffix("\n").split("\n")]
+        shape = table.shape
+        if len(shape) != 2 or table.dtype.kind not in "fiu" or not 1 <= shape[1] <= LARGEST:
+            raise LolsError(f"{path}: has {table.dtype} of shape {shape}; give a row of numbers for each word")
+        if len(words) != shape[0]:
+            raise LolsError(f"{path}: has {shape[0]:,} rows, and {names} {len(words):,} words: give as many of each")
+        known = _known(wanted)
+        chosen = [k for k, word in enumerate(words) if k < MOST or word in known]
+        try:
+            values = table.rows(np.array(chosen, np.int64))
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from None
+    for k, row in zip(chosen, values, strict=True):
+        yield words[k], np.asarray(row, np.float64)
+
+
+def _unreadable(path: str, error: Exception) -> LolsError:
+    return LolsError(f"{path}: cannot be read ({shown(str(error))}); give a .npy file of numbers")
