@@ -1,4 +1,4 @@
-"""Sentences of files as Python objects: read, written, changed, as tables, and cut from texts."""
+"""Sentences of files as Python objects: read, written, changed, and as tables."""
 
 from __future__ import annotations
 
@@ -117,16 +117,6 @@ def test_frames_and_back(tmp_path: Path, make: object) -> None:
     assert again == sentences and [s.tree for s in again] == [s.tree for s in sentences]
     with pytest.raises(LolsError, match="the frame has no column 'text'"):
         lols.io.from_frame(frame, word="text")
-
-
-def test_texts_are_cut() -> None:
-    assert lols.io.split_text("Mr. and Mrs. Smith?  It's 3.5 km.\n\nno end") == [
-        ["Mr", ".", "and", "Mrs", "."],
-        ["Smith", "?"],
-        ["It's", "3.5", "km", "."],
-        ["no", "end"],
-    ]
-    assert lols.io.split_text(" \n ") == []
 
 
 def test_what_notebooks_show_is_escaped() -> None:

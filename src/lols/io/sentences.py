@@ -1,4 +1,4 @@
-"""Sentences of CoNLL-U and column files as Python objects, and back; as tables; and texts cut into words."""
+"""Sentences of CoNLL-U and column files as Python objects, and back; and as tables."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from lols.io.whole_file import write_whole
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TAGS = ("upos", "xpos", "feats")
 NOTHING = "_"
-ENDS = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_a-z])|\n\s*\n")
-WORDS = re.compile(r"\w+(?:[-'’.]\w+)*|[^\w\s]")
 
 
 class Sentence(list[dict[str, str]]):
@@ -203,7 +201,9 @@ def read_columns(
     """
     made = []
     for block in _blocks(path):
-        rows = [line.split(separator) for _, line in block]
+        rows = [
+            re.split("[ \t]+", line.strip(" \t")) if separator is None else line.split(separator) for _, line in block
+        ]
         given = list(names) if names is not None else ["form", *(f"column{k}" for k in range(2, len(rows[0]) + 1))]
         for (number, _), row in zip(block, rows, strict=True):
             if len(row) != len(given):
@@ -222,18 +222,6 @@ def write_columns(
         columns = [sentence.tags(name) for name in names]
         parts += [separator.join(_cell(c[k]) for c in columns) + "\n" for k in range(len(sentence))] + ["\n"]
     write_whole(path, "".join(parts).encode())
-
-
-def split_text(text: str) -> list[list[str]]:
-    """Cut a text into sentences and words: at spaces and around punctuation marks, a simple rule for plain prose.
-
-    Sentences end at a blank line, or at a mark . ! ? before a space and a letter that is not small.
-
-    >>> split_text("A dog barks. It doesn't stop!")
-    [['A', 'dog', 'barks', '.'], ['It', "doesn't", 'stop', '!']]
-    """
-    found = (WORDS.findall(part) for part in ENDS.split(text))
-    return [words for words in found if words]
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

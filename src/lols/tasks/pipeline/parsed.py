@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lols.errors import LolsError
-from lols.io.sentences import Sentence, split_text
+from lols.io.sentences import Sentence
+from lols.io.text import split_text
 
 COLUMNS = {"relation": "deprel"}  # as CoNLL-U calls them
 

@@ -115,7 +115,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
     def __call__(self, given: Any, tokenizer: Any = None) -> list[ParsedSentence]:
         """Tag and parse a text, the words of a sentence, or several sentences: see `lols.io.Sentence`.
 
-        A text is cut into sentences and words by a simple rule (`lols.io.split_text`), or by `tokenizer`, a function
+        A text is cut into sentences and words by rules (`lols.io.split_text`), or by `tokenizer`, a function
         from a text to lists of words. Sentences that were read from a file keep their other columns and comments.
         """
         sentences = sentences_of(given, tokenizer)
