@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 from typing import Any
@@ -31,7 +32,10 @@ def test_things_have_the_same_ids_in_every_process():
     code = f"from lols.programs.feature_ids import feature_id; print({ids})"
     found = {
         subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
         ).stdout
         for seed in ("1", "2")
     }

@@ -228,9 +228,9 @@ def test_memory_does_not_grow_with_the_file(
     for times in (1, 8):
         most.append([0, 0])
         path = write(tmp_path / f"{times}.csv", {name: list(column) * times for name, column in WHOLE.items()})
-        made = classifier(passes=1).fit_files(path, memory=1)
+        made = classifier(passes=1, threads=1).fit_files(path, memory=1)
         assert made.table_["rows"] == times * ROWS
-        evaluate_files(made, open_files([path], TableFiles("label")), TableFiles("label"))
+        evaluate_files(made, open_files([path], TableFiles("label")), TableFiles("label"), threads=1)
         assert not alive
     (few, pieces), (many, more) = most
     assert more > 5 * pieces and max(few, many) <= 5  # those that threads work on or have waiting
