@@ -1,4 +1,4 @@
-"""Sentences of files as Python objects: read, written, changed, as tables, and cut from texts."""
+"""Sentences of files as Python objects: read, written, changed, and as tables."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ def test_any_words_come_back(tmp_path_factory: pytest.TempPathFactory, sentences
         ("1\ta\n", "a.conllu, line 1: 2 columns, but CoNLL-U has 10"),
         ("\n\nx" + "\ta" * 9, "a.conllu, line 3: the id 'x' is not a CoNLL-U id"),
         ("# only\n\n", "a.conllu, line 1: a sentence without any word"),
+        ("1\ta" + "\t_" * 8 + "\n2\t" + "\t_" * 8, "a.conllu, line 2: the word is empty; give its form, or _ if"),
     ],
 )
 def test_mistakes_in_files(tmp_path: Path, text: str, says: str) -> None:
@@ -82,6 +83,13 @@ def test_mistakes_in_python(tmp_path: Path) -> None:
         _ = Sentence({"form": ["a"]}).tree
     with pytest.raises(LolsError, match="there is no column 'upos'"):
         Sentence({"form": ["a"]}).tags("upos")
+    for wrong in (None, "", 5, float("nan"), ["b"], b"b"):
+        with pytest.raises(LolsError, match=r"word 1 of a sentence: its form is .*; give a string with"):
+            Sentence({"form": ["a", wrong]})  # type: ignore[list-item]
+    for wrong in (None, float("nan"), ["b"]):
+        with pytest.raises(LolsError, match=r"word 0 of a sentence: its upos is .*; give a string"):
+            Sentence({"form": ["a"], "upos": [wrong]})  # type: ignore[list-item]
+    assert Sentence({"form": ["a"], "head": [0], "deprel": ["root"]}).tree == [(0, "root")]  # type: ignore[list-item]
     with pytest.raises(LolsError, match="has a tab or a line end in it"):
         lols.io.write_conllu(tmp_path / "a", [Sentence({"form": ["a\tb"]})])
     assert not (tmp_path / "a").exists()
@@ -97,6 +105,11 @@ def test_columns_are_read_and_written(tmp_path: Path) -> None:
     path.write_text("a b\nc\n")
     with pytest.raises(LolsError, match=r"a.txt, line 2: 1 columns, not 2"):
         lols.io.read_columns(path)
+    path.write_text("10\u00a0000\tNUM\n \u3000\t SYM \n")  # spaces of other kinds are parts of words
+    assert [s.words for s in lols.io.read_columns(path)] == [["10\u00a0000", "\u3000"]]
+    path.write_text("a;b\n;c\n")
+    with pytest.raises(LolsError, match=r"a.txt, line 2: the word is empty; give its form, or leave the line out"):
+        lols.io.read_columns(path, separator=";")
 
 
 def test_a_changed_sentence_keeps_the_rest(tmp_path: Path) -> None:
@@ -119,14 +132,17 @@ def test_frames_and_back(tmp_path: Path, make: object) -> None:
         lols.io.from_frame(frame, word="text")
 
 
-def test_texts_are_cut() -> None:
-    assert lols.io.split_text("Mr. and Mrs. Smith?  It's 3.5 km.\n\nno end") == [
-        ["Mr", ".", "and", "Mrs", "."],
-        ["Smith", "?"],
-        ["It's", "3.5", "km", "."],
-        ["no", "end"],
-    ]
-    assert lols.io.split_text(" \n ") == []
+@pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA, pandas.NaT])
+def test_cells_of_frames_that_are_empty(missing: object) -> None:
+    frame = pandas.DataFrame({"sentence": [1, 1], "form": ["a", "b"], "upos": ["X", missing]}, dtype=object)
+    assert [s.tags("upos") for s in lols.io.from_frame(frame)] == [["X", "_"]]
+    for column in ("form", "sentence"):
+        wrong = frame.copy()
+        wrong.loc[1, column] = missing
+        with pytest.raises(LolsError, match=f"row 1 of the frame: its {column} is missing; fill it in"):
+            lols.io.from_frame(wrong)
+    with pytest.raises(LolsError, match="a data frame has columns; this is None"):
+        lols.io.from_frame(None)
 
 
 def test_what_notebooks_show_is_escaped() -> None:

@@ -28,19 +28,19 @@ if TYPE_CHECKING:
         from_frame,
         read_columns,
         read_conllu,
-        split_text,
         to_pandas,
         to_polars,
         write_columns,
         write_conllu,
     )
     from lols.io.spacy_docs import from_spacy, to_spacy
+    from lols.io.text import split_text
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'lols.io' has no attribute '{name}'")
-    module = "spacy_docs" if name.endswith("_spacy") else "sentences"
+    module = "spacy_docs" if name.endswith("_spacy") else "text" if name == "split_text" else "sentences"
     return getattr(importlib.import_module(f"lols.io.{module}"), name)
 
 

@@ -1,4 +1,4 @@
-"""Sentences of CoNLL-U and column files as Python objects, and back; as tables; and texts cut into words."""
+"""Sentences of CoNLL-U and column files as Python objects, and back; and as tables."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
-from lols.errors import ConfigurationError, LolsError
+import numpy as np
+
+from lols.errors import ConfigurationError, LolsError, shown
 from lols.io.opening import read_text
 from lols.io.whole_file import write_whole
 
 CONLLU = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 TAGS = ("upos", "xpos", "feats")
 NOTHING = "_"
-ENDS = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+(?=[\"'“‘(\[]*[^\W_a-z])|\n\s*\n")
-WORDS = re.compile(r"\w+(?:[-'’.]\w+)*|[^\w\s]")
 
 
 class Sentence(list[dict[str, str]]):
@@ -57,7 +57,7 @@ class Sentence(list[dict[str, str]]):
     ):
         if word not in columns:
             raise LolsError(f"a sentence has no column '{word}' of words: name another with word=")
-        self.columns = {name: [str(value) for value in values] for name, values in columns.items()}
+        self.columns = {name: _strings(name, values, name == word) for name, values in columns.items()}
         lengths = {name: len(values) for name, values in self.columns.items()}
         if len({*lengths.values()}) > 1:
             raise LolsError(f"the columns of a sentence have different lengths: {lengths}")
@@ -127,6 +127,16 @@ def _made(kind: type[Sentence], columns: Any, comments: Any, others: Any, word: 
     return kind(columns, comments=comments, others=others, word=word)
 
 
+def _strings(column: str, values: Sequence[Any], words: bool) -> list[str]:
+    """A column as strings; numbers are written as such, but words are strings with something in them."""
+    for k, value in enumerate(values):
+        number = not words and isinstance(value, int | float | np.number) and value == value
+        if not (isinstance(value, str) or number) or (words and not value):
+            wanted = "a string with something in it" if words else "a string"
+            raise LolsError(f"word {k} of a sentence: its {column} is {shown(value)}; give {wanted}")
+    return [str(value) for value in values]
+
+
 def _cell(text: str) -> str:
     if "\t" in text or "\n" in text or "\r" in text:
         raise LolsError(f"{text!r} has a tab or a line end in it, and cannot be written; replace it")
@@ -156,6 +166,8 @@ def _conllu(block: list[tuple[int, str]], path: Any) -> Sentence:
         if len(cells) != len(CONLLU):
             raise LolsError(f"{path}, line {number}: {len(cells)} columns, but CoNLL-U has 10, separated by tabs")
         if cells[0].isdigit():
+            if not cells[1]:
+                raise LolsError(f"{path}, line {number}: the word is empty; give its form, or _ if there is none")
             rows.append(cells)
         elif re.fullmatch(r"[0-9]+[-.][0-9]+", cells[0]):
             others.append((len(rows), line))
@@ -203,11 +215,15 @@ def read_columns(
     """
     made = []
     for block in _blocks(path):
-        rows = [line.split(separator) for _, line in block]
+        rows = [
+            re.split("[ \t]+", line.strip(" \t")) if separator is None else line.split(separator) for _, line in block
+        ]
         given = list(names) if names is not None else ["form", *(f"column{k}" for k in range(2, len(rows[0]) + 1))]
         for (number, _), row in zip(block, rows, strict=True):
             if len(row) != len(given):
                 raise LolsError(f"{path}, line {number}: {len(row)} columns, not {len(given)}; give all lines the same")
+            if "form" in given and not row[given.index("form")]:
+                raise LolsError(f"{path}, line {number}: the word is empty; give its form, or leave the line out")
         columns = {name: [row[k] for row in rows] for k, name in enumerate(given)}
         made.append(Sentence(columns, tags=[name for name in given if name != "form"]))
     return made
@@ -222,18 +238,6 @@ def write_columns(
         columns = [sentence.tags(name) for name in names]
         parts += [separator.join(_cell(c[k]) for c in columns) + "\n" for k in range(len(sentence))] + ["\n"]
     write_whole(path, "".join(parts).encode())
-
-
-def split_text(text: str) -> list[list[str]]:
-    """Cut a text into sentences and words: at spaces and around punctuation marks, a simple rule for plain prose.
-
-    Sentences end at a blank line, or at a mark . ! ? before a space and a letter that is not small.
-
-    >>> split_text("A dog barks. It doesn't stop!")
-    [['A', 'dog', 'barks', '.'], ['It', "doesn't", 'stop', '!']]
-    """
-    found = (WORDS.findall(part) for part in ENDS.split(text))
-    return [words for words in found if words]
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -275,21 +279,31 @@ def from_frame(frame: Any, *, sentence: str = "sentence", word: str = "form") ->
 
     Rows with the same value in the column `sentence` that follow each other are one sentence.
     """
-    names = [str(name) for name in frame.columns]
+    if not hasattr(frame, "columns"):
+        raise LolsError(f"a data frame has columns; this is {shown(frame)}: give one of pandas or polars")
+    table = {str(name): list(frame[name]) for name in frame.columns}
     for name in (sentence, word):
-        if name not in names:
-            raise LolsError(f"the frame has no column '{name}'; it has {', '.join(names)}")
-    table = {name: list(frame[name]) for name in names}
+        if name not in table:
+            raise LolsError(f"the frame has no column '{name}'; it has {', '.join(table)}")
+        if (at := next((k for k, value in enumerate(table[name]) if _missing(value)), None)) is not None:
+            raise LolsError(f"row {at} of the frame: its {name} is missing; fill it in, or leave the row out")
     of, made, first = table.pop(sentence), [], 0
     if word != "word":
         table.pop("word", None)
     for k in range(1, len(of) + 1):
         if k == len(of) or of[k] != of[first]:
-            columns = {name: [_text(value) for value in values[first:k]] for name, values in table.items()}
+            columns = {
+                name: [NOTHING if _missing(value) else str(value) for value in values[first:k]]
+                for name, values in table.items()
+            }
             made.append(Sentence(columns, word=word))
             first = k
     return made
 
 
-def _text(value: Any) -> str:
-    return NOTHING if value is None or value != value else str(value)
+def _missing(value: Any) -> bool:
+    """Whether a cell of a frame is empty: None, NaN, NaT or pandas' NA."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # NA does not say whether it is itself
+        return True

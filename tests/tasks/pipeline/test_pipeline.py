@@ -35,7 +35,10 @@ def fitted() -> Pipeline:
 
 def wanted(words: list[list[str]], trees: list[list[tuple[int, str]]]) -> list[list[dict[str, Any]]]:
     return [
-        [{"word": w, "upos": TAGS[w], "head": h, "relation": r} for w, (h, r) in zip(sentence, tree, strict=True)]
+        [
+            {"word": w, "upos": TAGS[w], "head": h, "deprel": r, "relation": r}
+            for w, (h, r) in zip(sentence, tree, strict=True)
+        ]
         for sentence, tree in zip(words, trees, strict=True)
     ]
 

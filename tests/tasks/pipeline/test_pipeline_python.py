@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import lols
@@ -33,6 +35,64 @@ def test_texts_words_and_sentences(pipeline: Pipeline) -> None:
     assert made.words == words and pipeline([]) == [] and pipeline("") == []
     with pytest.raises(LolsError, match="give a text, or the words of a sentence in a list"):
         pipeline([["a"], []])
+
+
+TEXT = "give a text, or the words of a sentence in a list, or a list of such sentences"
+WRONG: list[tuple[Any, str]] = [
+    *((given, TEXT) for given in (None, 5, True, b"a b", {"word": "a"}, {"a"}, [["a"], []], ["a", ["b"]], iter(["a"]))),
+    *((given, "sentence 0, word 0: None is no word") for given in ([None], [[None]])),
+    *((given, "sentence 0, word 1: None is no word") for given in (["b", None], [["b", None]], ("b", None))),
+    *((given, "sentence 0, word 1: '' is no word") for given in (["b", ""], [["b", ""]])),
+    ([["a"], ["b", 5]], "sentence 1, word 1: 5 is no word: give a string with something in it"),
+    ([["a", float("nan")]], "sentence 0, word 1: nan is no word"),
+    ([[b"a"]], "sentence 0, word 0: b'a' is no word"),
+    ([[["a"]]], r"sentence 0, word 0: \['a'\] is no word"),
+    ([{"form": "a"}], "sentence 0, word 0: {'form': 'a'} is no word"),
+    ([{"word": None}], "sentence 0, word 0: {'word': None} is no word"),
+]
+
+
+@pytest.mark.parametrize(("given", "says"), WRONG)
+def test_what_is_no_text_and_no_words(pipeline: Pipeline, given: Any, says: str) -> None:
+    for call in (pipeline, pipeline.explain):
+        with pytest.raises(LolsError, match=says):
+            call(given)
+    if given not in ([["b", ""]], [["a"], []], [{"form": "a"}]):  # these can be predicted, but not be written as files
+        with pytest.raises(LolsError):
+            pipeline.predict(given)
+
+
+def test_mistakes_of_calls(pipeline: Pipeline) -> None:
+    with pytest.raises(LolsError, match="sentence 0, word 0: None is no word"):
+        pipeline("x", tokenizer=lambda text: [[None]])
+    with pytest.raises(LolsError, match="a sentence that the tokenizer gives is 'x'"):
+        pipeline("x", tokenizer=lambda text: ["x"])
+    with pytest.raises(LolsError, match="tokenizer is 'nltk': give a function"):
+        pipeline("x", tokenizer="nltk")
+    with pytest.raises(LolsError, match="explain shows one sentence; there are 0 here"):
+        pipeline.explain("")
+    with pytest.raises(LolsError, match="calibrate"):
+        pipeline(WORDS[0], confidence=True)
+
+
+def test_calls_and_predictions_use_the_same_names(pipeline: Pipeline) -> None:
+    (made,), (wanted,) = pipeline(WORDS[0]), pipeline.predict([WORDS[0]])
+    assert made.tags("deprel") == [w["deprel"] for w in wanted] == [w["relation"] for w in wanted]
+    assert [*made.columns] == ["form", "upos", "head", "deprel"]
+    for taken in ("head", "deprel", "relation"):
+        words = [[word | {taken: "X"} for word in sentence] for sentence in tagged(WORDS)]
+        with pytest.raises(LolsError, match=f"a column of tags cannot be called {taken}"):
+            Pipeline(tags=[taken], progress=False).fit(words, GOLD)
+
+
+def test_calls_give_confidence_as_predict_does() -> None:
+    parts = {"tagger": Tagger(passes=2, calibrate=True), "parser": Parser(passes=2, calibrate=True)}
+    sure = Pipeline(**parts, folds=1, progress=False).fit(tagged(WORDS * 8), GOLD * 8)
+    made, confidence = sure(WORDS[:2], confidence=True)
+    assert [s.words for s in made] == WORDS[:2] and made == sure(WORDS[:2])
+    _, wanted = sure.predict(WORDS[:2], confidence=True)
+    for ours, theirs in zip(confidence, wanted, strict=True):
+        assert [*ours] == ["upos", "head"] and all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 def test_sentences_of_files_keep_their_columns(pipeline: Pipeline, tmp_path: Path) -> None:

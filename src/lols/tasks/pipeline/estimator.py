@@ -37,6 +37,8 @@ from lols.training.calibration import Judged, Reliability, check_enough
 from lols.training.model import Model
 
 TAGS = ("upos", "xpos", "feats")
+RELATION = ("deprel", "relation")  # the name in CoNLL-U, and an older one
+TAKEN = {WORD, "parser", "head", *RELATION}  # what else a part or a key of `predict` is called
 MOST_TAGS = 16  # columns
 
 
@@ -66,7 +68,7 @@ class Pipeline(PipelineLearning):
     >>> the, dog, barks = ({"word": w, "upos": t} for w, t in (("the", "DET"), ("dog", "NOUN"), ("barks", "VERB")))
     >>> pipeline = Pipeline(folds=2).fit([[the, dog, barks]] * 8, [[(2, "det"), (3, "nsubj"), (0, "root")]] * 8)
     >>> pipeline.predict([["the", "dog", "barks"]])[0][1]
-    {'word': 'dog', 'upos': 'NOUN', 'head': 3, 'relation': 'nsubj'}
+    {'word': 'dog', 'upos': 'NOUN', 'head': 3, 'deprel': 'nsubj', 'relation': 'nsubj'}
 
     """
 
@@ -191,8 +193,8 @@ class Pipeline(PipelineLearning):
             )
         if len(wanted) > MOST_TAGS or len({*wanted}) < len(wanted):
             raise ConfigurationError(f"tags names a column twice, or more than {MOST_TAGS}: leave some out")
-        if {WORD, "parser"} & {*wanted}:
-            raise ConfigurationError("a column of tags cannot be called word or parser: give it another name")
+        if taken := TAKEN & {*wanted}:
+            raise ConfigurationError(f"a column of tags cannot be called {min(taken)}: give it another name")
         _check_columns(corpus, [WORD, *wanted])
         if dev is not None:
             _check_columns(dev[0], [WORD, *wanted])
@@ -223,7 +225,10 @@ class Pipeline(PipelineLearning):
     # --- prediction ---
 
     def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
-        """A dictionary for every word: its tags, its head, counted from 1, and its relation.
+        """A dictionary for every word: its tags, its `head`, counted from 1, and its relation, `deprel`.
+
+        The names are those of CoNLL-U, as in the sentences that a call of the pipeline gives. The relation is there as
+        `relation`, too, as it was called before.
 
         With `confidence` a pair: these, and for each sentence a dictionary of arrays that say how likely each tag and
         each head is to be right, by the name of the column or as `head`. All parts must be calibrated.
@@ -238,7 +243,8 @@ class Pipeline(PipelineLearning):
         names = self.parser_.task_.plain
         flat = [
             {name: strings[numbers[t]] for name, (numbers, strings) in columns.items()}
-            | {"head": int(trees.heads[t]) + 1, "relation": names[trees.relations[t]]}
+            | {"head": int(trees.heads[t]) + 1}
+            | dict.fromkeys(RELATION, names[trees.relations[t]])
             for t in range(corpus.tokens)
         ]
         places = list(pairwise(corpus.offsets.tolist()))

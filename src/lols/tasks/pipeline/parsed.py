@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from lols.errors import LolsError
-from lols.io.sentences import Sentence, split_text
+from lols.errors import LolsError, shown
+from lols.io.sentences import Sentence
+from lols.io.text import split_text
+from lols.tasks.tokens.input import is_list
 
-COLUMNS = {"relation": "deprel"}  # as CoNLL-U calls them
+WANTED = "give a text, or the words of a sentence in a list, or a list of such sentences"
 
 
 class ParsedSentence(Sentence):
@@ -23,25 +25,38 @@ class ParsedSentence(Sentence):
 
 def sentences_of(given: Any, tokenizer: Callable[[str], Sequence[Sequence[str]]] | None) -> list[Sentence]:
     """A text, one sentence or several, as sentences."""
+    place = "a sentence"
     if isinstance(given, str):
+        if tokenizer is not None and not callable(tokenizer):
+            raise LolsError(f"tokenizer is {shown(tokenizer)}: give a function from a text to lists of words")
         given = (tokenizer or split_text)(given)
-    elif isinstance(given, Sentence) or (len(given) and all(isinstance(word, str | dict) for word in given)):
+        place = "a sentence that the tokenizer gives"
+    elif isinstance(given, Sentence) or (is_list(given) and len(given) and not any(map(is_list, given))):
         given = [given]
+    if not is_list(given):
+        raise LolsError(f"{WANTED}; this is {shown(given)}")
     made = []
-    for words in given:
-        if isinstance(words, str) or not len(words):
-            raise LolsError("give a text, or the words of a sentence in a list, or a list of such sentences")
-        if isinstance(words, Sentence):
-            made.append(words)
-        else:
-            made.append(Sentence({"form": [w["word"] if isinstance(w, dict) else w for w in words]}))
+    for k, words in enumerate(given):
+        if not is_list(words) or not len(words):
+            raise LolsError(f"{WANTED}; {place} is {shown(words)}")
+        if not isinstance(words, Sentence):
+            words = Sentence({"form": [_word(word, f"sentence {k}, word {n}") for n, word in enumerate(words)]})
+        made.append(words)
     return made
+
+
+def _word(word: Any, place: str) -> str:
+    """A word, or that of a dictionary."""
+    found = word.get("word") if isinstance(word, Mapping) else word
+    if not isinstance(found, str) or not found:
+        raise LolsError(f"{place}: {shown(word)} is no word: give a string with something in it, or leave it out")
+    return found
 
 
 def parsed(sentence: Sentence, words: Sequence[dict[str, Any]]) -> ParsedSentence:
     """The sentence with what a pipeline predicts for it; its other columns and comments stay."""
-    names = [name for name in (words[0] if words else {}) if name != "word"]
-    columns = {COLUMNS.get(name, name): [str(word[name]) for word in words] for name in names}
+    names = [name for name in (words[0] if words else {}) if name not in ("word", "relation")]
+    columns = {name: [str(word[name]) for word in words] for name in names}
     return ParsedSentence(
         sentence.columns | columns, comments=sentence.comments, others=sentence.others, word=sentence.word
     )

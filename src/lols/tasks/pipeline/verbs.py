@@ -112,15 +112,18 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         found: dict[str, Judged] = self.judged_columns(data.corpus, data.heads)
         return found
 
-    def __call__(self, given: Any, tokenizer: Any = None) -> list[ParsedSentence]:
+    def __call__(self, given: Any, tokenizer: Any = None, *, confidence: bool = False) -> Any:
         """Tag and parse a text, the words of a sentence, or several sentences: see `lols.io.Sentence`.
 
-        A text is cut into sentences and words by a simple rule (`lols.io.split_text`), or by `tokenizer`, a function
+        A text is cut into sentences and words by rules (`lols.io.split_text`), or by `tokenizer`, a function
         from a text to lists of words. Sentences that were read from a file keep their other columns and comments.
+        With `confidence` a pair: the sentences, and how likely their tags and heads are to be right, as in `predict`.
         """
         sentences = sentences_of(given, tokenizer)
-        pairs = zip(sentences, self.predict([sentence.words for sentence in sentences]), strict=True)
-        return [parsed(sentence, words) for sentence, words in pairs]
+        found = self.predict([sentence.words for sentence in sentences], confidence=confidence)
+        words, sure = found if confidence else (found, None)
+        made: list[ParsedSentence] = [parsed(*pair) for pair in zip(sentences, words, strict=True)]
+        return (made, sure) if confidence else made
 
     def explain(self, sentence: Any, tree: Any = None, *, top: int = 3) -> VerbReport:
         """How one sentence is parsed, step by step, with the tags that the taggers give it.
@@ -131,7 +134,10 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         from lols.tasks.parsing.explain import explain_parse
         from lols.tasks.parsing.show import ParserReport
 
-        (one,) = sentences_of(sentence, None)
+        given = sentences_of(sentence, None)
+        if len(given) != 1:
+            raise LolsError(f"explain shows one sentence; there are {len(given)} here: give one of them")
+        (one,) = given
         corpus = self._tagged(corpus_of([one.words]))
         parse = explain_parse(self.parser_, corpus, tree)
         return ParserReport(self.named, "Python", VERBS.one, 1, None, parse, PipelineExplainOptions(top=top))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import pairwise
 from typing import Any
 
@@ -38,8 +38,12 @@ def check_options(options: Mapping[str, Any]) -> None:
 
 
 def is_list(value: Any) -> bool:
-    """Whether something is a sequence of things, not one thing."""
-    return not isinstance(value, str | bytes | Mapping) and hasattr(value, "__len__") and hasattr(value, "__iter__")
+    """Whether something is a sequence of things, not one thing, nor a set without an order."""
+    return (
+        not isinstance(value, str | bytes | bytearray | Mapping | Set)
+        and hasattr(value, "__len__")
+        and hasattr(value, "__iter__")
+    )
 
 
 def checked_sentences(X: Any) -> Sequence[Any]:
