@@ -14,10 +14,12 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from lols.contract.hashing import mix
+from lols.contract.user_frames import one_line
 from lols.contract.whole_numbers import check_seed, check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, ReplayBuffer
+from lols.torch.restored import advance, check_moments, counted
 
 SINGLE = ".single"
 Optimizer = Callable[[Any], torch.optim.Optimizer]
@@ -79,12 +81,16 @@ class NetworkLearner:
 
     def _begin(self) -> None:
         """A new optimiser and a new schedule."""
-        make = self.settings.optimizer or partial(torch.optim.Adam, lr=1e-3)
         if not any(p.requires_grad for p in self.network.parameters()):
             raise ConfigurationError(f"{type(self.network).__name__} has no parameters that can be trained")
-        groups: Any = getattr(self.network, "parameter_groups", None)
-        self.optimizer = make([p for p in self.network.parameters() if p.requires_grad] if groups is None else groups())
+        self.optimizer = self._optimizer_of(self.network)
         self.schedule = None if self.settings.schedule is None else self.settings.schedule(self.optimizer)
+
+    def _optimizer_of(self, network: nn.Module) -> torch.optim.Optimizer:
+        """A new optimiser of a network like this one."""
+        make = self.settings.optimizer or partial(torch.optim.Adam, lr=1e-3)
+        groups: Any = getattr(network, "parameter_groups", None)
+        return make([p for p in network.parameters() if p.requires_grad] if groups is None else groups())
 
     def learn(self, lessons: KeptLessons, losses: Callable[[KeptLessons], tuple[torch.Tensor, Any]]) -> None:
         """Take the optimiser's steps for a batch of lessons.
@@ -97,7 +103,15 @@ class NetworkLearner:
             for part in self._minibatches(lessons, random):
                 self._step(part, losses)
 
-        with_dropout(self.network, self.seed(), step_by_step)
+        self.replay.check_like(lessons)
+        try:
+            with_dropout(self.network, self.seed(), step_by_step)
+        except (IndexError, RuntimeError, ValueError) as error:
+            if not self.replay.restored or isinstance(error, LolsError):
+                raise
+            raise LolsError(
+                f"the lessons under 'replay' of the file cannot be learned from ({one_line(error)}): train anew"
+            ) from error
         self._check_losses()
         self.replay.add(lessons)
         self.updates += 1
@@ -190,22 +204,25 @@ class NetworkLearner:
         return arrays | {f"replay.{name}": array for name, array in self.replay.arrays().items()}
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
-        """Restore such a state. The schedule is stepped as often as it was then."""
-        self.updates, self.steps = (int(n) for n in state["counts"])
-        self._begin()
-        if self.schedule is not None:
-            self.optimizer.step()  # without gradients, it changes nothing
-            for _ in range(self.steps):
-                self.schedule.step()
+        """Restore such a state, if it is one. The schedule is stepped as often as it was then."""
+        updates, steps = counted(state)
         held: dict[int, dict[str, Any]] = {}
         for name, array in arrays_named("optimizer.", state).items():
             k, _, part = name.partition(".")
             held.setdefault(int(k), {})[part] = torch.from_numpy(array)
+        if held:
+            check_moments(held, self.network, self._optimizer_of)
+        self._begin()
+        if self.schedule is not None:
+            advance(self.schedule, self.optimizer, steps)
         self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
         if self.average is not None:
             loaded_into(self.average, arrays_named("average.", state))
             self.averaged = int(self.average.n_averaged)
+            if not 0 <= self.averaged <= steps:
+                raise LolsError(f"'average.n_averaged' is {self.averaged}, and there were {steps} steps")
         self.replay.load({n.removeprefix("replay."): a for n, a in state.items() if n.startswith("replay.")})
+        self.updates, self.steps = updates, steps
 
 
 def with_dropout(network: nn.Module, seed: int, work: Callable[[], Any]) -> Any:

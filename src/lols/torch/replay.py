@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lols.errors import LolsError
 from lols.torch.batches import Bags, Inputs, spans
 
 
@@ -78,16 +79,44 @@ class KeptLessons(NamedTuple):
         return cls(arrays["example"], inputs, arrays["legal"], costs, arrays["weights"])
 
 
+    def kind(self) -> tuple[Any, ...]:
+        """What lessons must have in common to be joined."""
+        given = self.inputs
+        of = given.width if isinstance(given, Bags) else (given.shape[1:], given.dtype)
+        return type(given), of, self.legal.shape[1]
+
+    def checked(self) -> Self:
+        """The same; an error if the arrays do not belong together."""
+        count, inputs = self.example.size, self.inputs
+        whole = self.example.dtype.kind in "iu" and self.example.ndim == 1
+        whole = whole and self.legal.dtype == np.bool_ and self.legal.ndim == 2 and len(self.legal) == count
+        whole = whole and self.costs.dtype.kind == "f" and self.costs.shape == self.legal.shape
+        whole = whole and self.weights.dtype.kind == "f" and self.weights.shape == (count,)
+        if isinstance(inputs, Bags):
+            start = inputs.start
+            whole = whole and start.dtype.kind == "i" and start.shape == (count * max(inputs.width, 1) + 1,)
+            whole = whole and bool(start[0] == 0 and start[-1] == inputs.ids.size and (np.diff(start) >= 0).all())
+            whole = whole and inputs.ids.dtype.kind == "i" and inputs.values.dtype.kind == "f"
+            whole = whole and inputs.ids.ndim == 1 and inputs.values.shape == inputs.ids.shape
+        else:
+            whole = whole and inputs.ndim >= 1 and len(inputs) == count
+        if not (whole and (self.example >= 0).all() and (self.weights >= 0.0).all()):
+            raise LolsError("the lessons under 'replay' do not fit together")
+        return self
+
+
 class ReplayBuffer:
     """The lessons of the last batches. An older batch is drawn from less often: `decay` times for each batch of age."""
 
     def __init__(self, batches: int, decay: float):
         self.batches, self.decay = batches, decay
         self.kept: list[KeptLessons] = []
+        self.restored = 0  # of the oldest ones, how many are from a file
 
     def add(self, lessons: KeptLessons) -> None:
         """Keep a batch, and forget the oldest if there are too many."""
         if self.batches:
+            self.restored = max(0, self.restored - (len(self.kept) == self.batches))
             self.kept = [*self.kept, lessons][-self.batches :]
 
     def draw(self, count: int, random: np.random.Generator) -> list[KeptLessons]:
@@ -110,5 +139,13 @@ class ReplayBuffer:
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
         """What `arrays` made."""
         count = len({name.partition(".")[0] for name in arrays})
+        if count > self.batches:
+            raise LolsError(f"there are {count} batches under 'replay', and this policy keeps {self.batches}")
         parts = [{n.partition(".")[2]: a for n, a in arrays.items() if n.startswith(f"{k}.")} for k in range(count)]
-        self.kept = [KeptLessons.from_arrays(part) for part in parts]
+        self.kept, self.restored = [KeptLessons.from_arrays(part).checked() for part in parts], count
+
+    def check_like(self, lessons: KeptLessons) -> None:
+        """Raise an error if lessons from a file are of other states than these, with which they are to be learned."""
+        for kept in self.kept[: self.restored]:
+            if kept.kind() != lessons.kind():
+                raise LolsError("the lessons under 'replay' are of another space or network: train anew")
