@@ -177,7 +177,7 @@ def train(
             options["policy"], start = learning_copy(start.policy), None
         trainer = Trainer(space, reference, **options)
     examples = trainer.encoded(data)
-    others = None if held_out is None else check_held_out(trainer.encoded(held_out))
+    others = None if held_out is None else check_held_out(trainer.encoded(held_out, labelled=False))
     if start is not None:
         from lols.training.learning_state import start_of, without_state
 

@@ -150,6 +150,42 @@ def test_a_wrong_teacher_is_found_by_the_check_without_being_named() -> None:
     assert lols.checks.check_space(Wrong, [{"words": [1, 2]}]) == []  # no truth, nothing to ask the teacher about
 
 
+@pytest.mark.parametrize("kind", ["an example without y", "a dictionary", "an empty y"])
+def test_a_task_whose_functions_read_no_truth_is_given_none(kind: str) -> None:
+    class Late(lols.Task):
+        sizes = lols.Sizes(state=1 + 4, actions=2, features=1, steps=4)
+
+        def encode(numbers):
+            x = {"numbers": numbers}
+            return x if kind == "a dictionary" else lols.Example(x, {}) if kind == "an empty y" else lols.Example(x)
+
+        def actions(x, s, legal):
+            legal[:] = s[0] < 4
+
+        def step(x, s, a):
+            s[0] += 1
+            s[s[0]] = a
+
+        def features(x, s, out):
+            lols.emit(out, lols.feature(0, x.numbers[s[0]]))
+
+        def loss(x, y, s):
+            return sum([x.numbers[i] == s[1 + i] for i in range(4)])
+
+        def output(x, s):
+            return s[1:].tolist()
+
+        def reference(x, y, s):
+            return 0
+
+    data = [[0, 1, 1, 0], [0, 0, 1, 0]] * 4
+    assert not Late.teacher.needs_truth and lols.checks.check_space(Late, data) == []
+    model = lols.train(Late, data, passes=2, compiled=False)
+    assert model.evaluate(data) == 0.0 and model.predict(data[:1], best_of=2) == [[1, 0, 0, 1]]
+    assert model.reference_losses(data).mean() == 2.5 and not model.report["teacher"]["labelled"]
+    assert model.partial_fit(data).evaluate(data) == 0.0
+
+
 # --- teachers ---------------------------------------------------------------------------------------------------------
 
 

@@ -189,5 +189,8 @@ def test_a_loss_that_needs_labels_is_refused() -> None:
         def encode(shop):
             return lols.Example(Shop.encode(shop).x)
 
+        def loss(x, y, s):
+            return abs(y.best - x.long[0])
+
     with pytest.raises(SpaceError, match="gave no truth"):
         lols.optimise(Labelled, shops(20), minutes=0.01)

@@ -162,6 +162,38 @@ def test_programs_are_compared_too() -> None:
     assert found["difference"] == pytest.approx(found["policy"] - 1.0) and len(warned) == (found["low"] > 0.0)
 
 
+@pytest.mark.parametrize("way", ["rule", "labels", "labels of any kind", "labels by a function"])
+def test_a_program_reads_the_labels_if_its_teacher_cannot_answer_without(way: str) -> None:
+    def tag(search: Any, x: Any) -> Any:
+        made: list[Any] = []
+        for i, word in enumerate(x["words"]):
+            truth = x["tags"][i] if search.truth else None
+            if way == "rule":
+                teacher = word % 3
+            elif way == "labels by a function":
+                teacher = lambda truth=truth: truth + 0  # noqa: E731
+            else:
+                teacher = truth if way == "labels" else [truth]
+            made.append(search.predict([word], reference=teacher))
+            search.loss(float(made[-1] != truth) if search.truth else 0.0)
+        return made
+
+    model, _ = said(lols.Program(tag, actions=3), SENTENCES, compiled=False)
+    found = model.report["teacher"]
+    assert found["labelled"] == (way != "rule") == ("which reads the labels" in found["summary"])
+
+
+def by_rule(x, y, s):
+    return x.words[s[0]] % 3
+
+
+def test_a_teacher_reads_the_labels_only_if_it_mentions_them() -> None:
+    for teacher, reads in ((lols.Reference(action=by_rule), False), (lols.Reference(action=often_wrong), True)):
+        model, _ = said(tagging_space(labels=3), SENTENCES, teacher, compiled=False)
+        found = model.report["teacher"]
+        assert teacher.needs_truth == found["labelled"] == reads == ("which reads the labels" in found["summary"])
+
+
 def comparison(difference: float, held_out: bool = False) -> TeacherComparison:
     return TeacherComparison(
         9, held_out, 2.0 + difference, 2.0, difference, 0.1, difference - 0.2306, difference + 0.2306

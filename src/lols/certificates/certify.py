@@ -122,7 +122,7 @@ def _case(
     else:
         listed = list(as_objects(objects))
         of = len(listed)
-        examples = Examples(model.space, [listed[k] for k in drawn(of, limit, seed).tolist()], truth=True)
+        examples = model.labelled([listed[k] for k in drawn(of, limit, seed).tolist()], reference)
     if names is None or callable(names):
         name: Callable[[int], str] = str if names is None else names
     elif len(names) != model.space.action_count:

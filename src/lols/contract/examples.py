@@ -47,7 +47,8 @@ class Examples:
     objects
         The user's objects, each given to `space.encode`; or a frame or a dictionary of columns, see `lols.objects`.
     truth
-        Whether the truth is needed: True, False, or None for "where every example has it".
+        Whether the truth is needed: True, False, or None for "where every example has it". A space whose `loss` and
+        `cost` do not look at `y` needs none.
 
     Examples
     --------
@@ -67,7 +68,11 @@ class Examples:
         with_truth = [e.y is not None for e in encoded]
         if truth is True and not all(with_truth):
             raise SpaceError(f"example {with_truth.index(False)}: it has no truth `y`, which training needs")
-        y = [e.y for e in encoded if e.y is not None] if truth is not False and all(with_truth) else None
+        y: list[Any] | None = [e.y for e in encoded if e.y is not None]
+        if truth is None and not any(with_truth) and not space.needs_truth:
+            y = [{}] * len(encoded)
+        elif truth is False or not all(with_truth):
+            y = None
         items = None
         if space.items is not None:
             missing = [i for i, e in enumerate(encoded) if e.items is None]
@@ -76,7 +81,7 @@ class Examples:
             with without_collector():
                 items = items_of([e.items or [] for e in encoded])
         self._set(
-            space, len(encoded), columns_of("x", [e.x for e in encoded]), columns_of("y", y) if y else None, items
+            space, len(encoded), columns_of("x", [e.x for e in encoded]), columns_of("y", y) if y is not None else None, items
         )
 
     @classmethod

@@ -6,6 +6,7 @@ An example has an input `x` and, in training, a truth `y`: records of numbers an
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from lols.contract.arguments import reads
 from lols.contract.state import State
 from lols.errors import ConfigurationError
 
@@ -238,6 +240,15 @@ class SearchSpace:
         object.__setattr__(self, "teacher", self.teacher.on(state) if self.teacher is not None else None)
         object.__setattr__(self, "sizes", replace(self.sizes, state=state.size))
 
+    @functools.cached_property
+    def needs_truth(self) -> bool:
+        """Whether `loss` or `cost` reads the truth `y`; otherwise the loss of any result is known."""
+        return any(reads(function, 1) for function in (self.loss, self.cost) if function is not None)
+
+    def truth_for(self, reference: Reference | None = None) -> bool | None:
+        """What `Examples` is told where losses are computed, and this reference asked: whether the truth is needed."""
+        return self.needs_truth or (reference is not None and bool(reference.needs_truth)) or None
+
     @property
     def fixed_actions(self) -> int | None:
         """The number of actions, or None if it differs from example to example."""
@@ -278,21 +289,22 @@ class Reference:
         `costs(x, y, s, out)` writes, for every legal action, the loss of taking it and then following this reference,
         up to a constant shared by the actions of the state. Makes roll-outs with the reference unnecessary.
     needs_truth
-        False for a reference that does not look at `y`, such as a rule-based system. A bandit needs such a one.
+        Whether the reference looks at `y`: a rule-based system does not, and a bandit needs such a one. None: it does if
+        one of its functions mentions `y`.
 
     Examples
     --------
     >>> import lols
     >>> teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
-    >>> teacher.random
-    False
+    >>> teacher.random, teacher.needs_truth, lols.Reference(action=lambda x, y, s: 0).needs_truth
+    (False, True, False)
 
     """
 
     action: Function | None = None
     free: Function | None = None
     costs: Function | None = None
-    needs_truth: bool = True
+    needs_truth: bool | None = None
     name: str = ""
     family: ReferenceFamily | None = field(default=None, repr=False)
 
@@ -307,6 +319,8 @@ class Reference:
                 _check_arity("Reference", name, getattr(self, name), (4,))
         if not self.name:
             object.__setattr__(self, "name", _name_of(functions[0]))
+        if self.needs_truth is None:
+            object.__setattr__(self, "needs_truth", any(reads(function, 1) for function in functions))
 
     @property
     def random(self) -> bool:

@@ -165,7 +165,7 @@ class Task:
     columns: ClassVar[Columns | None] = None
     settings: ClassVar[Mapping[str, Any]] = {}
     nonnegative: ClassVar[bool] = False
-    needs_truth: ClassVar[bool] = True
+    needs_truth: ClassVar[bool | None] = None
     _cache: dict[str, Any] = {}  # noqa: RUF012  (each class and each instance has its own)
 
     def __init__(self, **settings: Any):

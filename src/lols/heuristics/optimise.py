@@ -227,8 +227,8 @@ class _Instances:
         examples = Examples(self.space, objects)
         if not examples.has_truth:
             raise SpaceError(
-                "`encode` gave no truth `y`, so the loss of a result is unknown: if it needs x only, return "
-                "lols.Example(x, {})"
+                "`encode` gave no truth `y`, so the loss of a result is unknown: return lols.Example(x, y) with what "
+                "`loss` and `cost` read of `y`"
             )
         return examples
 

@@ -77,6 +77,14 @@ class ProgramModel:
         """The loss of the program's reference on each object, to compare the policy with."""
         return self._losses(FollowingTeacher, objects)
 
+    def reference_needs_truth(self, objects: Iterable[Any]) -> bool:
+        """Whether the program's reference cannot answer for each object when the truth is not available."""
+        try:
+            self._follow(FollowingTeacher, objects, truth=False)
+        except Exception:  # of the program, whatever it is, where `reference_losses` has none
+            return True
+        return False
+
     def _losses(self, kind: type[Following], objects: Iterable[Any]) -> np.ndarray:
         losses = [loss for _, loss in self._follow(kind, objects, truth=True)]
         if not losses:

@@ -54,7 +54,7 @@ class ProgramTrainer(Trainer):
             raise ConfigurationError("there are no examples to learn from: give at least one")
         return ProgramRun(self, objects)
 
-    def encoded(self, data: Any) -> Any:
+    def encoded(self, data: Any, *, labelled: bool = True) -> Any:
         """The objects themselves, in a list."""
         return list(as_objects(data))
 

@@ -106,7 +106,8 @@ class ObjectEstimator(SearchEstimator):
         if not len(X):
             raise LolsError(f"there are no {self.VERBS.unit} to learn from: give at least one")
         task = ObjectTask(self.TASK)
-        held = None if dev is None else Examples(task.space, list(dev), truth=True)
+        truth = task.space.truth_for(task.space.teacher)
+        held = None if dev is None else Examples(task.space, list(dev), truth=truth)
         score = None if held is None else (lambda model: {"cost": model.evaluate(held)})
         teacher = task.reference(self.reference)
         judges = Judges(
@@ -114,7 +115,7 @@ class ObjectEstimator(SearchEstimator):
             None if held is None else (lambda model: judged_steps(model, held, teacher)),
         )
         goes_on = self._goes_on()
-        self._train(task, lambda: Examples(task.space, list(X), truth=True), score, judges, goes_on=goes_on, **fitting)
+        self._train(task, lambda: Examples(task.space, list(X), truth=truth), score, judges, goes_on=goes_on, **fitting)
         return self
 
     def predict(self, X: Sequence[Any], *, confidence: bool = False) -> Any:
@@ -125,7 +126,7 @@ class ObjectEstimator(SearchEstimator):
     def calibrate_with(self, X: Sequence[Any]) -> Self:
         """Fit confidences to labelled objects that training did not see; returns the estimator itself."""
         self._check_fitted()
-        self._recalibrate(self._judged_on(Examples(self.model_.space, list(X), truth=True)))
+        self._recalibrate(self._judged_on(self.model_.labelled(list(X), self.model_.space.teacher)))
         return self
 
     def _judged_on(self, examples: Examples) -> dict[str, Judged]:
@@ -186,7 +187,7 @@ class ObjectEstimator(SearchEstimator):
         objects = self.objects_of(path, layout)
         if not objects:
             raise LolsError(f"{path}: there are no {self.VERBS.unit} in it; give a file with some")
-        return Examples(self.model_.space, objects, truth=True)
+        return self.model_.labelled(objects)
 
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """The average loss on a labelled file."""
@@ -216,7 +217,7 @@ class ObjectEstimator(SearchEstimator):
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from labelled objects."""
         self._check_fitted()
-        return self._case(Examples(self.model_.space, list(data), truth=True), reference, limit, seed)
+        return self._case(self.model_.labelled(list(data), self.model_.space.teacher), reference, limit, seed)
 
     def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
         """A case for a certificate from a labelled file."""

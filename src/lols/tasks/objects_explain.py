@@ -66,7 +66,7 @@ class ObjectReport(ExampleReport):
 def explain_object(estimator: Any, file: str, objects: Sequence[Any], number: int) -> ObjectReport:
     """Follow the model through one labelled object, and evaluate its deviations."""
     model = estimator.model_
-    examples = Examples(model.space, [objects[number - 1]], truth=True)
+    examples = model.labelled([objects[number - 1]], model.space.teacher)
     path = follow(estimator, examples, examples)
     steps = tuple(
         tuple(ActionCosts(estimator.action_name(a), *numbers) for a, numbers in path.actions(step))

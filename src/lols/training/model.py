@@ -124,7 +124,7 @@ class Model:
             given = list(as_objects(objects))
             if not given:
                 return []
-            examples = Examples(self.space, given, truth=best_of > 1 or beam > 1)
+            examples = Examples(self.space, given, truth=self.space.truth_for() if best_of > 1 or beam > 1 else False)
         options: Any = {"starts": starts, "temperature": temperature, "seed": seed}
         predictions = self._searched(examples, best_of, beam, options)
         outputs = [predictions.output(i) for i in range(len(examples))]
@@ -146,9 +146,14 @@ class Model:
         A step is right if no other action would have cost less, had the reference completed the result: that of the
         task unless another one is given.
         """
-        examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
+        teacher = as_teacher(reference, self.space)
+        examples = objects if isinstance(objects, Examples) else self.labelled(objects, teacher)
         self.calibration = refitted(judged_steps(self, examples, reference), self.calibration).calibration
         return self
+
+    def labelled(self, objects: Iterable[Any], reference: Reference | None = None) -> Examples:
+        """Objects in columns, with the truth that their loss needs, and perhaps a reference."""
+        return Examples(self.space, objects, truth=self.space.truth_for(reference))
 
     def _searched(self, examples: Examples, best_of: int, beam: int, options: dict[str, Any]) -> Predictions:
         """The greedy predictions, or the best ones of a search."""
@@ -198,7 +203,7 @@ class Model:
         seed: int = 0,
     ) -> np.ndarray:
         """The loss of the policy on each labelled object; the options are those of `predict`."""
-        examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
+        examples = objects if isinstance(objects, Examples) else self.labelled(objects)
         options: Any = {"starts": starts, "temperature": temperature, "seed": seed}
         predictions = self._searched(examples, best_of, beam, options)
         with self.driver(examples) as driver:
@@ -214,7 +219,7 @@ class Model:
         The reference is that of the task unless another one is given.
         """
         reference = as_teacher(reference, self.space)
-        examples = objects if isinstance(objects, Examples) else Examples(self.space, objects, truth=True)
+        examples = objects if isinstance(objects, Examples) else self.labelled(objects, reference)
         with self.driver(examples, reference) as driver:
             return driver.losses(driver.follow_teacher(self.plan, self.policy), self.policy)
 
@@ -224,7 +229,7 @@ class Model:
         given = list(as_objects(objects))
         if not given:
             return []
-        examples = Examples(self.space, given, truth=reference.needs_truth or None)
+        examples = Examples(self.space, given, truth=bool(reference.needs_truth) or None)
         with self.driver(examples, reference) as driver:
             predictions = driver.follow_teacher(self.plan, self.policy)
         return [predictions.output(i) for i in range(len(examples))]

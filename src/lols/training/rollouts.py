@@ -117,7 +117,7 @@ def rollout_costs(
     teacher = as_teacher(reference, space)
     if k > 1 and (getattr(policy, "random", False) or (states == "reference" and teacher.random)):
         raise ConfigurationError("k roll-outs need the same states, and these are drawn at random: leave out k")
-    examples = data if isinstance(data, Examples) else Examples(space, data, truth=True)
+    examples = data if isinstance(data, Examples) else Examples(space, data, truth=space.truth_for(teacher))
     roll_out = "learned" if beta == 0.0 else "reference" if beta == 1.0 else "mixture"
     plan = Trainer(
         space,

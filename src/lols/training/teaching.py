@@ -37,7 +37,7 @@ class TeacherComparison:
     difference, error, low, high
         Policy less teacher: the mean over examples, its standard error, and the ends of the interval.
     labelled
-        Whether the teacher reads labels, which the policy cannot.
+        Whether the teacher reads labels, which the policy cannot. That of a program does if it cannot answer without.
     beatable
         Whether the policy could be better. A teacher that reads labels may be optimal: then its loss is 0, or no single
         change of its actions is of use.
@@ -92,8 +92,11 @@ def compare_with_teacher(
     apart = policy - teacher
     difference, error = float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(apart.size))
     width = t_quantile(apart.size - 1, (1.0 + LEVEL) / 2.0) * error
-    labelled = columns is None or (trainer.reference.needs_truth and len(columns.y) > 0)
-    beatable = not labelled or (bool(teacher.any()) and (difference <= width or improvable(trainer, few)))
+    if columns is None:
+        labelled = model.reference_needs_truth(few)
+    else:
+        labelled = bool(trainer.reference.needs_truth) and len(columns.y) > 0
+    beatable = not (labelled or columns is None) or (bool(teacher.any()) and (difference <= width or improvable(trainer, few)))
     return TeacherComparison(
         examples=apart.size,
         held_out=held_out,
@@ -160,7 +163,7 @@ def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | 
 def _next(trainer: Trainer, found: TeacherComparison) -> str:
     """What to try."""
     settings, chosen = trainer.settings, trainer.algorithm
-    strategies = "" if found.labelled else ", or lols.optimise, which compares strategies"
+    strategies = "" if found.labelled or hasattr(trainer, "program") else ", or lols.optimise, which compares strategies"
     if chosen.roll_out == "none":
         return f'{chosen.name} does not see what actions lead to: try algorithm="lols"'
     if trainer.policy is None and settings.reduction == "hinge" and settings.margin == "unit" and not found.labelled:

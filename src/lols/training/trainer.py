@@ -333,9 +333,9 @@ class Trainer:
             return FileRun(self, self.encoded(data.first(LOOKED_AT)), data)
         return TrainingRun(self, self.encoded(data))
 
-    def encoded(self, data: Iterable[Any] | Examples) -> Examples:
-        """The data in columns, with their truth if the reference needs it."""
-        truth = self.reference.needs_truth or None
+    def encoded(self, data: Iterable[Any] | Examples, *, labelled: bool = True) -> Examples:
+        """The data in columns, with their truth if it is needed; or, if they need not be `labelled`, where it is known."""
+        truth = self.space.truth_for(self.reference) if labelled else None
         return data if isinstance(data, Examples) else Examples(self.space, data, truth=truth)
 
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
