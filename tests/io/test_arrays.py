@@ -19,7 +19,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from safetensors import SafetensorError
 
 from lols.io import arrays as reading
-from lols.io.arrays import TYPES, Table, read_safetensors
+from lols.io.arrays import TYPES, ArrayFile, read_safetensors
 from lols.io.model_file import write_tensors
 
 dtypes = st.sampled_from(sorted(TYPES.values())).map(np.dtype)
@@ -95,7 +95,7 @@ def test_rows_of_a_table_are_those_of_numpy(values: np.ndarray, data: st.DataObj
     np.save(file, np.asfortranarray(values) if turned else values)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reading, "BLOCK", block)
-        table = Table.of(file) if file.seek(0) == 0 else None
+        table = ArrayFile.of(file) if file.seek(0) == 0 else None
         assert table is not None and (table.shape, table.dtype) == (values.shape, values.dtype)
         assert same(table.rows(chosen), values[chosen])
 

@@ -7,6 +7,7 @@ import os
 import pickle
 import struct
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def test_a_path_may_be_text_and_its_folder_may_be_missing(model: lols.Model, tmp
 
 def test_a_space_that_changed_since_is_noted(saved: Path) -> None:
     assert "space_changed" not in lols.load(saved, SPACE).about
-    other = lols.SearchSpace(**{**vars(SPACE), "features": lambda x, s, out: None})
+    other = replace(SPACE, features=lambda x, s, out: None)
     assert lols.load(saved, other).about["space_changed"] is True
 
 

@@ -81,7 +81,11 @@ class Examples:
             with without_collector():
                 items = items_of([e.items or [] for e in encoded])
         self._set(
-            space, len(encoded), columns_of("x", [e.x for e in encoded]), columns_of("y", y) if y is not None else None, items
+            space,
+            len(encoded),
+            columns_of("x", [e.x for e in encoded]),
+            columns_of("y", y) if y is not None else None,
+            items,
         )
 
     @classmethod

@@ -289,8 +289,8 @@ class Reference:
         `costs(x, y, s, out)` writes, for every legal action, the loss of taking it and then following this reference,
         up to a constant shared by the actions of the state. Makes roll-outs with the reference unnecessary.
     needs_truth
-        Whether the reference looks at `y`: a rule-based system does not, and a bandit needs such a one. None: it does if
-        one of its functions mentions `y`.
+        Whether the reference looks at `y`: a rule-based system does not, and a bandit needs such a one. None: it
+        does if one of its functions mentions `y`.
 
     Examples
     --------

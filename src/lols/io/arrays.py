@@ -79,7 +79,7 @@ def _read(file: BinaryIO, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.nd
     return array
 
 
-class Table(NamedTuple):
+class ArrayFile(NamedTuple):
     """An array of NumPy in an open file (`.npy`), of which some rows can be read."""
 
     file: BinaryIO
@@ -89,7 +89,7 @@ class Table(NamedTuple):
     by_columns: bool  # in Fortran's order
 
     @classmethod
-    def of(cls, file: BinaryIO) -> Table:
+    def of(cls, file: BinaryIO) -> ArrayFile:
         """The table in a file; a `ValueError` says why there is none."""
         versions: Mapping[tuple[int, int], Any] = {
             (1, 0): np.lib.format.read_array_header_1_0,

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from lols.contract.examples import Examples
 from lols.tasks.explain import ExampleReport, follow, roll_out_text
 
 if TYPE_CHECKING:

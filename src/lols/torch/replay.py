@@ -78,7 +78,6 @@ class KeptLessons(NamedTuple):
         costs = np.where(arrays["costs"] < 0.0, np.inf, arrays["costs"]).astype(arrays["costs"].dtype)
         return cls(arrays["example"], inputs, arrays["legal"], costs, arrays["weights"])
 
-
     def kind(self) -> tuple[Any, ...]:
         """What lessons must have in common to be joined."""
         given = self.inputs

@@ -96,7 +96,9 @@ def compare_with_teacher(
         labelled = model.reference_needs_truth(few)
     else:
         labelled = bool(trainer.reference.needs_truth) and len(columns.y) > 0
-    beatable = not (labelled or columns is None) or (bool(teacher.any()) and (difference <= width or improvable(trainer, few)))
+    beatable = not (labelled or columns is None) or (
+        bool(teacher.any()) and (difference <= width or improvable(trainer, few))
+    )
     return TeacherComparison(
         examples=apart.size,
         held_out=held_out,
@@ -163,7 +165,9 @@ def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | 
 def _next(trainer: Trainer, found: TeacherComparison) -> str:
     """What to try."""
     settings, chosen = trainer.settings, trainer.algorithm
-    strategies = "" if found.labelled or hasattr(trainer, "program") else ", or lols.optimise, which compares strategies"
+    strategies = (
+        "" if found.labelled or hasattr(trainer, "program") else ", or lols.optimise, which compares strategies"
+    )
     if chosen.roll_out == "none":
         return f'{chosen.name} does not see what actions lead to: try algorithm="lols"'
     if trainer.policy is None and settings.reduction == "hinge" and settings.margin == "unit" and not found.labelled:

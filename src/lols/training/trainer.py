@@ -334,7 +334,7 @@ class Trainer:
         return TrainingRun(self, self.encoded(data))
 
     def encoded(self, data: Iterable[Any] | Examples, *, labelled: bool = True) -> Examples:
-        """The data in columns, with their truth if it is needed; or, if they need not be `labelled`, where it is known."""
+        """The data in columns, with their truth if it is needed; if they need not be `labelled`, where it is known."""
         truth = self.space.truth_for(self.reference) if labelled else None
         return data if isinstance(data, Examples) else Examples(self.space, data, truth=truth)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.errors import LolsError, short, shown
-from lols.io.arrays import Table
+from lols.io.arrays import ArrayFile
 from lols.io.opening import read_text
 
 MOST = 100_000  # of a file that are kept beside those of the data: files have the most frequent words first
@@ -87,7 +87,7 @@ def _of_array(path: str, wanted: Collection[str]) -> Iterator[tuple[str, np.ndar
     names = str(Path(path).with_suffix(".txt"))
     with contextlib.ExitStack() as stack:
         try:
-            table = Table.of(stack.enter_context(open(path, "rb")))
+            table = ArrayFile.of(stack.enter_context(open(path, "rb")))
         except Exception as error:  # whatever a damaged header leads to
             raise _unreadable(path, error) from None
         words = [line.rstrip("\r") for line in read_text(names).removesuffix("\n").split("\n")]
