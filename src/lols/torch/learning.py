@@ -206,16 +206,16 @@ class NetworkLearner:
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore such a state, if it is one. The schedule is stepped as often as it was then."""
         updates, steps = counted(state)
-        held: dict[int, dict[str, Any]] = {}
+        held: dict[str, dict[str, Any]] = {}
         for name, array in arrays_named("optimizer.", state).items():
             k, _, part = name.partition(".")
-            held.setdefault(int(k), {})[part] = torch.from_numpy(array)
-        if held:
-            check_moments(held, self.network, self._optimizer_of)
+            held.setdefault(k, {})[part] = torch.from_numpy(array)
+        check_moments(held, self.network, self._optimizer_of, steps)
         self._begin()
         if self.schedule is not None:
             advance(self.schedule, self.optimizer, steps)
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": held})
+        of_parameters = {int(k): moments for k, moments in held.items()}
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": of_parameters})
         if self.average is not None:
             loaded_into(self.average, arrays_named("average.", state))
             self.averaged = int(self.average.n_averaged)
