@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -191,7 +192,8 @@ def train(
     else:
         from lols.training.online import OnlineModel
 
-        model = OnlineModel(**vars(made) | {"learning": trainer.state})
+        parts = {each.name: getattr(made, each.name) for each in dataclasses.fields(made)}
+        model = OnlineModel(**parts | {"learning": trainer.state})
     compared = examples if others is None else others
     found = compare_with_teacher(trainer, model, compared, held_out=others is not None)
     if found is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -52,7 +53,7 @@ class ProgramModel:
         self.program, self.policy, self.plan, self.compiled = program, policy, plan, compiled
         self.learning = learning
         self.about, self.report = about or {}, report or {}
-        self._parts: tuple[Any, Any, Any] | None = None
+        self._idle: list[tuple[ActionChoices, Scorer]] = []  # what calls have used, one at a time, and remember
 
     def __repr__(self) -> str:
         return f"ProgramModel({self.program.name}, {self.program.actions} actions)"
@@ -93,12 +94,19 @@ class ProgramModel:
 
     def _follow(self, kind: type[Following], objects: Iterable[Any], *, truth: bool) -> list[tuple[Any, float]]:
         """Result and loss of the program for each object."""
-        if self._parts is None:
-            scorer = Scorer(self.compiled)
-            scorer.follow(self.policy, bool(self.plan.random_ties))
-            self._parts = (self.program, ActionChoices(self.program.actions, self.program.labels), scorer)
-        search = kind(*self._parts)
-        return [search.result(x, n, truth=truth, seed=self.plan.seed) for n, x in enumerate(as_objects(objects))]
+        parts = self._parts()
+        search = kind(self.program, *parts)
+        results = [search.result(x, n, truth=truth, seed=self.plan.seed) for n, x in enumerate(as_objects(objects))]
+        self._idle.append(parts)
+        return results
+
+    def _parts(self) -> tuple[ActionChoices, Scorer]:
+        """Choices and scorer that no other call uses, for threads may predict at the same time."""
+        with contextlib.suppress(IndexError):
+            return self._idle.pop()
+        scorer = Scorer(self.compiled)
+        scorer.follow(self.policy, bool(self.plan.random_ties))
+        return ActionChoices(self.program.actions, self.program.labels), scorer
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the program by the name of its function, the policy as the content of a model file."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
+from lols.contract.sharing import Shareable, exclusive, on_snapshot
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
 from lols.contract.threads import Threads
@@ -31,7 +32,7 @@ from lols.training.model_html import model_html
 
 
 @dataclass
-class Model:
+class Model(Shareable):
     """A policy for a search space.
 
     Parameters
@@ -73,6 +74,7 @@ class Model:
         """What notebooks show: what it is, and how its training went."""
         return model_html(repr(self), self.about, self.report)
 
+    @on_snapshot
     def predict(
         self,
         objects: Iterable[Any] | Examples,
@@ -136,10 +138,12 @@ class Model:
             raise not_calibrated("this model")
         return self.calibration
 
+    @on_snapshot
     def scores(self, objects: Iterable[Any] | Examples) -> list[StepScores]:
         """All actions of all steps: what they seem to cost, and their probabilities if the model is calibrated."""
         return step_scores(self, objects)
 
+    @exclusive
     def calibrate_with(self, objects: Iterable[Any] | Examples, reference: Reference | None = None) -> Self:
         """Fit confidences to labelled objects that training did not see; returns the model itself.
 
@@ -192,6 +196,7 @@ class Model:
         """An object that follows the policy on one part of a data set after the other."""
         return Follower(self)
 
+    @on_snapshot
     def losses(
         self,
         objects: Iterable[Any] | Examples,
@@ -213,6 +218,7 @@ class Model:
         """The mean loss of the policy on labelled objects."""
         return float(self.losses(objects).mean())
 
+    @on_snapshot
     def reference_losses(self, objects: Iterable[Any] | Examples, reference: Reference | None = None) -> np.ndarray:
         """The loss of a reference on each labelled object, for comparison with that of the policy.
 
@@ -223,6 +229,7 @@ class Model:
         with self.driver(examples, reference) as driver:
             return driver.losses(driver.follow_teacher(self.plan, self.policy), self.policy)
 
+    @on_snapshot
     def reference_outputs(self, objects: Iterable[Any], reference: Reference | None = None) -> list[Any]:
         """The space's output for each object if a reference decides, by default that of the task."""
         reference = as_teacher(reference, self.space)
@@ -236,6 +243,7 @@ class Model:
 
     # --- files ---
 
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the space by name, the policy as the content of a model file, which is data only."""
         state = dict(vars(self))
@@ -250,6 +258,7 @@ class Model:
             vars(self).update(vars(make_model(PICKLED, *from_bytes(content, "model"), state["space"])))
         vars(self).update(state)
 
+    @exclusive
     def save(
         self,
         path: str | os.PathLike[str],
