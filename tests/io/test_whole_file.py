@@ -60,7 +60,7 @@ def test_what_a_killed_process_left_is_swept_and_what_a_running_one_writes_is_no
 
 @pytest.mark.skipif(whole_file.fcntl is None, reason="there are no locks")
 def test_a_file_that_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch: Any) -> None:
-    lock, swept = whole_file._lock, []
+    lock, swept = whole_file.lock, []
 
     def late(handle: int, *, wait: bool) -> bool:
         if wait and not swept:
@@ -68,7 +68,7 @@ def test_a_file_that_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, 
             swept[0].unlink()
         return lock(handle, wait=wait)
 
-    monkeypatch.setattr(whole_file, "_lock", late)
+    monkeypatch.setattr(whole_file, "lock", late)
     write_whole(tmp_path / "file", b"whole")
     assert swept and (tmp_path / "file").read_bytes() == b"whole"
 

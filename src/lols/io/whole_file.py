@@ -143,7 +143,7 @@ def _temporary(path: Path) -> tuple[Path, BinaryIO]:
         file = open(handle, "wb")  # noqa: SIM115
         if old is not None:
             _take_over(handle, temporary, old)
-        _lock(file.fileno(), wait=True)
+        lock(file.fileno(), wait=True)
         if os.fstat(file.fileno()).st_nlink:
             return temporary, file
         file.close()  # swept by another process before it was locked
@@ -160,8 +160,8 @@ def _take_over(handle: int, temporary: Path, old: os.stat_result) -> None:
         os.chmod(temporary, stat.S_IMODE(old.st_mode) & 0o777)
 
 
-def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock a file; False if another process has locked it, or if there are no locks."""
+def lock(handle: int, *, wait: bool) -> bool:
+    """Lock a file or a folder as long as it is open; False if another process has it, or if there are no locks."""
     if fcntl is None:
         return False
     try:
@@ -177,5 +177,5 @@ def _sweep(path: Path) -> None:
     with contextlib.suppress(OSError):
         for name in [name for name in os.listdir(path.parent) if ours.fullmatch(name)]:
             with contextlib.suppress(OSError), open(path.parent / name, "rb") as file:
-                if _lock(file.fileno(), wait=False):
+                if lock(file.fileno(), wait=False):
                     os.unlink(path.parent / name)
