@@ -16,13 +16,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class Lock:
-    """The lock of one object, which a thread may take again. A copy, a pickle or the child of a fork has its own.
-
-    >>> import copy
-    >>> lock = Lock()
-    >>> copy.deepcopy(lock) is lock
-    False
-    """
+    """The lock of one object, which a thread may take again; the child of a fork has its own."""
 
     def __init__(self) -> None:
         self._of_processes: dict[int, Any] = {}
@@ -32,12 +26,9 @@ class Lock:
         found = self._of_processes.get(os.getpid())
         return found or self._of_processes.setdefault(os.getpid(), threading.RLock())
 
-    def __reduce__(self) -> tuple[type[Lock], tuple[()]]:
-        return Lock, ()
-
 
 class Shareable:
-    """The base of objects that threads share."""
+    """The base of objects that threads share. Each copy, pickled or not, has a lock of its own."""
 
     _lock: Lock
 
@@ -45,6 +36,9 @@ class Shareable:
         made = super().__new__(cls)
         made._lock = Lock()
         return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def _settle(self) -> None:
         """Finish what waits until somebody reads."""
@@ -54,7 +48,7 @@ class Shareable:
         with self._lock.here():
             self._settle()
             made = type(self).__new__(type(self))
-            vars(made).update(vars(self) | {"_lock": made._lock})
+            vars(made).update(Shareable.__getstate__(self))
             return made
 
 

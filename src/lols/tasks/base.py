@@ -136,7 +136,7 @@ class Estimator(Shareable, FileVerbs):
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the parameters, and what was learned as the content of a model file, which is data only."""
         if not self.__sklearn_is_fitted__():
-            return dict(vars(self))
+            return super().__getstate__()
         from lols.io.model_file import to_bytes
 
         state: dict[str, Any] = {name: vars(self)[name] for name in (*self._defaults(), *NOTES) if name in vars(self)}
@@ -157,7 +157,7 @@ class Estimator(Shareable, FileVerbs):
         """A copy with everything, so that it can go on learning where this one can."""
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        vars(made).update(copy.deepcopy(vars(self), memo))
+        vars(made).update(copy.deepcopy(Shareable.__getstate__(self), memo))
         return made
 
     @classmethod

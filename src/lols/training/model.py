@@ -246,7 +246,7 @@ class Model(Shareable):
     @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the space by name, the policy as the content of a model file, which is data only."""
-        state = dict(vars(self))
+        state = super().__getstate__()
         if isinstance(self.policy, FrozenPolicy):  # another one is pickled as its class wants it
             state = {name: state[name] for name in ("space", "report", "threads", "compiled")}
             state["file"] = to_bytes("model", *self.contents(keep_state=True))
