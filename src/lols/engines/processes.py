@@ -22,7 +22,7 @@ from typing import Any
 from lols.contract.threads import cores
 from lols.contract.whole_numbers import check_whole
 from lols.engines.protocol import MOST_WORKERS, QUIET, Engine, Failed, Function, SharedValue, Workers, attempt
-from lols.errors import LolsError
+from lols.errors import LolsError, lines_of
 from lols.io.whole_file import lock
 
 MOST_DEATHS = 3  # of processes in one call, before it is given up
@@ -151,7 +151,7 @@ class ProcessWorkers(Workers):
                         self._submit(running, function, again, given[again])
                     break
                 except Exception as error:  # what could not be sent, there or back
-                    outcome = Failed(LolsError(f"a worker's work could not be sent: {error}"))
+                    outcome = Failed(LolsError(f"a worker's work could not be sent: {lines_of(error)[0]}"))
                 del given[number]
                 yield number, outcome
 
