@@ -1,8 +1,9 @@
-"""`python -m tests.fuzz.soak`: trainings and bandits are killed at random, resumed, and must lose nothing."""
+"""`python -m tests.fuzz.soak`: trainings, bandits and workers are killed at random, models shared: nothing is lost."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +22,14 @@ from tests.bandit.test_bandit_kills import Source, Story, wait_for_more
 from tests.cli.calling import run
 from tests.cli.option_files import write_files
 from tests.cli.test_stops import given
+from tests.fuzz.judging import Lost
+from tests.fuzz.soak_ray import RayKills
+from tests.fuzz.soak_threads import SharedModels
 
 TRAININGS = ("tagger", "parser", "classifier", "pipeline", "tagger that goes on")
+KINDS_OF_RUNS = (*TRAININGS, "bandit", "threads", "ray")
 PASSES = 12  # a training of a second or so, with a checkpoint after each batch
 KILLS = 8  # of a bandit, before it begins with a new log
-
-
-class Lost(Exception):
-    """A run that was killed has lost something."""
 
 
 class Training:
@@ -98,6 +100,10 @@ class Training:
         self.output.unlink()
         self.done += 1
 
+    def line(self) -> str:
+        """What was done."""
+        return f"{self.kind}: {self.kills} kills in {self.done} trainings, all with the bytes of the first"
+
 
 class Bandits:
     """Bandits with a SQLite log that are killed while they decide and learn."""
@@ -126,35 +132,48 @@ class Bandits:
         self.logs, self.entries = self.logs + 1, self.entries + len(story.entries)
         shutil.rmtree(own)
 
+    def line(self) -> str:
+        """What was done."""
+        return f"bandit: {self.kills} kills on {self.logs} logs, {self.entries} entries, none lost"
 
-def soak(seconds: float, seed: int, folder: Path) -> list[str]:
-    """Kill trainings and bandits in turn until the time is over; a line on each."""
-    rng, end = random.Random(seed), time.monotonic() + seconds
-    trainings = []
-    for kind in TRAININGS:
-        (folder / kind).mkdir()
-        trainings.append(Training(kind, folder / kind))
-    bandits = Bandits(folder)
-    try:
+
+def made(kind: str, folder: Path, stack: contextlib.ExitStack) -> Any:
+    """What is soaked, by its name."""
+    own = folder / kind
+    own.mkdir()
+    if kind in TRAININGS:
+        return Training(kind, own)
+    if kind == "bandit":
+        bandits = Bandits(own)
+        stack.callback(bandits.source.close)
+        return bandits
+    return SharedModels(own) if kind == "threads" else RayKills()
+
+
+def soak(seconds: float, seed: int, folder: Path, kinds: Sequence[str]) -> list[str]:
+    """Kill or share them in turn until the time is over; a line on each."""
+    rng = random.Random(seed)
+    with contextlib.ExitStack() as stack:
+        soaked = [made(kind, folder, stack) for kind in kinds]
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
-            for each in (*trainings, bandits):
+            for each in soaked:
                 each.once(rng)
-    finally:
-        bandits.source.close()
-    lines = [f"{t.kind}: {t.kills} kills in {t.done} trainings, all with the bytes of the first" for t in trainings]
-    return [*lines, f"bandit: {bandits.kills} kills on {bandits.logs} logs, {bandits.entries} entries, none lost"]
+    return [each.line() for each in soaked]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="how long to run")
     parser.add_argument("--seed", type=int, default=None, help="the seed of the kills; by default the time")
+    parser.add_argument("--only", choices=KINDS_OF_RUNS, help="one kind of runs alone")
     chosen = parser.parse_args()
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     trainer.Trainer.fit.__kwdefaults__["checkpoint_every"] = 0.0  # a checkpoint after each batch
     folder = Path(tempfile.mkdtemp(prefix="lols-soak-"))
     try:
-        print(*soak(60 * chosen.minutes, seed, folder), sep="\n")
+        kinds = KINDS_OF_RUNS if chosen.only is None else [chosen.only]
+        print(*soak(60 * chosen.minutes, seed, folder, kinds), sep="\n")
     except Lost as error:
         print(f"{error} (seed {seed})")
         return 1

@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from lols.training import trainer
-from tests.fuzz.soak import Lost, Training
+from tests.fuzz.judging import Lost
+from tests.fuzz.soak import Training
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
 import pickle
 import signal
@@ -11,63 +10,30 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 import lols
 from lols.tasks.base import Estimator
 from lols.tasks.registry import ESTIMATORS, estimator
-from tests.tasks.fourth_task import Spacer, Spacing
+from tests.tasks.fourth_task import Spacing
+from tests.tasks.shared_models import (
+    KINDS,
+    LABELS,
+    LETTERS,
+    PATIENCE,
+    ROWS,
+    TAGS,
+    WORDS,
+    in_threads,
+    one_by_one,
+    together,
+)
 
-WORDS = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]] * 2
-TAGGED = [[{"word": word, "upos": tag} for word, tag in zip(s, ("DET", "NOUN", "VERB"), strict=True)] for s in WORDS]
-TAGS, TREES = [["DET", "NOUN", "VERB"]] * 6, [[(2, "det"), (3, "nsubj"), (0, "root")]] * 6
-ROWS = [[age, colour] for age in range(20, 60, 4) for colour in ("red", "blue")]
-LABELS = ["no" if age < 40 else "yes" if colour == "red" else "ask" for age, colour in ROWS]
-LETTERS = Spacer().read("a dog\nthe cat\nno dog\n", None) * 2
-
-PATIENCE = 60.0  # seconds until threads are taken to hang
 CALLS = 15  # of each thread
-
-
-class Kind(NamedTuple):
-    """A kind of model: how it is made, learns, and predicts."""
-
-    make: Callable[[], Any]
-    learn: Callable[[Any], Any]
-    predict: Callable[[Any], Any]
-
-
-KINDS = {
-    "tagger": Kind(
-        lambda: lols.Tagger(batch_size=4).partial_fit(WORDS, TAGS, classes=["DET", "NOUN", "VERB"]),
-        lambda model: model.partial_fit(WORDS, TAGS),
-        lambda model: [costs.tolist() for costs in model.predict_costs(WORDS[:3])],
-    ),
-    "parser": Kind(
-        lambda: lols.Parser(passes=1, batch_size=4).fit(TAGGED, TREES),
-        lambda model: model.partial_fit(TAGGED, TREES),
-        lambda model: [each.costs.tolist() for each in model.scores(TAGGED[:3])],
-    ),
-    "pipeline": Kind(
-        lambda: lols.Pipeline(folds=2, parser=lols.Parser(passes=1)).fit(TAGGED, TREES),
-        lambda model: model.partial_fit(TAGGED, TREES),
-        lambda model: model.predict(WORDS[:3]),
-    ),
-    "classifier": Kind(
-        lambda: lols.CostSensitiveClassifier(batch_size=4).partial_fit(ROWS, LABELS, classes=["ask", "no", "yes"]),
-        lambda model: model.partial_fit(ROWS, LABELS),
-        lambda model: model.predict_costs(ROWS).tolist(),
-    ),
-    "task": Kind(
-        lambda: lols.train(Spacing, LETTERS, passes=1, batch_size=4),
-        lambda model: model.partial_fit(LETTERS),
-        lambda model: [each.costs.tolist() for each in model.scores(LETTERS[:3])],
-    ),
-}
 
 
 @pytest.fixture(autouse=True)
@@ -79,59 +45,11 @@ def _often() -> Iterator[None]:
     sys.setswitchinterval(before)
 
 
-def together(*works: Callable[[], Any]) -> None:
-    """Run each in a thread of its own; an error of one of them, or a hang, is an error here."""
-    errors: list[BaseException] = []
-
-    def run(work: Callable[[], Any]) -> None:
-        try:
-            work()
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(work,), daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    if errors:
-        raise errors[0]
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-
-
 @pytest.mark.parametrize("name", KINDS)
 def test_threads_that_learn_and_predict_see_whole_calls_only(name: str, tmp_path: Path) -> None:
-    kind, stop = KINDS[name], threading.Event()
-    shared, alone = kind.make(), kind.make()
-    expected = [kind.predict(alone)]
-    for _ in range(2 * CALLS):
-        kind.learn(alone)
-        expected.append(kind.predict(alone))
-    seen: list[Any] = []
-
-    def learn() -> None:
-        for _ in range(CALLS):
-            kind.learn(shared)
-
-    def learn_and_stop() -> None:
-        try:
-            learn()
-        finally:
-            stop.set()
-
-    def read() -> None:
-        seen.append(kind.predict(shared))
-        while not stop.is_set():
-            seen.append(kind.predict(shared))
-
-    def save() -> None:
-        while not stop.is_set():
-            shared.save(tmp_path / "model.lols")
-            seen.append(kind.predict(pickle.loads(pickle.dumps(shared))))
-            seen.append(kind.predict(copy.deepcopy(shared)))
-
-    together(learn, learn_and_stop, read, save)
-    assert kind.predict(shared) == expected[-1]
+    expected = one_by_one(KINDS[name], 2 * CALLS)
+    seen = in_threads(KINDS[name], CALLS, tmp_path / "model.lols")
+    assert seen[-1] == expected[-1]
     assert all(each in expected for each in seen)
 
 
