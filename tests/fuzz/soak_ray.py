@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.fuzz.judging import Lost
 
 TRAININGS = 2  # on one Ray
+KILLS = 4  # in one training: work whose workers die more often is given up
 LIMIT = 300.0  # seconds
 SAME = "the weights are those of a training without Ray"
 
@@ -57,12 +58,14 @@ def workers_of(process: int) -> list[int]:
 
 
 def kill_some(rng: random.Random, over: threading.Event) -> None:
-    """Kill workers at random until all is over, at long intervals: the same work may die only so often."""
-    while not over.wait(rng.uniform(0.2, 3.0)):
+    """Kill workers at random times, until all is over or some have died."""
+    kills = 0
+    while kills < KILLS and not over.wait(rng.uniform(0.1, 1.0)):
         found = workers_of(os.getpid())
         if found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(rng.choice(found), signal.SIGKILL)
+                kills += 1
                 print("killed", flush=True)
 
 
