@@ -60,7 +60,7 @@ class ProgramTrainer(Trainer):
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:
         """A progress bar that counts objects, because the number of decisions is not known in advance."""
-        return Progress(wanted, self.passes * len(examples), title, unit)
+        return Progress(wanted, self.passes * len(examples), title, unit, self.passes)
 
 
 class ProgramRun(TrainingRun):
