@@ -115,7 +115,7 @@ def test_a_line_comes_when_its_pass_has_ended(folder: Path) -> None:
 def test_resuming_says_from_which_pass(folder: Path, monkeypatch: pytest.MonkeyPatch, every_pass: None) -> None:
     arguments = ["tagger", folder / "data.conllu", "-o", folder / "m.lols", "--passes", 4]
     nothing = run("train", *arguments, "--passes", 1, "--resume")
-    assert "there is no checkpoint" in nothing.err and "begins anew" in nothing.err
+    assert b"there is no checkpoint" in nothing.out and b"begins anew" in nothing.out
     interrupted(monkeypatch, 2, *arguments)  # a pass is one batch
     resumed = run("train", *arguments, "--resume")
     assert "lols: training goes on in pass 3 of 4" in resumed.err

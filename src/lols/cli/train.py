@@ -96,6 +96,8 @@ def train_command(name: str) -> Any:
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
         tell = (lambda line: None) if as_json else (lambda line: say.print(line))
+        if resume and not checkpoint.exists():
+            tell(f"there is no checkpoint {checkpoint}: training begins anew")
         if old is not None and (note := made.starts_from_weights()) is not None:
             tell(note)
         with warnings.catch_warnings():

@@ -235,8 +235,6 @@ class Trainer:
             if resume and checkpoint is not None and Path(checkpoint).exists():
                 run.restore(checkpoint)
                 bar.go_on(run.progress, run.pass_)
-            elif resume:
-                bar.tell(f"there is no checkpoint {checkpoint}: {bar.title} begins anew")
             with closing(self._steps(run, driver, bar)) as steps:
                 try:
                     for _ in steps:
