@@ -82,7 +82,7 @@ class ProgramRun(TrainingRun):
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""
         model = super().model()
-        about = model.about | {"program": self.program.digest}
+        about = model.about | {"program": self.program.source}
         return ProgramModel(self.program, model.policy, model.plan, about, model.report, compiled=model.compiled)
 
     def data_digest(self) -> str:
@@ -96,7 +96,7 @@ class ProgramRun(TrainingRun):
     def _task_and_data(self) -> dict[str, Any]:
         """Program and objects, to compare with a checkpoint."""
         return {
-            "program": self.program.digest,
+            "program": self.program.source,
             "set of labels": plain_labels(self.program.labels),
             "data": self.data_digest(),
         }
