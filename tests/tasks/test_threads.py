@@ -35,6 +35,8 @@ from tests.tasks.shared_models import (
 
 CALLS = 15  # of each thread
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*has no learner's state")  # weights are enough here
+
 
 @pytest.fixture(autouse=True)
 def _often() -> Iterator[None]:
