@@ -24,6 +24,7 @@ FEWEST = 30  # decisions that a model is calibrated with later on
 MOST_JUDGED = 1 << 16  # decisions that a calibration is fitted to
 MOST_CELLS = 1 << 25  # of their costs
 MOST_NUMBERS = 1 << 20  # that a model file may hold
+MOST_SHARP = 1e100  # what a file may multiply or divide costs by: far more than any fit comes to
 NOTHING = np.zeros(0)
 
 
@@ -134,7 +135,8 @@ class Calibration:
     def from_description(cls, facts: Mapping[str, Any], actions: int | None) -> Self:
         """What `describe` described, for this many actions; damage is a `ValueError`."""
         temperature, source, decisions = float(facts["temperature"]), facts["source"], facts["decisions"]
-        if not 0.0 < temperature < float("inf") or not isinstance(source, str) or type(decisions) is not int:
+        finite = 1.0 / MOST_SHARP <= temperature <= MOST_SHARP
+        if not finite or not isinstance(source, str) or type(decisions) is not int:
             raise ValueError("the calibration is damaged")
         arrays = []
         for name in ("knots", "values", "bias"):
@@ -147,7 +149,8 @@ class Calibration:
         knots, values, bias = arrays
         rising = (np.diff(knots) > 0.0).all() and (np.diff(values) >= 0.0).all()
         within = not values.size or 0.0 <= values[0] <= values[-1] <= 1.0
-        if knots.size != values.size or not rising or not within or (bias.size and bias.size != actions):
+        biased = not bias.size or (bias.size == actions and np.abs(bias).max() <= MOST_SHARP)
+        if knots.size != values.size or not rising or not within or not biased:
             raise ValueError("the calibration is damaged")
         return cls(temperature, knots, values, source, decisions, bias)
 
