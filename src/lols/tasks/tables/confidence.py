@@ -19,6 +19,7 @@ from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.settling import BATCHES, TRIAL_PARTS, passes_in, settled
 from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.task import ClassificationTask
+from lols.tasks.tables.trials import Trial
 from lols.training.algorithms import algorithm
 from lols.training.calibration import Judged, check_enough, fit_calibration, most_judged, not_calibrated
 from lols.training.confidence import StepScores
@@ -30,6 +31,9 @@ TOGETHER = 1 << 15  # rows whose costs are computed at a time
 
 class ProbableClassifier(StoredClassifier):
     """A classifier that knows how sure it is."""
+
+    batch_size_: int
+    _trials: list[Trial]
 
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
