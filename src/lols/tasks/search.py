@@ -35,7 +35,7 @@ MANY = 5000  # examples, from which on one part will do
 NOT_KEPT = ("engine", "warm_start", "device", "templates", "more_templates")
 
 
-class HeldOut(NamedTuple):
+class SecondTraining(NamedTuple):
     """What is held out of the training data for confidences, and who learns from the rest."""
 
     parts: int  # of equal size
@@ -343,18 +343,20 @@ class SearchEstimator(Estimator):
             if self.calibrate:
                 raise
 
-    def _second_training(self, examples: Examples) -> HeldOut:
+    def _second_training(self, examples: Examples) -> SecondTraining:
         """A tenth of the examples is held out of a training like the first, or of few examples each fifth in turn."""
         count = len(examples)
         if count < FOLDS:
             raise ConfigurationError(f"calibrate needs dev data, or {FOLDS} examples: there are {count}; leave it out")
-        return HeldOut(FOLDS, FOLDS, self, count) if count < MANY else HeldOut(PARTS, 1, self, count)
+        return SecondTraining(FOLDS, FOLDS, self, count) if count < MANY else SecondTraining(PARTS, 1, self, count)
 
-    def _short_training(self, examples: Examples) -> HeldOut | None:
+    def _short_training(self, examples: Examples) -> SecondTraining | None:
         """What is held out of a shorter training, where confidences were not asked for; nothing unless it is cheap."""
         return None
 
-    def _held_out(self, task: Any, examples: Examples, plan: HeldOut) -> Iterator[tuple[Model, Examples, np.ndarray]]:
+    def _held_out(
+        self, task: Any, examples: Examples, plan: SecondTraining
+    ) -> Iterator[tuple[Model, Examples, np.ndarray]]:
         """Models that did not see a part of the examples, with that part."""
         count, parts = len(examples), plan.parts
         order = shuffled(count, mix(mix(self.seed, 0xCA11), parts), min(self.NEIGHBOURS, count // parts))

@@ -11,7 +11,7 @@ import numpy as np
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.engines import ExampleFiles
-from lols.tasks.search import FOLDS, MANY, PARTS, HeldOut, Judges
+from lols.tasks.search import FOLDS, MANY, PARTS, Judges, SecondTraining
 from lols.tasks.tables.model import StoredClassifier
 from lols.tasks.tables.predicting import drawn_rows
 from lols.tasks.tables.reading import costs_or_labels
@@ -73,7 +73,7 @@ class ProbableClassifier(StoredClassifier):
         numbers, made = self.probabilities_of(rows)
         return numbers, made[np.arange(numbers.size), numbers]
 
-    def _short_training(self, examples: Examples) -> HeldOut | None:
+    def _short_training(self, examples: Examples) -> SecondTraining | None:
         """What is held out of a training that takes little of the time of `fit`, trials included.
 
         With many rows a tenth is held out, else each fifth in turn, or as many of them as there is time for. If not
@@ -93,12 +93,12 @@ class ProbableClassifier(StoredClassifier):
         else:
             room = SHARE * (passes + trials * (1.0 - 1.0 / TRIAL_PARTS)) * count / learned
         if room >= passes:
-            return HeldOut(parts, min(parts, most, int(room / passes)), settled(self, own), learned)
+            return SecondTraining(parts, min(parts, most, int(room / passes)), settled(self, own), learned)
         own["chosen_"] = self.chosen_ | {"passes": max(1, int(room))}
         chosen = algorithm(self._algorithm())
         if not chosen.restart:
             own["algorithm"] = algorithm(chosen, returned="last")
-        return HeldOut(parts, 1, settled(self, own), learned if small else round(min(1.0, room) * learned))
+        return SecondTraining(parts, 1, settled(self, own), learned if small else round(min(1.0, room) * learned))
 
     def _calibrate_with_dev(self, task: ClassificationTask, dev: tuple[Rows, Targets]) -> None:
         """Fit probabilities to dev rows, if that is wanted."""
