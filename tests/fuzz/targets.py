@@ -188,16 +188,15 @@ class Calibrations(LaterModels):
 
     def case(self, rng: Random) -> bool:
         kind = rng.choice(self.KINDS)
-        model, held = self.folder / kind / "m.lols", self.data[kind]
+        model, path = self.folder / kind / "m.lols", self.folder / f"sample{self.data[kind].suffix}"
+        data = self.sample(kind)
         if rng.random() < 0.3:
-            path, data = self.folder / "mutated.lols", b""
-            mutated_file(rng, model, path, "model", ("calibration",))
-            model = path
+            mutated_file(rng, model, self.folder / "mutated.lols", "model", ("calibration",))
+            model = self.folder / "mutated.lols"
         else:
-            path, data = self.folder / f"mutated{held.suffix}", damaged(rng, self.sample(kind), WRITTEN)
-            path.write_bytes(data)
-            held = path
-        return commanded("calibrate", model, held, "-o", self.folder / "out", data=data)
+            data = damaged(rng, data, WRITTEN)
+        path.write_bytes(data)
+        return commanded("calibrate", model, path, "-o", self.folder / "out", data=data)
 
     def sample(self, kind: str) -> bytes:
         """A file with decisions enough."""
