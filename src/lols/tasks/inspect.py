@@ -45,6 +45,8 @@ def describe_file(
             "algorithm_in_words": algorithm.explain() if algorithm is not None else None,
             "learner": about.get("learner"),
             **{name: about.get(name) for name in names},
+            "decides_by": str(header["kept_reference"]["name"]) if header.get("kept_reference") else None,
+            "optimised": about.get("optimised"),
             "confidence": _confidence(header.get("calibration")),
             "learner_state": isinstance(header.get("learning"), dict),
             **{name: task[name] for name in own},
@@ -220,6 +222,8 @@ class Inspection:
             yield "training", f"{found['passes']} passes{best}, batches of {found['batch_size']}, seed {found['seed']}"
         if found["reference"]:
             yield "teacher", found["reference"]
+        if found["decides_by"] is not None:
+            yield "decides by", f"its reference, {found['decides_by']}: no policy was better"
         learner = found["learner"]
         if learner and "policy" in learner:
             yield "policy", f"of class {learner['policy']}"

@@ -62,6 +62,7 @@ def step_scores(model: Model, objects: Iterable[Any] | Examples) -> list[StepSco
 
 def judged_steps(model: Model, examples: Examples, reference: Reference | None = None) -> Judged:
     """The steps of the policy on examples, and whether they cost least if the reference completes the result."""
+    model.check_policy_decides("confidence")
     reference = as_teacher(reference, model.space)
     plan = following(model.plan.seed, model.plan.random_ties)._replace(
         roll_out=ROLLS["reference"],
