@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -72,9 +73,10 @@ def test_the_heuristic_is_kept_if_nothing_is_better() -> None:
 
 def test_samples_of_a_policy_that_is_not_better_do_not_replace_better_plans_of_the_heuristic() -> None:
     report = OptimisationReport((), "x", 2, (), 1.0, kept_heuristic=True)
-    found = Optimised(lols.train(Shop, shops(2), passes=1, compiled=False, progress=False), Shop.teacher, report)
+    learned = lols.train(Shop, shops(2), passes=1, compiled=False, progress=False)
+    found = Optimised(replace(learned, kept_reference=Shop.teacher), Shop.teacher, report)
     data = shops(30, seed=4)
-    sampled, heuristic = found.model.predict(data, best_of=2), found.model.reference_outputs(data)
+    sampled, heuristic = learned.predict(data, best_of=2), learned.reference_outputs(data)
     assert np.any(np.array(sampled) < heuristic) and np.any(np.array(sampled) > heuristic)
     assert found.predict(data, best_of=2) == np.minimum(sampled, heuristic).tolist()
     assert found.predict(data) == heuristic and found.predict([], best_of=2) == []
@@ -166,7 +168,8 @@ def test_the_time_is_kept_and_progress_says_what_was_reached(capsys: pytest.Capt
     found = lols.optimise(Shop, draw, minutes=0.05, best_of=16, threads=1, progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert found.report.seconds < 2 * 3.0  # the machine may be busy
-    assert "s  the heuristic: " in lines[0] and "reference roll-outs, margin='cost': " in lines[1]
+    assert "s  the heuristic: " in lines[0]
+    assert any("reference roll-outs, margin='cost': " in line for line in lines)
 
 
 def test_an_interval_that_contains_nothing_is_pointed_out() -> None:
@@ -180,7 +183,10 @@ def test_an_interval_that_contains_nothing_is_pointed_out() -> None:
 def test_time_that_went_into_compiling_is_pointed_out() -> None:
     rows = (Comparison.of("heuristic", np.ones(2), np.ones(2)),) * 2
     report = OptimisationReport((), "x", 2, rows, 20.0, kept_heuristic=False, compiling=15.0)
-    assert "15 of 20 s were spent on compiling" in str(report) and report.as_dict()["compiling"] == 15.0
+    assert (
+        "compiling took 15 s besides, which the budget does not count" in str(report)
+        and report.as_dict()["compiling"] == 15.0
+    )
     assert "compiling" not in str(report._replace(compiling=3.0))
 
 

@@ -187,7 +187,7 @@ class Model:
         """Raise an error if the reference decides, of whose decisions there is no such thing."""
         if self.kept_reference is not None:
             raise ConfigurationError(
-                f"this model decides by its reference, because no policy was better, so there is no {what} of its policy"
+                f"this model decides by its reference, because no policy was better: there is no {what} of its policy"
             )
 
     def predict_one(self, obj: Any, **options: Any) -> Any:
@@ -347,7 +347,8 @@ def make_model(
 ) -> Model:
     """The model that a file's header and arrays describe, for a space.
 
-    `reference` is the one that decides if the model has kept one, by default that of the space. `room` is what is left for its weights, if the file holds more than this model. `kind_of_model` may be a subclass.
+    `reference` is the one that decides if the model has kept one, by default that of the space. `room` is what is left
+    for its weights, if the file holds more than this model. `kind_of_model` may be a subclass.
     """
     parts = parts_of(path, header, tensors, space, reference, policy=policy, compiled=compiled, room=room)
     return kind_of_model(space, **parts, threads=threads, compiled=compiled)
