@@ -72,6 +72,7 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--best-of": ("2",),
         "--seed": ("3",),
         "--output": ("FOLDER/found.lols",),
+        "--resume": ("first.lols",),
         "--picture": ("FOLDER/plans.svg",),
         "--sample-steps": ("3",),
         "--threads": ("1",),
@@ -223,6 +224,7 @@ def show(axes, instance, output):
 def test_options_of_optimise(folder: Path, monkeypatch: pytest.MonkeyPatch, flag: str) -> None:
     asked: list[Any] = []
     made = Trainer(Known, Known.teacher, passes=1).untrained()
+    made.save(folder / "first.lols")
 
     def learn(task: Any, source: Any, **options: Any) -> Optimised:
         asked.append((task.__name__, callable(source), {k: v for k, v in options.items() if k != "progress"}))

@@ -141,7 +141,7 @@ class FewJobs(Shop):
 @pytest.mark.parametrize(
     ("task", "jobs", "says"),
     [
-        (NothingToDo, 5, "example 0, step 0: `actions` allows nothing at the start state: leave such examples out"),
+        (NothingToDo, 5, ", step 0: `actions` allows nothing at the start state: leave such examples out"),
         (Coin, 5, "gives another answer when asked again with the same arguments: draw by lols.uniform(rng), from the"),
         (Saved, 5, "example 0: `loss` is negative: add a constant, so that the best result costs 0"),
         (Endless, 5, "example 0: `loss` gives NaN or infinity: a dead end, or a mistake in it"),

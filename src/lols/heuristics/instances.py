@@ -118,7 +118,7 @@ class Instances:
 
     def _seed(self, number: int) -> int:
         """The seed of one instance, so that it can be drawn alone."""
-        return mix(mix(self.seed, 0x1257), number) & ((1 << 63) - 1)
+        return mix(mix(self.seed, 0x1257), number) & ((1 << 40) - 1)
 
     def _drawn(self, number: int) -> Any:
         assert self._draw is not None

@@ -83,7 +83,7 @@ class OptimisationReport(NamedTuple):
 
     def __str__(self) -> str:
         """A table for the terminal."""
-        lines = ["tried (mean loss on the instances that choose):"]
+        lines = ["tried (mean loss on the instances that choose):"] if self.attempts else []
         lines += [
             f"  {a.name:<44} {a.loss:10.4g}  {a.instances:6,} instances x {a.passes:<3} {a.seconds:6.1f} s"
             if a.passes

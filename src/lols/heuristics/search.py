@@ -15,7 +15,7 @@ from lols.heuristics.budget import Budget, Lines, OutOfTime, Watch
 from lols.heuristics.instances import CHOOSING, REPORTING, Instances, Part
 from lols.heuristics.problems import Problem
 from lols.heuristics.report import CLAIRVOYANT, Attempt, Comparison, OptimisationReport
-from lols.heuristics.strategies import STRATEGIES, Sampling, Strategy, ladder
+from lols.heuristics.strategies import NAMES, STRATEGIES, Sampling, Strategy, ladder
 from lols.learners.settings import LearnerSettings
 from lols.training.learning_state import start_of
 
@@ -23,7 +23,6 @@ TRYING, AGAIN = 0.3, 0.2  # of the time: all strategies, and the best two once m
 FEW = 8  # instances that show how long everything takes
 LOOKS = 30  # at the instances that choose, in all
 PASSES, MOST_PASSES = 3, 50  # over the instances of one attempt: as planned, and at most if there is time
-REPEATS = 4  # of the last attempt, with more instances
 SHORT = 0.05  # seconds that may be those of beginning to work, rather than of the work
 PATIENCE = 3.0  # seconds for what is wanted of a report after an interruption
 
@@ -93,7 +92,7 @@ class Search:
     @property
     def cheap(self) -> float:
         """Seconds that a measurement may take."""
-        return max(0.01 * self.budget.seconds, 2 * SHORT)
+        return max(0.01 * self.budget.seconds, 4 * SHORT)
 
     # --- how long everything takes ---
 
@@ -138,20 +137,30 @@ class Search:
         if self.best_of > 1:
             self._measure_samples(slow, untrained)
         self.reporting = self.held_out * (2 * both + self.samples)
-        for strategy in {s.algorithm: s for s in reversed(self._strategies())}.values():
-            self._measure_training(strategy, slow)
+        strategies = self._strategies()
+        for algorithm in dict.fromkeys(strategy.algorithm for strategy in strategies):
+            if not self.alone:
+                self._measure_training(next(each for each in strategies if each.algorithm == algorithm), slow)
         self._note_pace()
         return bool(self.pace)
 
     def _each(self, work: Callable[[Part], Any], one: Part) -> float:
         """The seconds of some work for an instance: for one alone, or if there is time for a few, or for more."""
-        seconds = self.budget.timed(partial(work, one))
+        seconds = self._timed(partial(work, one))
         for count in (FEW, CHOOSING):
             if seconds * count > self.cheap:
                 break
             part = self.instances.training(count)
-            seconds = min(self.budget.timed(partial(work, part)) for _ in range(2)) / len(part)
+            seconds = self._timed(partial(work, part)) / len(part)
         return max(seconds, 1e-9)
+
+    def _timed(self, work: Callable[[], Any]) -> float:
+        """The seconds of some work, the least of three if there is time: another process may have delayed it."""
+        seconds = self.budget.timed(work)
+        for _ in range(2):
+            if seconds < self.cheap:
+                seconds = min(seconds, self.budget.timed(work))
+        return seconds
 
     def _measure_samples(self, slow: Part, model: Any) -> None:
         """Measure what the best of several samples takes; without the time for it, it is left out."""
@@ -159,7 +168,7 @@ class Search:
         count = seconds = 0.0
         while count < self.best_of and 4 * seconds <= self.cheap:
             count = min(4 * count or 2, self.best_of)
-            seconds = self.budget.timed(partial(self._losses, slow, model, best_of=int(count)))
+            seconds = self._timed(partial(self._losses, slow, model, best_of=int(count)))
         self.samples = seconds * self.best_of / count
         if count == self.best_of:
             self.samples = self._each(lambda part: self._losses(part, model, best_of=self.best_of), slow)
@@ -173,19 +182,21 @@ class Search:
     def _measure_training(self, strategy: Strategy, slow: Part) -> None:
         """Find out how much of an instance training can look at: ever more, until it takes too long."""
         left = max(self._left(), TRYING * self.budget.seconds)
-        limit = TRYING * left / len(STRATEGIES) / (PASSES * FEW)
-        longest = max(limit if self.pace else left / (2 * FEW), SHORT)  # if nothing else is tried
-        if 4 * self.follows > longest:
+        limit = TRYING * left / len(STRATEGIES) / (2 * FEW)
+        longest = max(limit if self.pace else left / (2 * FEW), 2 * SHORT)  # if nothing else is tried
+        if 2 * self.follows > longest:
             return
 
         def train(sampling: Sampling, part: Part) -> Any:
             return self._trained(strategy, part, 1, sampling)
 
+        if 10 * self.follows > self.cheap:
+            self.lines.say(f"measuring {strategy.name} on a part of one instance; a policy takes {self.follows:.2g} s")
         tried: list[Pace] = []
         for sampling in ladder(self.sample_steps, *self.problem.most(slow.data)):
-            seconds = self.budget.timed(partial(train, sampling, slow))
-            if limit < seconds < 2 * limit or (not tried and seconds > SHORT):  # once more, with all kernels loaded
-                seconds = min(seconds, self.budget.timed(partial(train, sampling, slow)))
+            seconds = self._timed(partial(train, sampling, slow))
+            if not tried and SHORT < seconds < 0.1 * self.budget.seconds:  # memory was new
+                seconds = min(seconds, self._timed(partial(train, sampling, slow)))
             tried.append(Pace(sampling, seconds))
             self.lines.whisper(f"{strategy.name}: {seconds:.2g} s for {sampling} of an instance")
             if seconds > max(limit, SHORT):
@@ -205,9 +216,9 @@ class Search:
     def _note_pace(self) -> None:
         """Say what large instances do not leave time for."""
         wanted = Sampling(self.sample_steps)
-        for algorithm, (sampling, _) in self.pace.items():
-            if sampling != wanted:
-                self.notes.append(f"For {algorithm}, training deviates at {sampling}: there is no time for more.")
+        if any(pace.sampling != wanted for pace in self.pace.values()):
+            each = "; ".join(f"{NAMES[algorithm]}: {pace.sampling}" for algorithm, pace in self.pace.items())
+            self.notes.append(f"There is no time to deviate everywhere in an instance. {each}.")
         if len(self.choosing) < CHOOSING and self.follows * CHOOSING * LOOKS > 0.25 * self.budget.seconds:
             self.notes.append(
                 f"A policy takes {self.follows:.2g} s for an instance: {len(self.choosing)} chose the strategy."
@@ -215,7 +226,7 @@ class Search:
         if not self.pace:
             self.notes.append(
                 f"No strategy could be tried: a policy takes {self.follows:.2g} s for an instance, and training on one "
-                "takes many times that. Give more minutes, or smaller instances: with features of actions, a policy "
+                "takes longer. Give more minutes, or smaller instances: with features of actions, a policy "
                 "that was trained on small instances decides larger ones."
             )
         for note in self.notes:
@@ -228,8 +239,9 @@ class Search:
         if self.earlier is not None and self.earlier.strategy is not None:
             self._go_on(self.earlier)
             return
+        possible = [strategy for strategy in STRATEGIES if strategy.algorithm in self.pace]
         if self.alone:
-            self._finish(STRATEGIES[0])
+            self._attempt(possible[0], self._left())
             return
         left = self._left()
         share = TRYING * left / len(STRATEGIES)
@@ -238,7 +250,7 @@ class Search:
         again = [self._attempt(each.strategy, AGAIN * left / 2) for each in tried[:2]]
         finals = sorted((each for each in again if each is not None), key=lambda each: each.loss) or tried
         if finals:
-            self._finish(finals[0].strategy)
+            self._attempt(finals[0].strategy, self._left())
 
     def _go_on(self, earlier: Earlier) -> None:
         """Train the earlier policy for the whole time, from its weights."""
@@ -248,18 +260,7 @@ class Search:
         self.best = Result(loss, model, strategy)
         self.lines.say(f"the policy so far: {loss:.4g}")
         if self._affordable(strategy, self._left()):
-            self._finish(strategy, model)
-
-    def _finish(self, strategy: Strategy, start: Any = None) -> None:
-        """Train for all the time that is left: again on more instances if the passes are over before."""
-        for _ in range(REPEATS):
-            self._attempt(strategy, self._left(), start)
-            if (
-                self.instances.given
-                or self.attempts[-1].passes < MOST_PASSES
-                or self._left() < 0.2 * self.budget.seconds
-            ):
-                return
+            self._attempt(strategy, self._left(), model)
 
     def _strategies(self) -> tuple[Strategy, ...]:
         known = self.earlier and self.earlier.strategy
@@ -270,9 +271,9 @@ class Search:
         return max(self.budget.left() - self.reporting, 0.0)
 
     def _affordable(self, strategy: Strategy, seconds: float) -> bool:
-        """Whether a strategy gets through a few instances in its time; the first one is always tried if it can be."""
+        """Whether a strategy gets through a few instances in its time; the first one is tried in any case."""
         pace = self.pace.get(strategy.algorithm)
-        if pace is not None and (strategy.algorithm == STRATEGIES[0].algorithm or FEW * pace.seconds <= seconds):
+        if pace is not None and (pace is next(iter(self.pace.values())) or FEW * pace.seconds <= seconds):
             return True
         self.attempts.append(Attempt(strategy.name, 0, 0, 0.0, math.nan))
         self.lines.say(f"{strategy.name}: left out, too slow for this budget")
@@ -317,10 +318,14 @@ class Search:
             best = min(results, key=lambda result: result.loss, default=None)
             took, loss = self.budget.spent() - began, math.nan if best is None else best.loss
             self.attempts.append(Attempt(strategy.name, len(part), len(results), took, loss))
-        if best is not None:
-            training = max(took - len(results) * self.looking, 0.1 * took)
-            self.pace[strategy.algorithm] = Pace(sampling, training / (len(part) * len(results)))
-            self.lines.say(f"{strategy.name}: {best.loss:.4g} after {took:.1f} s")
+        if best is None:
+            return None
+        training = max(took - len(results) * self.looking, 0.1 * took)
+        self.pace[strategy.algorithm] = Pace(sampling, training / (len(part) * len(results)))
+        self.lines.say(f"{strategy.name}: {best.loss:.4g} after {took:.1f} s")
+        if len(results) == MOST_PASSES and took < 0.5 * seconds and not self.instances.given:
+            others = self._attempt(strategy, seconds - took, start)  # it was faster than expected: more instances
+            return min((each for each in (best, others) if each is not None), key=lambda each: each.loss)
         return best
 
     # --- the report ---

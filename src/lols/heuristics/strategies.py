@@ -14,6 +14,7 @@ class Strategy(NamedTuple):
     options: dict[str, Any]
 
 
+NAMES = {"aggrevate": "Reference roll-outs", "lols": "LOLS"}  # of algorithms, in sentences
 STRATEGIES = tuple(
     Strategy(f"{name}, margin={margin!r}", algorithm, margin, options)
     for name, algorithm, options in (

@@ -38,6 +38,7 @@ def _unlabelled(model: Model, objects: Iterable[Any] | Examples) -> Examples | N
 
 def confident_outputs(model: Model, objects: Iterable[Any] | Examples) -> tuple[list[Any], list[np.ndarray]]:
     """The greedy outputs, and how sure each of their steps is."""
+    model.check_policy_decides("confidence")
     calibration, examples = model.calibrated(), _unlabelled(model, objects)
     if examples is None:
         return [], []
