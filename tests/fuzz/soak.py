@@ -14,6 +14,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+from lols.cli.optimise import INTERRUPTED
 from lols.training import trainer
 from tests.bandit.killed_bandits import KINDS
 from tests.bandit.test_bandit_kills import Source, Story, wait_for_more
@@ -23,6 +24,8 @@ from tests.cli.test_stops import given
 
 TRAININGS = ("tagger", "parser", "classifier", "pipeline", "tagger that goes on")
 PASSES = 12  # a training of a second or so, with a checkpoint after each batch
+OPTIONS = ("--minutes", 0.02, "--best-of", 2)  # of an optimisation of two seconds or so
+PAYING = "from tests.heuristics.paying import PAYING, draw\n"
 KILLS = 8  # of a bandit, before it begins with a new log
 
 
@@ -127,6 +130,52 @@ class Bandits:
         shutil.rmtree(own)
 
 
+class Optimisations:
+    """`lols optimise`, interrupted and killed at random, and gone on from what it has written."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.output, self.source = folder, folder / "m.lols", folder / "pay.py"
+        self.source.write_text(PAYING, "utf-8")
+        self.interruptions = self.kills = self.done = 0
+        assert self.ends(600.0, signal.SIGKILL) == 0  # compiles, if need be
+
+    def ends(self, seconds: float, number: int) -> int:
+        """The exit code of a run that gets a signal after so many seconds, unless it ends before."""
+        more = ("--resume", self.output) if self.output.exists() else ()
+        pid, limit = os.fork(), time.monotonic() + seconds
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
+                os._exit(run("optimise", self.source, *OPTIONS, "-o", self.output, *more).code)
+            except KeyboardInterrupt:
+                os._exit(INTERRUPTED)  # before the command has begun
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < limit:
+            time.sleep(0.001)
+        if ended[0] == 0:
+            os.kill(pid, number)
+            ended = os.waitpid(pid, 0)
+        return os.waitstatus_to_exitcode(ended[1])
+
+    def once(self, rng: random.Random) -> None:
+        """One run: the model file is whole, and after an interruption it is there."""
+        number = rng.choice((signal.SIGINT, signal.SIGKILL))
+        code = self.ends(rng.uniform(0.0, 2.5), number)
+        if code not in (0, INTERRUPTED if number == signal.SIGINT else -signal.SIGKILL):
+            raise Lost(f"optimise: exit code {code}; see {self.folder}")
+        self.interruptions, self.kills = self.interruptions + (code == INTERRUPTED), self.kills + (code < 0)
+        if self.output.exists():
+            assert run("inspect", self.output).code == 0
+        elif code == 0:
+            raise Lost(f"optimise: no model was written; see {self.folder}")
+        if code == 0:
+            self.done += 1
+            self.output.unlink()
+
+
 def soak(seconds: float, seed: int, folder: Path) -> list[str]:
     """Kill trainings and bandits in turn until the time is over; a line on each."""
     rng, end = random.Random(seed), time.monotonic() + seconds
@@ -134,14 +183,17 @@ def soak(seconds: float, seed: int, folder: Path) -> list[str]:
     for kind in TRAININGS:
         (folder / kind).mkdir()
         trainings.append(Training(kind, folder / kind))
-    bandits = Bandits(folder)
+    (folder / "optimise").mkdir()
+    bandits, optimisations = Bandits(folder), Optimisations(folder / "optimise")
     try:
         while time.monotonic() < end:
-            for each in (*trainings, bandits):
+            for each in (*trainings, bandits, optimisations):
                 each.once(rng)
     finally:
         bandits.source.close()
     lines = [f"{t.kind}: {t.kills} kills in {t.done} trainings, all with the bytes of the first" for t in trainings]
+    o = optimisations
+    lines.append(f"optimise: {o.interruptions} interruptions, {o.kills} kills, {o.done} ends, all with a whole model")
     return [*lines, f"bandit: {bandits.kills} kills on {bandits.logs} logs, {bandits.entries} entries, none lost"]
 
 

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+import pickle
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import lols
-from lols.errors import ConfigurationError, SpaceError
+from lols import emit, feature
+from lols.errors import ConfigurationError, ModelFileError, SpaceError
+from lols.heuristics.budget import Budget
 from lols.heuristics.optimise import Optimised
 from lols.heuristics.report import Comparison, OptimisationReport
+from lols.io.model_file import read_tensors
+from lols.tasks.registry import read_model
 from tests.heuristics.small_shop import Shop, draw, shops
 
 
@@ -69,6 +75,86 @@ def test_the_heuristic_is_kept_if_nothing_is_better() -> None:
     data = on_one_machine(5, seed=3)
     assert found.predict(data) == found.model.reference_outputs(data)
     assert found.predict(data, improve=lambda shop, length: -length) == [-length for length in found.predict(data)]
+    assert "decides by its reference" in repr(found.model)
+    assert found.model.about["optimised"]["kept_heuristic"]
+
+
+class ByNothing(Shop):
+    """With features that say nothing of the jobs, a policy takes the first one."""
+
+    def action_features(x, s, a, out):
+        emit(out, feature(0), 1.0)
+
+
+class WithoutRule(Shop):
+    reference = None
+
+
+def shortest(x, y, s):
+    """The job with the shortest next operation."""
+    chosen = -1
+    for j in range(x.jobs):
+        if s.done[j] < x.machines and (
+            chosen < 0 or x.time[j * x.machines + s.done[j]] < x.time[chosen * x.machines + s.done[chosen]]
+        ):
+            chosen = j
+    return chosen
+
+
+def test_a_kept_heuristic_decides_after_files_and_pickles(tmp_path) -> None:
+    path, data = tmp_path / "m.lols", shops(20, seed=9)
+    found = lols.optimise(ByNothing, shops(40), minutes=0.01, best_of=1, threads=1)
+    assert found.report.kept_heuristic
+    rejected = replace(found.model, kept_reference=None)
+    heuristic, policy = found.model.reference_losses(data), rejected.losses(data)
+    assert policy.mean() > heuristic.mean()
+    found.save(path)
+    for model in (found.model, lols.load(path, ByNothing), pickle.loads(pickle.dumps(found)).model):
+        assert model.losses(data).tolist() == heuristic.tolist()
+        assert model.predict(data) == found.predict(data) == found.model.reference_outputs(data)
+        best = np.minimum(heuristic, rejected.losses(data, best_of=4))
+        assert model.losses(data, best_of=4).tolist() == best.tolist()
+        assert model.losses(data, beam=3).tolist() == np.minimum(heuristic, rejected.losses(data, beam=3)).tolist()
+        assert "space_changed" not in model.about
+    with pytest.raises(ModelFileError, match=r"decides by the reference .* because no policy was better") as failed:
+        lols.load(path, WithoutRule)
+    assert "\n" not in str(failed.value)
+    facts = read_model(path).inspect().as_dict()
+    assert facts["decides_by"] and facts["optimised"]["kept_heuristic"]
+
+
+def test_a_kept_heuristic_that_is_not_the_tasks_own_is_asked_for(tmp_path) -> None:
+    path, data, given = tmp_path / "m.lols", shops(20, seed=9), lols.Reference(action=shortest)
+    found = lols.optimise(ByNothing, shops(40), given, minutes=0.01, best_of=1, threads=1)
+    assert found.report.kept_heuristic
+    found.save(path)
+    with pytest.raises(ModelFileError, match=r"was given: give it to lols\.load\(path, task, reference=\.\.\.\)"):
+        lols.load(path, ByNothing)
+    again = lols.load(path, ByNothing, reference=given)
+    assert again.predict(data) == found.predict(data) == pickle.loads(pickle.dumps(found)).predict(data)
+
+
+def test_earlier_versions_refuse_files_in_which_the_reference_decides(tmp_path) -> None:
+    model = lols.train(Shop, shops(2), passes=1, compiled=False, progress=False)
+    for kept, number in ((None, 2), (Shop.teacher, 3)):
+        replace(model, kept_reference=kept).save(tmp_path / "m.lols")
+        assert read_tensors(tmp_path / "m.lols", "model")[0]["format"] == number
+
+
+def test_compiling_is_not_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = [0.0]
+    monkeypatch.setattr("lols.heuristics.budget.compile_seconds", lambda: compiled[0])
+    monkeypatch.setattr("lols.heuristics.budget.time", SimpleNamespace(perf_counter=lambda: 10.0 + compiled[0]))
+    budget = Budget(6.0)
+    compiled[0] += 30.0
+    assert (budget.spent(), budget.left(), budget.total(), budget.compiling()) == (0.0, 6.0, 30.0, 30.0)
+
+
+def test_a_drawn_instance_that_fails_can_be_drawn_again() -> None:
+    with pytest.raises(SpaceError, match=r"`loss` gives NaN or infinity.*gives this instance again") as failed:
+        lols.optimise(Endless, draw, minutes=0.01, threads=1)
+    seed = int(str(failed.value).rpartition("default_rng(")[2].partition(")")[0])
+    assert draw(np.random.default_rng(seed))[0].shape == (5, 3)
 
 
 def test_samples_of_a_policy_that_is_not_better_do_not_replace_better_plans_of_the_heuristic() -> None:

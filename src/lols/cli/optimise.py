@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -60,40 +62,49 @@ def optimise(
         check_writable(output)
     if picture is not None:
         check_plot(picture)
-    module = _run(file)
-    name, problem = _problem(module, file, task)
-    source = _instances(module, file, instances)
-    if picture is not None and not hasattr(module, "show"):
-        raise ConfigurationError(f"{file}: has no `show`: --picture draws by a function show(axes, instance, output)")
-    try:
+    with _interruptible():
+        module = _run(file)
+        name, problem = _problem(module, file, task)
+        source = _instances(module, file, instances)
+        if picture is not None and not hasattr(module, "show"):
+            raise ConfigurationError(
+                f"{file}: has no `show`: --picture draws by a function show(axes, instance, output)"
+            )
         found = learn(
             problem, source, minutes=minutes, best_of=best_of, sample_steps=sample_steps, seed=seed, threads=threads,
             progress=not as_json, resume=None if resume is None else load(resume, problem),
         )  # fmt: skip
-    except KeyboardInterrupt:
-        print("lols: interrupted before anything was learned", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
-    if output is not None:
-        found.save(output)
-    picture = None if found.report.interrupted else picture
-    if picture is not None:
-        import numpy as np
-
-        instance = source(np.random.default_rng([seed, 1])) if callable(source) else source[0]  # one drawn anew
-        found.picture(instance, module.show, picture, best_of=best_of)
-    if as_json:
-        written = {"model": output and str(output), "picture": picture and str(picture)}
-        print_json({"file": str(file), "task": name, **found.report.as_dict(), **written})
-    else:
-        print(found.report)
         if output is not None:
-            print(f'\nWrote {output}: lols.load("{output}", {name}) reads it, and predicts the same.')
+            found.save(output)
+        picture = None if found.report.interrupted else picture
         if picture is not None:
-            print(f"\nDrew an instance before and after: {picture}")
-    if found.report.interrupted:
-        if not as_json and output is not None:
-            print(f"\nlols optimise {file} --resume {output} goes on.")
-        raise typer.Exit(INTERRUPTED)
+            import numpy as np
+
+            instance = source(np.random.default_rng([seed, 1])) if callable(source) else source[0]  # one drawn anew
+            found.picture(instance, module.show, picture, best_of=best_of)
+        if as_json:
+            written = {"model": output and str(output), "picture": picture and str(picture)}
+            print_json({"file": str(file), "task": name, **found.report.as_dict(), **written})
+        else:
+            print(found.report)
+            if output is not None:
+                print(f'\nWrote {output}: lols.load("{output}", {name}) reads it, and predicts the same.')
+            if picture is not None:
+                print(f"\nDrew an instance before and after: {picture}")
+        if found.report.interrupted:
+            if not as_json and output is not None:
+                print(f"\nlols optimise {file} --resume {output} goes on.")
+            raise typer.Exit(INTERRUPTED)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C where nothing is learned ends the command in a line."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("lols: interrupted", file=sys.stderr)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def _run(file: Path) -> ModuleType:
