@@ -15,7 +15,7 @@ import pytest
 import lols
 from lols import emit, feature
 from lols.errors import ConfigurationError, ModelFileError, SpaceError
-from lols.heuristics.budget import Budget
+from lols.heuristics.budget import TimeBudget
 from lols.heuristics.optimise import Optimised
 from lols.heuristics.report import Comparison, OptimisationReport
 from lols.io.model_file import read_tensors
@@ -145,7 +145,7 @@ def test_compiling_is_not_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> N
     compiled = [0.0]
     monkeypatch.setattr("lols.heuristics.budget.compile_seconds", lambda: compiled[0])
     monkeypatch.setattr("lols.heuristics.budget.time", SimpleNamespace(perf_counter=lambda: 10.0 + compiled[0]))
-    budget = Budget(6.0)
+    budget = TimeBudget(6.0)
     compiled[0] += 30.0
     assert (budget.spent(), budget.left(), budget.total(), budget.compiling()) == (0.0, 6.0, 30.0, 30.0)
 

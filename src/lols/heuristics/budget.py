@@ -17,10 +17,10 @@ class OutOfTime(Exception):
     """A training has taken much longer than was planned for it."""
 
 
-class Budget:
+class TimeBudget:
     """A clock that stands still while something is compiled.
 
-    >>> budget = Budget(60.0)
+    >>> budget = TimeBudget(60.0)
     >>> 0.0 <= budget.spent() < 1.0, budget.left() > 59.0
     (True, True)
     """
@@ -55,7 +55,7 @@ class Budget:
 class Lines:
     """What is said while an optimisation lasts: each line with the seconds that were spent of all."""
 
-    def __init__(self, wanted: bool | None, budget: Budget):
+    def __init__(self, wanted: bool | None, budget: TimeBudget):
         terminal = sys.stderr is not None and sys.stderr.isatty()
         self.wanted = (terminal if wanted is None else bool(wanted)) and sys.stderr is not None
         self.pause = OFTEN if terminal else RARELY
@@ -77,7 +77,7 @@ class Lines:
 class Watch(Progress):
     """Follows a training: says now and then how far it is, and ends it if it takes far too long."""
 
-    def __init__(self, name: str, budget: Budget, lines: Lines, until: float):
+    def __init__(self, name: str, budget: TimeBudget, lines: Lines, until: float):
         super().__init__(False, 0, name)
         self._name, self._budget, self._lines, self._until = name, budget, lines, until
 

@@ -14,14 +14,14 @@ from lols.contract.frames import as_objects
 from lols.contract.hashing import mix
 from lols.contract.user_frames import one_line
 from lols.errors import ConfigurationError, SpaceError, shown
-from lols.heuristics.problems import Problem
+from lols.heuristics.problems import HeuristicProblem
 
 CHOOSING, REPORTING = 64, 200  # instances that are drawn to choose a strategy, and to report
 FEWEST = 10  # in a list
 EXAMPLE = re.compile(r"\bexample (\d+)\b")
 
 
-class Part:
+class InstancePart:
     """Some of the instances, encoded, and how a person finds each of them again."""
 
     def __init__(self, data: Any, numbers: Sequence[int], seeds: Sequence[int] | None):
@@ -60,7 +60,7 @@ class Part:
 class Instances:
     """Instances from a list, which is divided, or from a function that draws them."""
 
-    def __init__(self, problem: Problem, source: Any, seed: int):
+    def __init__(self, problem: HeuristicProblem, source: Any, seed: int):
         self.problem, self.seed = problem, seed
         self.drawn, self.seconds = 0, 0.0  # how many were drawn and encoded, and how long that took
         self._draw: Callable[[np.random.Generator], Any] | None = source if callable(source) else None
@@ -77,23 +77,23 @@ class Instances:
         """The number of instances in the list; 0 if they are drawn."""
         return 0 if self._draw is not None else len(self._known)
 
-    def one(self, number: int) -> Part:
+    def one(self, number: int) -> InstancePart:
         """An instance of the list as it was given, or of those that are drawn to choose."""
         return self._part([number])
 
-    def every(self) -> Part:
+    def every(self) -> InstancePart:
         """All instances of the list, as it was given."""
         return self._part(range(self.given))
 
-    def choosing(self, count: int) -> Part:
+    def choosing(self, count: int) -> InstancePart:
         """Instances that choose a strategy, as far as there are."""
         return self._cut(0, 0, min(count, CHOOSING) if self._draw is not None else count)
 
-    def reporting(self, count: int) -> Part:
+    def reporting(self, count: int) -> InstancePart:
         """Instances that chose nothing, as far as there are."""
         return self._cut(1, CHOOSING, min(count, REPORTING) if self._draw is not None else count)
 
-    def training(self, count: int, after: int = 0) -> Part:
+    def training(self, count: int, after: int = 0) -> InstancePart:
         """Instances to train on, as far as there are; of those that are drawn, `after` so many others."""
         return self._cut(2, CHOOSING + REPORTING + after, count)
 
@@ -102,14 +102,14 @@ class Instances:
         """What it takes to draw and encode an instance."""
         return self.seconds / max(self.drawn, 1)
 
-    def _cut(self, part: int, begin: int, count: int) -> Part:
+    def _cut(self, part: int, begin: int, count: int) -> InstancePart:
         return self._part(range(begin, begin + count) if self._draw is not None else self._parts[part][:count].tolist())
 
-    def _part(self, numbers: Sequence[int]) -> Part:
+    def _part(self, numbers: Sequence[int]) -> InstancePart:
         began = time.perf_counter()
         objects = [self._known[n] if n in self._known else self._drawn(n) for n in numbers]
         seeds = None if self._draw is None else [self._seed(n) for n in numbers]
-        part = Part(None, list(numbers), seeds)
+        part = InstancePart(None, list(numbers), seeds)
         with part.named():
             part.data = self.problem.encoded(objects)
         self.seconds += time.perf_counter() - began

@@ -17,11 +17,11 @@ from lols.contract.task import Task
 from lols.contract.threads import Threads
 from lols.contract.whole_numbers import check_seed, check_whole
 from lols.errors import ConfigurationError, shown
-from lols.heuristics.budget import Budget, Lines
+from lols.heuristics.budget import Lines, TimeBudget
 from lols.heuristics.instances import Instances
 from lols.heuristics.optimised import Optimised
-from lols.heuristics.problems import Problem, problem_of
-from lols.heuristics.search import Earlier, Search
+from lols.heuristics.problems import HeuristicProblem, problem_of
+from lols.heuristics.search import Earlier, StrategySearch
 from lols.heuristics.strategies import STRATEGIES
 from lols.programs.model import ProgramModel
 from lols.programs.program import Program
@@ -88,10 +88,10 @@ def optimise(
         raise ConfigurationError(f"seed is {seed}; it must be at least 0")
     if sample_steps is not None:
         check_whole("sample_steps", sample_steps)
-    budget = Budget(60.0 * minutes)
+    budget = TimeBudget(60.0 * minutes)
     problem = problem_of(task, reference, threads)
     earlier = None if resume is None else _earlier(problem, resume, seed)
-    search = Search(
+    search = StrategySearch(
         problem,
         Instances(problem, instances, seed),
         budget,
@@ -105,7 +105,7 @@ def optimise(
     return Optimised(model, problem.reference, report)
 
 
-def _earlier(problem: Problem, resume: Any, seed: int) -> Earlier:
+def _earlier(problem: HeuristicProblem, resume: Any, seed: int) -> Earlier:
     """What is gone on from."""
     model = resume.model if isinstance(resume, Optimised) else resume
     problem.check_start(model)

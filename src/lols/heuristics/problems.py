@@ -19,7 +19,7 @@ from lols.training.model import Model
 from lols.training.trainer import Trainer
 
 
-class Problem(Protocol):
+class HeuristicProblem(Protocol):
     """A task or a program, with its heuristic."""
 
     reference: Reference | None
@@ -134,10 +134,10 @@ class ProgramProblem:
             raise ConfigurationError(str(error).replace("start", "resume", 1)) from None
 
 
-def problem_of(task: Any, reference: Any, threads: Any) -> Problem:
+def problem_of(task: Any, reference: Any, threads: Any) -> HeuristicProblem:
     """The problem of a task, a search space or a program."""
     kind = ProgramProblem if isinstance(task, Program) else SpaceProblem
-    problem: Problem = kind(task, reference, threads)
+    problem: HeuristicProblem = kind(task, reference, threads)
     return problem
 
 

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.errors import SpaceError
-from lols.heuristics.budget import Budget, Lines, OutOfTime, Watch
-from lols.heuristics.instances import CHOOSING, REPORTING, Instances, Part
-from lols.heuristics.problems import Problem
+from lols.heuristics.budget import Lines, OutOfTime, TimeBudget, Watch
+from lols.heuristics.instances import CHOOSING, REPORTING, InstancePart, Instances
+from lols.heuristics.problems import HeuristicProblem
 from lols.heuristics.report import CLAIRVOYANT, Attempt, Comparison, OptimisationReport
-from lols.heuristics.strategies import NAMES, STRATEGIES, Sampling, Strategy, ladder
+from lols.heuristics.strategies import NAMES, STRATEGIES, SampleSizes, Strategy, ladder
 from lols.learners.settings import LearnerSettings
 from lols.training.learning_state import start_of
 
@@ -35,10 +35,10 @@ class Result(NamedTuple):
     strategy: Strategy
 
 
-class Pace(NamedTuple):
+class TrainingPace(NamedTuple):
     """What training looks at in an instance, and the seconds that it takes."""
 
-    sampling: Sampling
+    sampling: SampleSizes
     seconds: float
 
 
@@ -52,12 +52,12 @@ class Earlier(NamedTuple):
 
 
 @dataclass
-class Search:
+class StrategySearch:
     """The search for the best strategy."""
 
-    problem: Problem
+    problem: HeuristicProblem
     instances: Instances
-    budget: Budget
+    budget: TimeBudget
     lines: Lines
     seed: int
     best_of: int
@@ -68,7 +68,7 @@ class Search:
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     best: Result | None = None
-    pace: dict[str, Pace] = field(default_factory=dict)  # by algorithm; those that are too slow are missing
+    pace: dict[str, TrainingPace] = field(default_factory=dict)  # by algorithm; those that are too slow are missing
     alone: bool = False  # whether there is time for one strategy only
     follows: float = 0.0  # seconds of a policy for one instance
     samples: float = 0.0  # seconds of the best of several samples for one instance
@@ -109,7 +109,7 @@ class Search:
         if self.instances.given * 2 * self.guided < 0.1 * self.budget.seconds and self.instances.given:
             self._heuristic(self.instances.every())
 
-    def _heuristic(self, part: Part) -> np.ndarray:
+    def _heuristic(self, part: InstancePart) -> np.ndarray:
         """The heuristic's losses; it must give the same ones again."""
         losses = self._losses(part, self.guide)
         if not np.array_equal(losses, self._losses(part, self.guide)):
@@ -144,7 +144,7 @@ class Search:
         self._note_pace()
         return bool(self.pace)
 
-    def _each(self, work: Callable[[Part], Any], one: Part) -> float:
+    def _each(self, work: Callable[[InstancePart], Any], one: InstancePart) -> float:
         """The seconds of some work for an instance: for one alone, or if there is time for a few, or for more."""
         seconds = self._timed(partial(work, one))
         for count in (FEW, CHOOSING):
@@ -162,7 +162,7 @@ class Search:
                 seconds = min(seconds, self.budget.timed(work))
         return seconds
 
-    def _measure_samples(self, slow: Part, model: Any) -> None:
+    def _measure_samples(self, slow: InstancePart, model: Any) -> None:
         """Measure what the best of several samples takes; without the time for it, it is left out."""
         self._losses(slow, model, best_of=2)  # compiles
         count = seconds = 0.0
@@ -179,7 +179,7 @@ class Search:
         else:
             self.held_out = min(self.held_out, most)
 
-    def _measure_training(self, strategy: Strategy, slow: Part) -> None:
+    def _measure_training(self, strategy: Strategy, slow: InstancePart) -> None:
         """Find out how much of an instance training can look at: ever more, until it takes too long."""
         left = max(self._left(), TRYING * self.budget.seconds)
         limit = TRYING * left / len(STRATEGIES) / (2 * FEW)
@@ -187,24 +187,24 @@ class Search:
         if 2 * self.follows > longest:
             return
 
-        def train(sampling: Sampling, part: Part) -> Any:
+        def train(sampling: SampleSizes, part: InstancePart) -> Any:
             return self._trained(strategy, part, 1, sampling)
 
         if 10 * self.follows > self.cheap:
             self.lines.say(f"measuring {strategy.name} on a part of one instance; a policy takes {self.follows:.2g} s")
-        tried: list[Pace] = []
+        tried: list[TrainingPace] = []
         for sampling in ladder(self.sample_steps, *self.problem.most(slow.data)):
             seconds = self._timed(partial(train, sampling, slow))
             if not tried and SHORT < seconds < 0.1 * self.budget.seconds:  # memory was new
                 seconds = min(seconds, self._timed(partial(train, sampling, slow)))
-            tried.append(Pace(sampling, seconds))
+            tried.append(TrainingPace(sampling, seconds))
             self.lines.whisper(f"{strategy.name}: {seconds:.2g} s for {sampling} of an instance")
             if seconds > max(limit, SHORT):
                 break
         fitting = [pace for pace in tried if pace.seconds <= max(limit, SHORT)]
         if not fitting and tried[0].seconds <= longest:
             fitting, self.alone = tried[:1], True
-        paces = (Pace(each, self._each(partial(train, each), slow)) for each, _ in fitting[:1] + fitting[:0:-1])
+        paces = (TrainingPace(each, self._each(partial(train, each), slow)) for each, _ in fitting[:1] + fitting[:0:-1])
         least = chosen = next(paces, None)
         if least is not None and chosen is not None:
             for pace in paces:  # from the one that looks at most; less of an instance need not be faster
@@ -215,7 +215,7 @@ class Search:
 
     def _note_pace(self) -> None:
         """Say what large instances do not leave time for."""
-        wanted = Sampling(self.sample_steps)
+        wanted = SampleSizes(self.sample_steps)
         if any(pace.sampling != wanted for pace in self.pace.values()):
             each = "; ".join(f"{NAMES[algorithm]}: {pace.sampling}" for algorithm, pace in self.pace.items())
             self.notes.append(f"There is no time to deviate everywhere in an instance. {each}.")
@@ -280,7 +280,7 @@ class Search:
         return False
 
     def _trained(
-        self, strategy: Strategy, part: Part, passes: int, sampling: Sampling, start: Any = None, **more: Any
+        self, strategy: Strategy, part: InstancePart, passes: int, sampling: SampleSizes, start: Any = None, **more: Any
     ) -> Any:
         settings = LearnerSettings("hinge", "adagrad", margin=strategy.margin, scale=None)
         trainer = self.problem.trainer(
@@ -321,7 +321,7 @@ class Search:
         if best is None:
             return None
         training = max(took - len(results) * self.looking, 0.1 * took)
-        self.pace[strategy.algorithm] = Pace(sampling, training / (len(part) * len(results)))
+        self.pace[strategy.algorithm] = TrainingPace(sampling, training / (len(part) * len(results)))
         self.lines.say(f"{strategy.name}: {best.loss:.4g} after {took:.1f} s")
         if len(results) == MOST_PASSES and took < 0.5 * seconds and not self.instances.given:
             others = self._attempt(strategy, seconds - took, start)  # it was faster than expected: more instances
@@ -374,7 +374,7 @@ class Search:
             notes=tuple(self.notes),
         )
 
-    def _losses(self, part: Part, model: Any, **search: Any) -> np.ndarray:
+    def _losses(self, part: InstancePart, model: Any, **search: Any) -> np.ndarray:
         with part.named():
             losses: np.ndarray = model.losses(part.data, **search)
         return losses

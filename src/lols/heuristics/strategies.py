@@ -26,7 +26,7 @@ STRATEGIES = tuple(
 )
 
 
-class Sampling(NamedTuple):
+class SampleSizes(NamedTuple):
     """At how many random states of an instance training deviates, to how many actions; None for all."""
 
     sample_steps: int | None = None
@@ -38,7 +38,7 @@ class Sampling(NamedTuple):
         return steps if self.sample_actions is None else f"{steps} and {self.sample_actions} of its actions"
 
 
-def ladder(sample_steps: int | None, steps: float, actions: float) -> list[Sampling]:
+def ladder(sample_steps: int | None, steps: float, actions: float) -> list[SampleSizes]:
     """Ways to look at an instance, each about four times the work of the one before, up to what is wanted.
 
     An instance has at most so many `steps` and `actions`.
@@ -47,7 +47,7 @@ def ladder(sample_steps: int | None, steps: float, actions: float) -> list[Sampl
     [(1, 2), (1, None), (4, None), (16, None), (None, None)]
     """
     first = 1 if sample_steps is None else sample_steps
-    rungs = [Sampling(first, few) for few in (2, 8, 32, 128) if few < actions]
+    rungs = [SampleSizes(first, few) for few in (2, 8, 32, 128) if few < actions]
     if sample_steps is not None:
-        return [*rungs, Sampling(sample_steps)]
-    return [*rungs, *(Sampling(few) for few in (1, 4, 16, 64, 256, 1024) if few < steps), Sampling()]
+        return [*rungs, SampleSizes(sample_steps)]
+    return [*rungs, *(SampleSizes(few) for few in (1, 4, 16, 64, 256, 1024) if few < steps), SampleSizes()]
