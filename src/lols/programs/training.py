@@ -50,7 +50,7 @@ class ProgramTrainer(Trainer):
     def untrained(self) -> ProgramModel:  # type: ignore[override]
         """A model that has learned nothing, to compare with, or to follow the reference."""
         model = super().untrained()
-        about = {"program": self.program.digest}
+        about = {"program": self.program.source}
         return ProgramModel(self.program, model.policy, model.plan, about, compiled=self.compiled)
 
     def new_run(self, data: Any) -> ProgramRun:
@@ -66,7 +66,7 @@ class ProgramTrainer(Trainer):
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:
         """A progress bar that counts objects, because the number of decisions is not known in advance."""
-        return Progress(wanted, self.passes * len(examples), title, unit)
+        return Progress(wanted, self.passes * len(examples), title, unit, self.passes)
 
 
 class ProgramRun(TrainingRun):
@@ -88,7 +88,7 @@ class ProgramRun(TrainingRun):
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""
         model = super().model()
-        about = model.about | {"program": self.program.digest}
+        about = model.about | {"program": self.program.source}
         return ProgramModel(self.program, model.policy, model.plan, about, model.report, compiled=model.compiled)
 
     def data_digest(self) -> str:
@@ -102,7 +102,7 @@ class ProgramRun(TrainingRun):
     def _task_and_data(self) -> dict[str, Any]:
         """Program and objects, to compare with a checkpoint."""
         return {
-            "program": self.program.digest,
+            "program": self.program.source,
             "set of labels": plain_labels(self.program.labels),
             "data": self.data_digest(),
         }
