@@ -120,7 +120,7 @@ def test_a_kept_heuristic_decides_after_files_and_pickles(tmp_path) -> None:
         lols.load(path, WithoutRule)
     assert "\n" not in str(failed.value)
     facts = read_model(path).inspect().as_dict()
-    assert facts["decides_by"] and facts["optimised"]["kept_heuristic"]
+    assert facts["decides_by"] and "margin" in facts["optimised"]["strategy"]
 
 
 def test_a_kept_heuristic_that_is_not_the_tasks_own_is_asked_for(tmp_path) -> None:

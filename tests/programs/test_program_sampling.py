@@ -39,7 +39,12 @@ def test_results_can_be_improved(trained):
 
 
 def test_searches_that_make_no_sense_are_refused(trained):
-    for search, says in (({"best_of": 0}, "best_of is 0"), ({"best_of": 2, "starts": 3}, "starts is 3")):
+    mistakes = (
+        ({"best_of": 0}, "best_of is 0"),
+        ({"best_of": 2, "starts": 3}, "starts is 3"),
+        ({"beam": 2}, "beam has"),
+    )
+    for search, says in mistakes:
         with pytest.raises(ConfigurationError, match=says):
             trained[1].predict(FEW, **search)
 

@@ -40,8 +40,9 @@ class Optimised:
     ) -> list[Any]:
         """The output for each object, as `model.predict` gives it: the learned policy's, or the heuristic's.
 
-        The options are those of `model.predict`: `best_of`, `starts`, `temperature`, `seed`, and `beam` for a task. If
-        the heuristic was kept, each output of a search is the one of less loss, the heuristic's or that of the search.
+        The options are those of `model.predict`: `best_of`, `starts`, `beam` (not for programs), `temperature` and
+        `seed`. If the heuristic was kept, each output of a search is the one of less loss, the heuristic's or that of
+        the search.
         """
         outputs: list[Any] = self.model.predict(objects, improve=improve, **search)
         return outputs

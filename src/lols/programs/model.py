@@ -11,7 +11,7 @@ import numpy as np
 from lols.contract.frames import as_objects
 from lols.engine.sampling import check_samples
 from lols.engine.structures import FrozenPolicy, Plan
-from lols.errors import ModelFileError, SpaceError
+from lols.errors import ConfigurationError, ModelFileError, SpaceError
 from lols.io.model_file import PICKLED, from_bytes, read_tensors, to_bytes, write_tensors
 from lols.programs.choices import ActionChoices
 from lols.programs.program import Program
@@ -70,6 +70,7 @@ class ProgramModel:
         *,
         best_of: int = 1,
         starts: int = 1,
+        beam: int = 1,
         temperature: float = 1.0,
         seed: int = 0,
         improve: Callable[[Any, Any], Any] | None = None,
@@ -86,6 +87,8 @@ class ProgramModel:
             sample is the greedy prediction, so the result is never worse.
         starts
             How many of these samples are greedy, each after another first action, the most promising ones first.
+        beam
+            1: a program goes one way at a time, so that there is no beam search.
         temperature
             Scales how far samples stray from the greedy prediction.
         seed
@@ -95,7 +98,7 @@ class ProgramModel:
 
         """
         given = list(as_objects(objects))
-        search = {"starts": starts, "temperature": temperature, "seed": seed}
+        search = {"starts": starts, "beam": beam, "temperature": temperature, "seed": seed}
         results = [result for result, _ in self._searched(given, best_of, search, truth=False)]
         return results if improve is None else [improve(*pair) for pair in zip(given, results, strict=True)]
 
@@ -104,10 +107,17 @@ class ProgramModel:
         return self.predict([obj], **options)[0]
 
     def losses(
-        self, objects: Iterable[Any], *, best_of: int = 1, starts: int = 1, temperature: float = 1.0, seed: int = 0
+        self,
+        objects: Iterable[Any],
+        *,
+        best_of: int = 1,
+        starts: int = 1,
+        beam: int = 1,
+        temperature: float = 1.0,
+        seed: int = 0,
     ) -> np.ndarray:
         """The loss of the policy on each object; the objects must have their truth. The options are as in `predict`."""
-        search = {"starts": starts, "temperature": temperature, "seed": seed}
+        search = {"starts": starts, "beam": beam, "temperature": temperature, "seed": seed}
         return _losses(self._searched(objects, best_of, search, truth=True))
 
     def evaluate(self, objects: Iterable[Any]) -> float:
@@ -134,6 +144,8 @@ class ProgramModel:
         self, objects: Iterable[Any], best_of: int, search: dict[str, Any], *, truth: bool
     ) -> list[tuple[Any, float]]:
         """Result and loss for each object: of what decides, or the best of a search."""
+        if search.pop("beam") != 1:
+            raise ConfigurationError("beam has no effect: a program goes one way at a time; best_of=64 draws samples")
         decides = FollowingTeacher if self.kept_reference else Following
         if best_of == 1 and search["starts"] == 1:
             return self._follow(decides, objects, truth=truth)

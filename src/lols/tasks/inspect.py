@@ -46,13 +46,20 @@ def describe_file(
             "learner": about.get("learner"),
             **{name: about.get(name) for name in names},
             "decides_by": str(header["kept_reference"]["name"]) if header.get("kept_reference") else None,
-            "optimised": about.get("optimised"),
+            "optimised": _optimised(about.get("optimised")),
             "confidence": _confidence(header.get("calibration")),
             "learner_state": isinstance(header.get("learning"), dict),
             **{name: task[name] for name in own},
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
+
+
+def _optimised(facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What `lols.optimise` chose, and how long it took."""
+    if facts is None:
+        return None
+    return {"strategy": str(facts["strategy"] or "none"), "seconds": float(facts["seconds"])}
 
 
 def _confidence(fitted: Mapping[str, Any] | None) -> dict[str, Any] | None:
@@ -224,6 +231,8 @@ class Inspection:
             yield "teacher", found["reference"]
         if found["decides_by"] is not None:
             yield "decides by", f"its reference, {found['decides_by']}: no policy was better"
+        if found["optimised"] is not None:
+            yield "optimised", "strategy: {strategy}; {seconds:.0f} s".format(**found["optimised"])
         learner = found["learner"]
         if learner and "policy" in learner:
             yield "policy", f"of class {learner['policy']}"
