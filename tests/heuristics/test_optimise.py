@@ -23,7 +23,12 @@ from lols.tasks.registry import read_model
 from tests.heuristics.small_shop import Shop, draw, shops
 
 
-def test_a_policy_that_is_better_than_its_heuristic() -> None:
+@pytest.fixture(scope="module")
+def compiled() -> None:
+    lols.optimise(Shop, draw, minutes=0.001, best_of=2, threads=1)
+
+
+def test_a_policy_that_is_better_than_its_heuristic(compiled: None, processor_time: None) -> None:
     found = lols.optimise(Shop, draw, minutes=0.05, best_of=16, threads=1)
     heuristic, learned, best = found.report.rows
     assert heuristic.change == 0.0 and learned.high < 0.0 and best.mean <= learned.mean
@@ -33,7 +38,7 @@ def test_a_policy_that_is_better_than_its_heuristic() -> None:
     assert np.mean(found.predict(data, best_of=16)) < np.mean(found.model.reference_outputs(data))
     text = str(found)
     assert (
-        "learned, best of 16" in text and f"chosen: {found.report.chosen}" in text and len(found.report.attempts) == 9
+        "learned, best of 16" in text and f"chosen: {found.report.chosen}" in text and len(found.report.attempts) >= 9
     )
 
 

@@ -21,15 +21,16 @@ AMOUNTS = list(range(1, 100))
 
 @pytest.fixture(scope="module")
 def found() -> Optimised:
-    return lols.optimise(PAYING, AMOUNTS, minutes=0.05, best_of=4)
+    return lols.optimise(PAYING, AMOUNTS, minutes=0.02, best_of=4)
 
 
-def test_a_program_overtakes_its_rule(found: Optimised) -> None:
-    heuristic, learned, best = found.report.rows
+def test_a_program_overtakes_its_rule(found: Optimised, processor_time: None) -> None:
+    better = lols.optimise(PAYING, draw, minutes=0.06, best_of=4)
+    heuristic, learned, best = better.report.rows
     assert learned.mean < heuristic.mean and best.mean <= learned.mean
-    assert np.mean([len(paid) for paid in found.predict(AMOUNTS)]) < found.model.reference_losses(AMOUNTS).mean()
-    assert found.reference is None and found.report.held_out == 19
-    assert found.predict([14], improve=lambda amount, paid: (amount, paid))[0][0] == 14
+    assert np.mean([len(paid) for paid in better.predict(AMOUNTS)]) < better.model.reference_losses(AMOUNTS).mean()
+    assert better.reference is None and better.report.held_out > 50 and found.report.held_out == 19
+    assert better.predict([14], improve=lambda amount, paid: (amount, paid)) == [(14, (7, 7))]
 
 
 def test_files_and_pickles_predict_the_same(found: Optimised, tmp_path) -> None:
