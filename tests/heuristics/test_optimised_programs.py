@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from typing import Any
 
@@ -55,6 +56,22 @@ def test_a_kept_rule_decides_after_files_and_pickles(tmp_path) -> None:
     assert again.kept_reference and again.about["optimised"]["kept_heuristic"]
     assert again.losses(AMOUNTS).tolist() == found.model.reference_losses(AMOUNTS).tolist()
     assert pickle.loads(pickle.dumps(found)).model.kept_reference
+
+
+def test_a_picture_says_what_decided(found: Optimised, monkeypatch: pytest.MonkeyPatch) -> None:
+    titles: list[str] = []
+    monkeypatch.setattr("lols.heuristics.optimised.side_by_side", lambda draw, pairs, names, path: titles.extend(names))
+    kept = copy.copy(found.model)
+    kept.kept_reference = True
+    for model in (found.model, kept):
+        for search in ({}, {"best_of": 4}):
+            Optimised(model, None, found.report).picture(14, lambda *plan: None, "plans.svg", **search)
+    names = [title.partition(":")[0] for title in titles]
+    assert names[::2] == ["heuristic"] * 4 and names[5::2] == [
+        "heuristic, which was kept",
+        "heuristic, or best of 4 if better",
+    ]
+    assert all("heuristic" not in name for name in names[1:4:2]) or found.report.kept_heuristic
 
 
 def test_what_was_interrupted_is_the_best_so_far_and_can_be_gone_on_from(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from lols.heuristics.report import CLAIRVOYANT, Attempt, Comparison, Optimisatio
 from lols.heuristics.strategies import NAMES, STRATEGIES, SampleSizes, Strategy, ladder
 from lols.learners.settings import LearnerSettings
 from lols.training.learning_state import start_of
+from lols.training.progress import duration
 
 TRYING, AGAIN = 0.3, 0.2  # of the time: all strategies, and the best two once more; the rest is for the best one
 FEW = 8  # instances that show how long everything takes
@@ -174,7 +175,7 @@ class StrategySearch:
             self.samples = self._each(lambda part: self._losses(part, model, best_of=self.best_of), slow)
         most = int(0.25 * self.budget.seconds / self.samples)
         if most < 2 * FEW:
-            self.notes.append(f"The best of {self.best_of} samples is left out: it takes {self.samples:.2g} s each.")
+            self.notes.append(f"The best of {self.best_of} samples is left out: it takes {_shown(self.samples)} each.")
             self.best_of, self.samples = 1, 0.0
         else:
             self.held_out = min(self.held_out, most)
@@ -191,14 +192,16 @@ class StrategySearch:
             return self._trained(strategy, part, 1, sampling)
 
         if 10 * self.follows > self.cheap:
-            self.lines.say(f"measuring {strategy.name} on a part of one instance; a policy takes {self.follows:.2g} s")
+            self.lines.say(
+                f"measuring {strategy.name} on a part of one instance; a policy takes {_shown(self.follows)}"
+            )
         tried: list[TrainingPace] = []
         for sampling in ladder(self.sample_steps, *self.problem.most(slow.data)):
             seconds = self._timed(partial(train, sampling, slow))
             if not tried and SHORT < seconds < 0.1 * self.budget.seconds:  # memory was new
                 seconds = min(seconds, self._timed(partial(train, sampling, slow)))
             tried.append(TrainingPace(sampling, seconds))
-            self.lines.whisper(f"{strategy.name}: {seconds:.2g} s for {sampling} of an instance")
+            self.lines.whisper(f"{strategy.name}: {_shown(seconds)} for {sampling} of an instance")
             if seconds > max(limit, SHORT):
                 break
         fitting = [pace for pace in tried if pace.seconds <= max(limit, SHORT)]
@@ -221,13 +224,13 @@ class StrategySearch:
             self.notes.append(f"There is no time to deviate everywhere in an instance. {each}.")
         if len(self.choosing) < CHOOSING and self.follows * CHOOSING * LOOKS > 0.25 * self.budget.seconds:
             self.notes.append(
-                f"A policy takes {self.follows:.2g} s for an instance: {len(self.choosing)} chose the strategy."
+                f"A policy takes {_shown(self.follows)} for an instance: {len(self.choosing)} chose the strategy."
             )
         if not self.pace:
             self.notes.append(
-                f"No strategy could be tried: a policy takes {self.follows:.2g} s for an instance, and training on one "
-                "takes longer. Give more minutes, or smaller instances: with features of actions, a policy "
-                "that was trained on small instances decides larger ones."
+                f"No strategy could be tried: a policy takes {_shown(self.follows)} for an instance, and training on "
+                "one takes longer. Give more minutes, or smaller instances: with features of actions, a policy that "
+                "was trained on small instances decides larger ones."
             )
         for note in self.notes:
             self.lines.say(note)
@@ -378,3 +381,7 @@ class StrategySearch:
         with part.named():
             losses: np.ndarray = model.losses(part.data, **search)
         return losses
+
+
+def _shown(seconds: float) -> str:
+    return f"{seconds:.2g} s" if seconds < 10.0 else duration(seconds)
