@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lols.cli.optimise import INTERRUPTED
 from lols.training import trainer
 from tests.bandit.killed_bandits import KINDS
 from tests.bandit.test_bandit_kills import Source, Story, wait_for_more
@@ -27,8 +28,10 @@ from tests.fuzz.soak_ray import RayKills
 from tests.fuzz.soak_threads import SharedModels
 
 TRAININGS = ("tagger", "parser", "classifier", "pipeline", "tagger that goes on")
-KINDS_OF_RUNS = (*TRAININGS, "bandit", "threads", "ray")
+KINDS_OF_RUNS = (*TRAININGS, "bandit", "optimise", "threads", "ray")
 PASSES = 12  # a training of a second or so, with a checkpoint after each batch
+OPTIONS = ("--minutes", 0.02, "--best-of", 2)  # of an optimisation of two seconds or so
+PAYING = "from tests.heuristics.paying import PAYING, draw\n"
 KILLS = 8  # of a bandit, before it begins with a new log
 
 
@@ -137,6 +140,57 @@ class Bandits:
         return f"bandit: {self.kills} kills on {self.logs} logs, {self.entries} entries, none lost"
 
 
+class Optimisations:
+    """`lols optimise`, interrupted and killed at random, and gone on from what it has written."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.output, self.source = folder, folder / "m.lols", folder / "pay.py"
+        self.source.write_text(PAYING, "utf-8")
+        self.interruptions = self.kills = self.done = 0
+        assert self.ends(600.0, signal.SIGKILL) == 0  # compiles, if need be
+
+    def ends(self, seconds: float, number: int) -> int:
+        """The exit code of a run that gets a signal after so many seconds, unless it ends before."""
+        more = ("--resume", self.output) if self.output.exists() else ()
+        pid, limit = os.fork(), time.monotonic() + seconds
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
+                os._exit(run("optimise", self.source, *OPTIONS, "-o", self.output, *more).code)
+            except KeyboardInterrupt:
+                os._exit(INTERRUPTED)  # before the command has begun
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < limit:
+            time.sleep(0.001)
+        if ended[0] == 0:
+            os.kill(pid, number)
+            ended = os.waitpid(pid, 0)
+        return os.waitstatus_to_exitcode(ended[1])
+
+    def once(self, rng: random.Random) -> None:
+        """One run: the model file is whole, and after an interruption it is there."""
+        number = rng.choice((signal.SIGINT, signal.SIGKILL))
+        code = self.ends(rng.uniform(0.0, 2.5), number)
+        if code not in (0, INTERRUPTED if number == signal.SIGINT else -signal.SIGKILL):
+            raise Lost(f"optimise: exit code {code}; see {self.folder}")
+        self.interruptions, self.kills = self.interruptions + (code == INTERRUPTED), self.kills + (code < 0)
+        if self.output.exists():
+            assert run("inspect", self.output).code == 0
+        elif code == 0:
+            raise Lost(f"optimise: no model was written; see {self.folder}")
+        if code == 0:
+            self.done += 1
+            self.output.unlink()
+
+    def line(self) -> str:
+        """What was done."""
+        counts = f"{self.interruptions} interruptions, {self.kills} kills, {self.done} ends"
+        return f"optimise: {counts}, all with a whole model"
+
+
 def made(kind: str, folder: Path, stack: contextlib.ExitStack) -> Any:
     """What is soaked, by its name."""
     own = folder / kind
@@ -147,6 +201,8 @@ def made(kind: str, folder: Path, stack: contextlib.ExitStack) -> Any:
         bandits = Bandits(own)
         stack.callback(bandits.source.close)
         return bandits
+    if kind == "optimise":
+        return Optimisations(own)
     return SharedModels(own) if kind == "threads" else RayKills()
 
 

@@ -80,6 +80,11 @@ class OnlineModel(Model):
 
     def _opened(self, reference: Reference | None) -> Stream | PolicyStream:
         """A stream that begins where this model is."""
+        if self.kept_reference is not None:
+            raise ConfigurationError(
+                "this model decides by its reference, which does not learn: go on with lols.optimise(..., "
+                "resume=model), or with lols.train(..., start=model)"
+            )
         if not isinstance(self.policy, FrozenPolicy):
             return PolicyStream(self.trainer(reference, policy=learning_copy(self.policy)))
         trainer = self.trainer(reference)
