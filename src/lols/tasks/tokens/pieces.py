@@ -50,13 +50,16 @@ class Pieces:
         return made
 
     def check(self) -> None:
-        """Raise a `ValueError` if the tokenizer is none, or does not fit the encoder."""
+        """Raise a `ValueError` if the tokenizer is none, or does not fit the encoder, or that cannot be built."""
+        from lols.torch.encoder_settings import settings_in
+
         try:
             settings = json.loads(self.config)
             size = int(settings["vocab_size"])
             has = int(self._tokenizer().get_vocab_size())
         except Exception as error:
             raise ValueError(f"its tokenizer or its config cannot be read ({error})") from None
+        settings_in(self.config)
         if has > size:
             raise ValueError(f"its tokenizer has {has:,} pieces, and the encoder {size:,}")
 
