@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 import traceback
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.cli.option_files import write_files
 from tests.cli.test_stops import given
 
 TRAININGS = ("tagger", "parser", "classifier", "pipeline", "tagger that goes on")
+NETWORK = ("--policy", "neural", "--width", 8, "--layers", 1)
 PASSES = 12  # a training of a second or so, with a checkpoint after each batch
 KILLS = 8  # of a bandit, before it begins with a new log
 
@@ -127,22 +129,53 @@ class Bandits:
         shutil.rmtree(own)
 
 
+class SharedNetworks:
+    """Threads that share neural models: each must be told what one thread is told."""
+
+    def __init__(self, folder: Path):
+        import lols
+
+        self.models = []
+        for kind in ("tagger", "parser"):
+            (folder / f"shared {kind}").mkdir()
+            path = folder / f"shared {kind}" / "m.lols"
+            arguments, _ = given(kind, path.parent)
+            assert run("train", *arguments, *NETWORK, "-o", path).code == 0
+            self.models.append((kind, lols.load(path)))
+        self.threads = self.asked = 0
+
+    def once(self, rng: random.Random) -> None:
+        """Ask a model with several threads at a time."""
+        from tests.torch.sharing import asked_by_threads
+
+        (kind, model), threads = rng.choice(self.models), rng.randint(2, 8)
+        words = ("The", "cat", "sees", "a", "dog")
+        inputs = [[rng.choices(words, k=rng.randint(1, 9)) for _ in range(rng.randint(1, 4))] for _ in range(10)]
+        wanted = [model.predict(given) for given in inputs]
+        if any(told != wanted for told in asked_by_threads(model.predict, inputs, threads)):
+            raise Lost(f"neural {kind}: threads that share it are told something else than one thread")
+        self.threads, self.asked = self.threads + threads, self.asked + threads * len(inputs)
+
+
 def soak(seconds: float, seed: int, folder: Path) -> list[str]:
-    """Kill trainings and bandits in turn until the time is over; a line on each."""
+    """Kill trainings and bandits in turn, and share networks, until the time is over; a line on each."""
     rng, end = random.Random(seed), time.monotonic() + seconds
     trainings = []
     for kind in TRAININGS:
         (folder / kind).mkdir()
         trainings.append(Training(kind, folder / kind))
-    bandits = Bandits(folder)
+    bandits, networks = Bandits(folder), SharedNetworks(folder) if find_spec("torch") else None
     try:
         while time.monotonic() < end:
-            for each in (*trainings, bandits):
+            for each in (*trainings, bandits, *([networks] if networks else [])):
                 each.once(rng)
     finally:
         bandits.source.close()
     lines = [f"{t.kind}: {t.kills} kills in {t.done} trainings, all with the bytes of the first" for t in trainings]
-    return [*lines, f"bandit: {bandits.kills} kills on {bandits.logs} logs, {bandits.entries} entries, none lost"]
+    lines.append(f"bandit: {bandits.kills} kills on {bandits.logs} logs, {bandits.entries} entries, none lost")
+    if networks is None:
+        return [*lines, "shared networks: skipped, because torch cannot be imported"]
+    return [*lines, f"shared networks: {networks.asked} calls by {networks.threads} threads, as by a single one"]
 
 
 def main() -> int:

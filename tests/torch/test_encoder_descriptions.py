@@ -152,7 +152,7 @@ def test_fewer_positions_than_pieces(model: Path, tmp_path: Path) -> None:
         lambda arrays: arrays.update({name: arrays[name][:2].copy()}),
     )
     loaded = lols.load(path)
-    with pytest.raises(lols.LolsError, match="the encoder cannot read 7 pieces of words .*: does its config.json"):
+    with pytest.raises(lols.LolsError, match=r"the encoder cannot read 7 pieces of words .*: does its config.json"):
         loaded.predict([["the", "sun", "the"]])
 
 

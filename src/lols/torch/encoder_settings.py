@@ -14,7 +14,7 @@ from typing import Any
 
 from lols.errors import LolsError, shown
 
-PASSED_ON = frozenset(
+PASSED_ON = (
     # of most families
     "model_type vocab_size hidden_size num_hidden_layers num_attention_heads intermediate_size hidden_act "
     "hidden_dropout_prob attention_probs_dropout_prob max_position_embeddings type_vocab_size layer_norm_eps "
@@ -31,9 +31,9 @@ PASSED_ON = frozenset(
     # of ModernBERT and EuroBERT
     "hidden_activation norm_eps norm_bias attention_bias mlp_bias mlp_dropout embedding_dropout local_attention "
     "layer_types rope_parameters rope_theta global_rope_theta local_rope_theta global_attn_every_n_layers "
-    "initializer_cutoff_factor num_key_value_heads head_dim rms_norm_eps".split()
+    "initializer_cutoff_factor num_key_value_heads head_dim rms_norm_eps"
 )
-LEFT_OUT = frozenset(  # about files, training, labels, tokens, and what is built above an encoder
+LEFT_OUT = (  # about files, training, labels, tokens, and what is built above an encoder
     "architectures transformers_version _name_or_path name_or_path _commit_hash _num_labels torch_dtype dtype "
     "use_cache output_attentions output_hidden_states output_past return_dict torchscript gradient_checkpointing "
     "id2label label2id num_labels problem_type finetuning_task task_specific_params language adapters model_max_length "
@@ -45,8 +45,9 @@ LEFT_OUT = frozenset(  # about files, training, labels, tokens, and what is buil
     "pooler_fc_size pooler_num_attention_heads pooler_num_fc_layers pooler_size_per_head pooler_type "
     "sparse_prediction sparse_pred_ignore_index repad_logits_with_grad deterministic_flash_attn reference_compile "
     "net_structure_type gap_size num_memory_blocks down_scale_factor pretraining_tp clip_qkv "
-    "max_length min_length do_sample top_k top_p temperature num_beams repetition_penalty length_penalty".split()
+    "max_length min_length do_sample top_k top_p temperature num_beams repetition_penalty length_penalty"
 )
+PASSED, LEFT = frozenset(PASSED_ON.split()), frozenset(LEFT_OUT.split())
 ONLY: dict[str, Sequence[Any]] = {  # what some settings must be; they are left out then, but for the first one
     "attn_implementation": ("eager", "sdpa"),
     "chunk_size_feed_forward": (0,),
@@ -79,17 +80,17 @@ def settings_in(description: str) -> dict[str, Any]:
         if name in ONLY and not any(type(value) is type(each) and value == each for each in ONLY[name]):
             usual = " or ".join(json.dumps(each) for each in ONLY[name])
             raise LolsError(f"its config.json has {name} {shown(value)}: encoders have {usual} here")
-        if name in PASSED_ON:
+        if name in PASSED:
             if not _is_plain(name, value):
                 raise LolsError(f"its config.json has {name} {shown(value)}: this is no setting of an encoder")
             made[name] = value
-        elif name not in LEFT_OUT and name not in ONLY:
+        elif name not in LEFT and name not in ONLY:
             raise LolsError(f"its config.json has {shown(name)}, which is not passed on to encoders: remove it")
     return made
 
 
 def check_sizes(settings: Any, shapes: Iterable[Sequence[int]]) -> None:
-    """Raise an error if an encoder of these settings would be larger than its arrays, so that it is not built at all."""
+    """Raise an error if an encoder of these settings would be larger than its arrays, before it is built."""
     shapes = list(shapes)
     largest, values = max((max(shape, default=0) for shape in shapes), default=0), settings.to_dict()
     for name, value in _numbers(values):
@@ -110,7 +111,7 @@ def _depth(values: dict[str, Any]) -> int:
 def _numbers(values: dict[str, Any]) -> Iterator[tuple[str, int]]:
     """The sizes among settings: whole numbers that are not the number of a token, a label or a language."""
     for name, value in values.items():
-        if type(value) is int and not name.endswith(("_id", "_index")) and name not in LEFT_OUT:
+        if type(value) is int and not name.endswith(("_id", "_index")) and name not in LEFT:
             yield name, value
 
 

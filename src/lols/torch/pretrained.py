@@ -141,9 +141,10 @@ def _told(what: str) -> Iterator[None]:
         with _quiet():
             yield
     except Exception as error:  # a description from elsewhere can make the library raise anything
+        reason = error if isinstance(error, LolsError) else one_line(error)[:MOST_TOLD]
         raise ConfigurationError(
-            f"{what}: cannot be loaded ({error if isinstance(error, LolsError) else one_line(error)[:MOST_TOLD]}); give an encoder "
-            "that transformers has, such as BERT, with its weights as safetensors"
+            f"{what}: cannot be loaded ({reason}); give an encoder that transformers has, such as BERT, with its "
+            "weights as safetensors"
         ) from error
 
 
