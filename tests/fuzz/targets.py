@@ -306,7 +306,9 @@ class EncoderFolders(Target):
         super().__init__(folder)
         (folder / "whole").mkdir()
         write_encoder(folder / "whole")
-        self.train(folder / "whole").save(folder / "m.lols")
+        made = self.train(folder / "whole")
+        made.predict(self.SENTENCES)  # compiles, if need be
+        made.save(folder / "m.lols")
 
     def train(self, encoder: Path) -> Any:
         tags = [["D", "N", "V"][: len(words)] for words in self.SENTENCES]
