@@ -39,7 +39,7 @@ from lols.torch.replay import KeptLessons, joined, joined_inputs
 FUNCTIONS = ("loss", "optimizer", "schedule")  # settings that can be functions of the user
 
 
-class Encoded(NamedTuple):
+class EncodedExamples(NamedTuple):
     """Examples that a network has encoded for a search."""
 
     examples: Examples
@@ -47,7 +47,7 @@ class Encoded(NamedTuple):
     memory: Any
 
     @classmethod
-    def of(cls, examples: Examples, indices: np.ndarray, memory: Any) -> Encoded:
+    def of(cls, examples: Examples, indices: np.ndarray, memory: Any) -> EncodedExamples:
         """The memory of the examples with these numbers."""
         rows = np.full(len(examples), -1, np.int64)
         rows[indices] = np.arange(len(indices))
@@ -118,7 +118,7 @@ class TorchPolicy:
     room = 1 << 30  # for searches in progress: a call for many states takes hardly longer than one for few
     together: int | None = None  # examples of a batch if it learns on; None for as many as in training
     _later: LearningSettings | None = None
-    _encoded: Encoded | None = None  # of the search that this policy belongs to
+    _encoded: EncodedExamples | None = None  # of the search that this policy belongs to
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class TorchPolicy:
                 memory = self._calls.encode(network, batch)
         self._background.begin(at_once=self.seconds is not None)
         made = object.__new__(type(self))
-        vars(made).update(vars(self), _encoded=Encoded.of(examples, indices, memory))
+        vars(made).update(vars(self), _encoded=EncodedExamples.of(examples, indices, memory))
         return made
 
     def costs(self, states: States) -> np.ndarray:
