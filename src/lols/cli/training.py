@@ -72,6 +72,8 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
     if report["dev"]:
         best = report["dev"][estimator.model_.about["best_pass"] - 1]
         result |= {"best_pass": int(best["pass"])} | {name: best[name] for name in SCORES if name in best}
+    if "outside" in report:
+        result["outside"] = report["outside"]
     if as_json:
         print_json(result)
     else:
@@ -88,6 +90,12 @@ def _summary(result: dict[str, Any], unit: Unit) -> None:
     say.print(table)
     if result["dev"]:
         say.print(f"best on the dev file: pass {result['best_pass']}")
+    if result.get("outside"):
+        found = result["outside"]
+        say.print(
+            f"cost of O: {found['cost']:+g} to what was learned; dev F1 {100 * found['f1']:.2f}, "
+            f"without that {100 * found['f1_before']:.2f}"
+        )
     features = "" if result["features"] is None else f"{result['features']:,} features; "
     say.print(
         f"{result['model']} written: {features}{result['seconds_total']:.1f} s "
