@@ -182,7 +182,8 @@ class Tagger(TaggerPrediction):
         The first call needs `classes`, all tags that there can be; those that a later call adds are learned from then
         on. Over the whole data, this is `fit` with one pass and `shuffle=False`, bit for bit, however the data is cut.
         A loaded tagger goes on from the learner's state if its file has it, else from the weights. A network learns
-        from each call at once, so that its weights depend on how the data is cut.
+        from each call at once, so that its weights depend on how the data is cut. The default loss of a stream is
+        hamming, that of `fit` depends on how rare spans are: name one where the two are to agree.
         """
         corpus, strings = self._corpus(X), checked_labels(X, y)
         if len(X):

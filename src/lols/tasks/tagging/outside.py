@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,8 @@ from lols.training.model import Model
 OUTSIDE = "O"
 # What is tried, as a part of how much O and the best other label are apart where that is as often more as less.
 SHARES = np.arange(-5, 16) / 10.0
-SMOOTH = np.array([0.25, 0.5, 0.25])  # neighbours count, too: a constant that is best by chance has none
+SMOOTH = np.array([0.25, 0.5, 0.25])  # the neighbours of a constant count, too, so that less is left to chance
+LEAST_GAIN = 0.002  # of F1; with less, nothing changes
 
 
 class OutsideCost(NamedTuple):
@@ -66,18 +67,24 @@ def nothing_open(task: TaggingTask) -> np.ndarray:
 
 def raised(model: Model, task: TaggingTask, cost: float) -> Model:
     """A model in which O costs so much more where no span is open."""
-    policy, features = model.policy, nothing_open(task)
-    if cost == 0.0 or not isinstance(policy, FrozenPolicy):
+    if cost == 0.0 or not isinstance(model.policy, FrozenPolicy):
         return model
-    count = min(int((policy.shared.rows >= 0).sum()), policy.stack.shape[1])
+    made, cells = _with_cells(model, model.policy, task)
+    made.policy.stack[cells] += np.float32(cost)
+    return made
+
+
+def _with_cells(model: Model, policy: FrozenPolicy, task: TaggingTask) -> tuple[Model, tuple[Any, ...]]:
+    """A copy with rows for the features of `nothing_open`, and the cells of these rows that speak of O."""
+    features, count = nothing_open(task), min(int((policy.shared.rows >= 0).sum()), policy.stack.shape[1])
     known = features_by_row(policy.shared, count)
     whole = np.concatenate([known, np.setdiff1d(features, known)])
     table = growing_table(1 << max(int(2 * whole.size).bit_length(), 4))
     fill(table, whole, compiled=model.compiled)
     stack = np.zeros((policy.stack.shape[0], whole.size, policy.stack.shape[2]), np.float32)
     stack[:, :count] = policy.stack[:, :count]
-    stack[:, np.isin(whole, features), task.inner_labels.index(OUTSIDE)] += np.float32(cost)
-    return replace(model, policy=policy._replace(shared=table, stack=stack))
+    cells = slice(None), np.flatnonzero(np.isin(whole, features)), task.inner_labels.index(OUTSIDE)
+    return replace(model, policy=policy._replace(shared=table, stack=stack)), cells
 
 
 def fit_outside(model: Model, held: HeldOut) -> OutsideCost | None:
@@ -92,8 +99,14 @@ def fit_outside(model: Model, held: HeldOut) -> OutsideCost | None:
     if not apart.size or not np.median(apart):
         return None
     tried = np.round(SHARES * float(np.median(apart)), 3)
-    scores = np.array([held(raised(model, task, float(cost)))["f1"] for cost in tried])
+    made, cells = _with_cells(model, policy, task)
+    learned, scores = made.policy.stack[cells].copy(), np.zeros(tried.size)
+    for k, cost in enumerate(tried):
+        made.policy.stack[cells] = learned + np.float32(cost)
+        scores[k] = held(made)["f1"]
     smooth = np.convolve(np.pad(scores, 1, mode="edge"), SMOOTH, "valid")
     zero = int(np.argmin(np.abs(tried)))
-    best = max(range(tried.size), key=lambda k: (smooth[k], -abs(k - zero)))
+    best = int(smooth.argmax())
+    if smooth[best] < smooth[zero] + LEAST_GAIN:
+        best = zero
     return OutsideCost(float(tried[best]), float(scores[zero]), float(scores[best]))
