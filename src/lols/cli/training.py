@@ -91,17 +91,21 @@ def _summary(result: dict[str, Any], unit: Unit) -> None:
     if result["dev"]:
         say.print(f"best on the dev file: pass {result['best_pass']}")
     if result.get("outside"):
-        found = result["outside"]
-        say.print(
-            f"cost of O: {found['cost']:+g} to what was learned; dev F1 {100 * found['f1']:.2f}, "
-            f"without that {100 * found['f1_before']:.2f}"
-        )
+        say.print(_outside_text(**result["outside"]))
     features = "" if result["features"] is None else f"{result['features']:,} features; "
     say.print(
         f"{result['model']} written: {features}{result['seconds_total']:.1f} s "
         f"({result['seconds_reading']:.1f} reading, {result['seconds_compiling']:.1f} compiling), "
         f"{result[unit.speed]:,.0f} {unit.name}/s"
     )
+
+
+def _outside_text(cost: float, f1_before: float, f1: float) -> str:
+    """What the dev data say that O should cost."""
+    from lols.tasks.tagging.outside import more_than_learned
+
+    gain = f"; dev F1 {100 * f1:.2f}, without that {100 * f1_before:.2f}" if cost else ""
+    return f"cost of O: {more_than_learned(cost)}{gain}"
 
 
 def _score(name: str, value: float) -> str:

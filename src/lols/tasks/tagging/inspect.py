@@ -13,6 +13,7 @@ from lols.errors import LolsError
 from lols.tasks.inspect import Inspection, Sides, column_text, speaking_columns
 from lols.tasks.tagging.clusters import CLUSTER
 from lols.tasks.tagging.options import VERBS
+from lols.tasks.tagging.outside import more_than_learned
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.attributes import Attribute, hash_text
 from lols.tasks.tokens.corpus import WORD
@@ -75,7 +76,7 @@ class TaggerInspection(Inspection):
             yield "direction", "backward: the last word first, so [-1] is the place to the right of a word"
         yield "loss", found["loss"]
         if found["outside_cost"]:
-            yield "cost of O", f"{found['outside_cost']:+g} to what was learned, fitted to dev data"
+            yield "cost of O", f"{more_than_learned(found['outside_cost'])}, fitted to dev data"
         yield "templates", ", ".join(found["templates"])
         labels = f"; labels in {found['files']['label']}" if found["files"] is not None else ""
         yield "columns", column_text(found) + labels

@@ -41,6 +41,15 @@ class OutsideCost(NamedTuple):
     f1: float
 
 
+def more_than_learned(cost: float) -> str:
+    """What O costs, in words.
+
+    >>> more_than_learned(0.25), more_than_learned(-0.1), more_than_learned(0.0)
+    ('0.25 more than was learned', '0.1 less than was learned', 'as it was learned')
+    """
+    return f"{abs(cost):g} {'more' if cost > 0 else 'less'} than was learned" if cost else "as it was learned"
+
+
 def outside_words(numbers: np.ndarray, names: Sequence[str]) -> int:
     """How many words are in no span, given the numbers of their labels.
 
