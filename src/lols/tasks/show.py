@@ -16,11 +16,22 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
+MOST = 10  # labels whose scores are printed, unless all are asked for
+LONG = 20  # lines of tables after which the headline is out of sight
+
+
+def printable(text: str) -> str:
+    """A text that can be printed: halves of characters, which a forged file may hold, are escaped.
+
+    >>> printable("gr\u00fcn"), printable("\ud800")
+    ('gr\u00fcn', '\\\\ud800')
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def styled(text: str, style: str) -> Text:
     """A text in a style, as it is."""
-    return Text(text, style=style)
+    return Text(printable(text), style=style)
 
 
 def write(console: Console, content: Any = "", *, style: str = "", **options: Any) -> None:
@@ -44,7 +55,7 @@ class PlainTable(Table):
 
 
 def _text(cell: Any) -> Any:
-    return Text(cell) if isinstance(cell, str) else cell
+    return styled(cell, "") if isinstance(cell, str) else cell
 
 
 def plain_table(*columns: str, right: Sequence[str] = (), **options: Any) -> PlainTable:
@@ -58,14 +69,34 @@ def plain_table(*columns: str, right: Sequence[str] = (), **options: Any) -> Pla
 
 
 def show_scores(
-    console: Console, heading: str, rows: Mapping[str, Mapping[str, Any]], more: Mapping[str, str] | None = None
-) -> None:
-    """Precision, recall, F1 and count of each label; `more` are further shares, with their headings."""
+    console: Console,
+    heading: str,
+    rows: Mapping[str, Mapping[str, Any]],
+    more: Mapping[str, str] | None = None,
+    *,
+    whole: bool,
+) -> int:
+    """Precision, recall, F1 and count of the most frequent labels, or of all if `whole`; returns how many those are.
+
+    `more` are further shares, with their headings.
+    """
     shares = SCORES | dict(more or {})
     table = plain_table(heading, right=[*shares.values(), "count"])
-    for name, row in rows.items():
+    shown = dict(rows if whole else sorted(rows.items(), key=lambda item: -item[1]["count"])[:MOST])
+    for name, row in shown.items():
         table.add_row(name, *(f"{100 * row[key]:.2f}" for key in shares), f"{row['count']:,}")
     write(console, table)
+    if len(shown) < len(rows):
+        write(console, f"and {len(rows) - len(shown)} that are less frequent: --all prints all")
+    return len(shown)
+
+
+def show_again(console: Console, headline: Sequence[str], lines: int) -> None:
+    """Print a headline again after so many lines of tables, if it is out of sight."""
+    if lines > LONG:
+        write(console)
+        for line in headline:
+            write(console, line)
 
 
 def show_calibration(console: Console, reliability: Any, of: str = "confidence") -> None:

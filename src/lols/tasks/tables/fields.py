@@ -89,11 +89,22 @@ class ClassifierOptions(SearchEstimator):
         "hundredth of all, at most 4096.",
         panel=LEARNING,
     )
+    calibrate: bool | None = shared(
+        SearchEstimator,
+        "calibrate",
+        default=None,
+        help="Whether probabilities are fitted: to the dev data where there are any; else to rows that are held out of "
+        "a shorter training (None), or of trainings like the first, which take longer and are more exact (True). "
+        "False: never. The weights do not depend on it.",
+        typed="Fit probabilities: to the dev data if there are any, else by a second training without a part of the "
+        "data. By default by a shorter one. The weights do not depend on it.",
+    )
     passes: Any = option(
         default=None,
         help="Passes over the training data; by default 5, for small tables chosen on rows held out.",
         panel=LEARNING,
         kind=int | None,
+        common=True,
     )
     tree: Any = option(
         default="auto",
@@ -120,6 +131,7 @@ class ClassifierOptions(SearchEstimator):
         "the cost of predicting each; or kdd99. By default every mistake costs 1.",
         kind=str | None,
         parse=read_cost_matrix,
+        common=True,
     )
     class_weight: Any = option(
         default=None,
