@@ -43,7 +43,7 @@ CHANGED: dict[str, Any] = {
     "scheme": "bio",
     "inner_scheme": ("bilou", "--column", "misc:NER"),
     "direction": "backward",
-    "loss": ("spans", "--column", "misc:NER"),
+    "loss": ("f1", "--column", "misc:NER"),
     "labelling": "none",
     "roots": "many",
     "punctuation": "--no-punctuation",

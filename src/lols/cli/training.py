@@ -73,6 +73,8 @@ def report_training(estimator: Any, output: str, clock: Clock, as_json: bool) ->
     if report["dev"]:
         best = report["dev"][estimator.model_.about["best_pass"] - 1]
         result |= {"best_pass": int(best["pass"])} | {name: best[name] for name in SCORES if name in best}
+    if "outside" in report:
+        result["outside"] = report["outside"]
     if as_json:
         print_json(result)
     else:
@@ -89,6 +91,8 @@ def _summary(result: dict[str, Any], unit: Unit) -> None:
     say.print(table)
     if result["dev"]:
         say.print(f"best on the dev file: pass {result['best_pass']}")
+    if result.get("outside"):
+        say.print(_outside_text(**result["outside"]))
     features = "" if result["features"] is None else f"{result['features']:,} features; "
     say.print(
         f"{result['model']} written: {features}{result['seconds_total']:.1f} s "
@@ -97,6 +101,14 @@ def _summary(result: dict[str, Any], unit: Unit) -> None:
     )
     model = shlex.quote(result["model"])
     say.print(f"next: lols evaluate {model} FILE, on labelled data; lols predict {model} FILE; lols inspect {model}")
+
+
+def _outside_text(cost: float, f1_before: float, f1: float) -> str:
+    """What the dev data say that O should cost."""
+    from lols.tasks.tagging.outside import more_than_learned
+
+    gain = f"; dev F1 {100 * f1:.2f}, without that {100 * f1_before:.2f}" if cost else ""
+    return f"cost of O: {more_than_learned(cost)}{gain}"
 
 
 def _score(name: str, value: float) -> str:

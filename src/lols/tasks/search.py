@@ -192,6 +192,10 @@ class SearchEstimator(Estimator):
         elif chosen.restart and self.slack is not None:
             yield "slack", f"{chosen.name} learns from all states, because its learner starts anew in every pass"
 
+    def _margin(self, task: Any) -> str:
+        """The margin of the hinge."""
+        return getattr(self, "margin", "unit")
+
     def _changed(self, name: str) -> bool:
         """Whether an option, if there is one of this name, has another value than its default."""
         defaults = self._defaults()
@@ -224,7 +228,7 @@ class SearchEstimator(Estimator):
             self.learner,
             update,
             rate=rate,
-            margin=getattr(self, "margin", "unit") if margins else "unit",
+            margin=self._margin(task) if margins else "unit",
             slack=self.slack if margins and not chosen.restart else None,
         )
         return Trainer(
@@ -262,7 +266,7 @@ class SearchEstimator(Estimator):
         if goes_on and trainer.policy is not None:
             trainer.policy.begin_with(self._fitted.policy)
         elif goes_on:
-            fitting["start"] = start_of(self._fitted, trainer, places)
+            fitting["start"] = start_of(self._as_learned(), trainer, places)
             self._fitted.learning = None  # it is stale from here on, whatever happens
         kept = self._fitted.calibration if goes_on and self._same_labels(task) else None
         bar = trainer.bar(examples, self.progress, "training", self.UNIT)
@@ -273,6 +277,7 @@ class SearchEstimator(Estimator):
         self.task_, self.model_ = task, choice.best or model
         self.model_.report = model.report
         self.model_.about["best_pass"] = choice.best_pass
+        self._tune(score, goes_on)
         if goes_on and judges.dev is None:
             self.model_.calibration = kept  # nothing can be held out of what was learned before
         else:
@@ -284,7 +289,14 @@ class SearchEstimator(Estimator):
         self.path_ = None
         return trainer
 
+    def _tune(self, held: Any, goes_on: bool) -> None:
+        """Change what was learned by what the dev data say, if there are any."""
+
     # --- going on ---
+
+    def _as_learned(self) -> Model:
+        """The model without what `_tune` has changed."""
+        return self._fitted
 
     def _goes_on(self) -> bool:
         """Whether `fit` goes on with what was learned; a model from a file is not forgotten without a word."""
@@ -323,7 +335,7 @@ class SearchEstimator(Estimator):
         if note is not None:
             warn(note)
         trainer = self._trainer(task)
-        return Stream(trainer, start_of(self._fitted, trainer, places))
+        return Stream(trainer, start_of(self._as_learned(), trainer, places))
 
     def _calibrate(self, task: Any, examples: Examples, judges: Judges) -> None:
         """Fit confidences to dev data, or to data that were held out of a second training."""

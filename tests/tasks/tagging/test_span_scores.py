@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
-from lols.tasks.tagging.span_scores import SpanScores, f1_loss, span_scores
+from lols.tasks.tagging.span_scores import SpanScores, span_scores
 from lols.tasks.tagging.spans import make_labels
 from lols.tasks.tokens.counts import F1Counts
 from tests.tasks.tagging.span_twin import convert
@@ -159,18 +158,3 @@ def test_errors_name_place_and_fix() -> None:
         span_scores(one, one, offsets, ["NN"], "bio")
     with pytest.raises(ConfigurationError, match="word 0 has label number -1, but there are 1 labels"):
         span_scores(one, one - 1, offsets, ["O"], "bio")
-
-
-@kernel
-def _compiled_loss(correct, predicted, gold):
-    return f1_loss(correct, predicted, gold)
-
-
-@pytest.mark.uncompiled
-def test_f1_loss() -> None:
-    for predicted in range(4):
-        for gold in range(4):
-            for correct in range(min(predicted, gold) + 1):
-                expected = 1.0 - F1Counts(correct, predicted, gold).f1 if predicted + gold else 0.0
-                assert f1_loss(correct, predicted, gold) == pytest.approx(expected)
-                assert _compiled_loss(correct, predicted, gold) == f1_loss(correct, predicted, gold)

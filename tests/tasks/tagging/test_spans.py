@@ -139,10 +139,10 @@ def test_errors_name_place_and_fix() -> None:
         convert_columns(np.array([1, 2]), np.array([0, 2]), ["O", "B-A"], ["O", "B-A"], "bio", "bio")
     with pytest.raises(ConfigurationError, match="offsets must rise from 0 to the number of words, which is 2"):
         span_marks(np.array([0, 0]), offsets, label_parts(["O"], "bio"))
-    with pytest.raises(ConfigurationError, match="unknown loss 'f1': choose hamming or spans"):
-        completions(np.array([0]), offsets, automaton("bio", ["O", "B-A"]), "f1")
+    with pytest.raises(ConfigurationError, match="unknown loss 'spans': choose hamming or f1"):
+        completions(np.array([0]), offsets, automaton("bio", ["O", "B-A"]), "spans")
     with pytest.raises(ConfigurationError, match="these are plain tags: choose loss 'hamming'"):
-        completions(np.array([0]), offsets, automaton(None, ["NN"]), "spans")
+        completions(np.array([0]), offsets, automaton(None, ["NN"]), "f1")
 
 
 # --- legal sequences --------------------------------------------------------------------------------------------------

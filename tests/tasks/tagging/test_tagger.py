@@ -19,7 +19,7 @@ from tests.tasks.tagging.trained_taggers import GOLD, WORDS, tagger
 
 
 def test_parameters_can_be_read_changed_and_cloned() -> None:
-    made = Tagger(passes=3, seed=7, loss="spans")
+    made = Tagger(passes=3, seed=7, loss="f1")
     params = made.get_params()
     assert params["passes"] == 3 and params["seed"] == 7 and params["rate"] is None
     assert clone(made).get_params() == params
@@ -274,7 +274,7 @@ def test_patience_is_at_least_one_pass(patience: int) -> None:
         ({"reference": "best"}, "unknown reference 'best': choose one of optimal, suboptimal, bad"),
         ({"scheme": "best"}, "unknown scheme 'best': choose auto, bio, iob1, bilou, bioes, or None"),
         ({"direction": "best"}, "unknown direction 'best': choose one of forward, backward"),
-        ({"loss": "best"}, "unknown loss 'best': choose one of hamming, spans, f1"),
+        ({"loss": "best"}, "unknown loss 'best': choose one of hamming, f1"),
         ({"loss": "f1"}, "loss 'f1' needs span labels such as B-NP and I-NP; these are plain tags"),
         ({"rate": -1.0}, "the learning rate is -1.0; it must be positive"),
         ({"algorithm": "dagger", "beta": 0.5}, "beta has no effect"),

@@ -75,6 +75,7 @@ def test_text_is_not_labelled(content: str, options: list[str], says: str, tmp_p
         (["--template", "sufix3"], "template 'sufix3': there is no attribute or column 'sufix3'; columns: word"),
         (["--clusters", "nothing"], "nothing: there is no such file"),
         (["--scheme", "bilu"], "unknown scheme 'bilu': choose"),
+        (["--loss", "spans"], "there is no loss 'spans' any more: it found fewer rare spans; use f1 or hamming"),
         (["--loss", "f1"], "loss 'f1' needs span labels such as B-NP and I-NP; these are plain tags"),
         (["--algorithm", "x"], "unknown algorithm 'x': choose one of"),
         (["--learner", "x"], "unknown learner 'x': choose one of"),

@@ -85,7 +85,7 @@ class ByHand:
 
 
 CASES = [("plain", {}), ("plain", {"direction": "backward"}), ("spans", {}), ("spans", {"direction": "forward"})]
-CASES += [("spans", {"loss": "spans"}), ("spans", {"loss": "f1"}), ("spans", {"inner_scheme": "bilou"})]
+CASES += [("spans", {"loss": "f1"}), ("spans", {"inner_scheme": "bilou"})]
 
 
 @pytest.fixture(scope="module")
@@ -158,11 +158,12 @@ def test_the_random_teacher_and_the_f1_loss_are_explained():
     made = explain_sentence(
         Tagger(reference="suboptimal", loss="f1", passes=1).fit(*SPANS), *ASKED["spans"], roll_out="reference"
     )
-    assert all(0.0 <= d.loss <= 1.0 + 1e-6 for decision in made.decisions for d in decision.deviations)
+    losses = [d.loss for decision in made.decisions for d in decision.deviations]
+    assert losses == [k / 2 for k in map(round, np.array(losses) * 2)]  # a wrong span costs 1/2, a missed one 3/2
 
 
 def test_predicted_costs_are_those_of_the_tagger(taggers):
-    for kind, options in (("plain", {}), ("spans", {})):
+    for kind, options in (("plain", {}), ("spans", {"direction": "forward"})):
         tagger = taggers(kind, options)
         words, labels = ASKED[kind]
         costs = tagger.predict_costs([words])[0]

@@ -213,9 +213,9 @@ def test_text_says_the_same_in_words(small):
 
 def test_span_models_say_scheme_and_direction(tmp_path):
     tags = [["O", "B-X", "I-X"], ["B-X", "O", "O"]]
-    Tagger(loss="spans").fit([["a", "b", "c"], ["c", "a", "a"]], tags).save(tmp_path / "m.lols")
+    Tagger(loss="f1").fit([["a", "b", "c"], ["c", "a", "a"]], tags).save(tmp_path / "m.lols")
     printed = run("inspect", tmp_path / "m.lols").stdout
-    assert "bio" in printed and "backward" in printed and "spans" in printed and "for B-X" in printed
+    assert "bio" in printed and "backward" in printed and "f1" in printed and "for B-X" in printed
 
 
 def test_searn_and_secoc_are_inspected_too(tmp_path):

@@ -23,7 +23,7 @@ from tests.tasks.tagging.span_twin import legal, legal_sequences, spans_of_legal
 
 TEACHERS = ["optimal", "suboptimal", "bad"]
 DIRECTIONS = ["forward", "backward"]
-LOSSES = ["hamming", "spans", "f1"]
+LOSSES = ["hamming", "f1"]
 TEMPLATES = ["word", "suffix1", "word[-1] & word", "tag[-1]", "tag[-1] & tag[-2] & word", "tag[-3]"]
 WORDS = [["a", "b", "a"], ["b"], ["c", "a", "b", "b"]]
 PLAIN = [["X", "Y", "Z"], ["Y"], ["Z", "Z", "X", "Y"]]
@@ -92,15 +92,6 @@ def ends(task: TaggingTask, examples: Examples, number: int, length: int) -> Ite
         yield [task.inner_labels[a] for a in actions], float(space.loss(x, y, state)), spent
 
 
-def f1_by_hand(gold: set[Any], made: set[Any]) -> float:
-    if not gold and not made:
-        return 0.0
-    if not gold or not made or not gold & made:
-        return 1.0
-    precision, recall = len(gold & made) / len(made), len(gold & made) / len(gold)
-    return 1.0 - 2 * precision * recall / (precision + recall)
-
-
 @pytest.mark.uncompiled
 @pytest.mark.parametrize("scheme", ["bio", "bilou"])
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -117,26 +108,27 @@ def test_losses_are_what_their_names_say(scheme: str, direction: str) -> None:
         spans = spans_of_legal(truth)
         for tags, loss, spent in ends(tasks["hamming"], made["hamming"], k, 3):
             assert loss == spent == sum(a != b for a, b in zip(tags, truth, strict=True))
-        for tags, loss, spent in ends(tasks["spans"], made["spans"], k, 3):
-            assert loss == spent == len(spans ^ spans_of_legal(tags))
-        for tags, loss, _ in ends(tasks["f1"], made["f1"], k, 3):
-            assert loss == pytest.approx(f1_by_hand(spans, spans_of_legal(tags)), abs=1e-12)
+        for tags, loss, spent in ends(tasks["f1"], made["f1"], k, 3):
+            found = spans_of_legal(tags)
+            assert loss == spent == 0.5 * len(found - spans) + 1.5 * len(spans - found)
 
 
 @pytest.mark.uncompiled
-def test_f1_where_there_is_nothing_to_find() -> None:
-    task = TaggingTask(["B-P", "I-P", "O"], scheme="bio", loss="f1")
-    examples = examples_of(task, [["a", "b"]], [["O", "O"]])
-    losses = {tuple(tags): loss for tags, loss, _ in ends(task, examples, 0, 2)}
-    assert losses.pop(("O", "O")) == 0.0
-    assert set(losses.values()) == {1.0}
+def test_the_loss_f1_is_least_where_f1_is_highest_at_its_level() -> None:
+    """Of all that could be said, what has an F1 above the level costs less than what has one below it."""
+    gold = 4
+    at_level = 0.5 * (4 - 2) + 1.5 * (gold - 2)  # two right ones of four: F1 = 1/2
+    for correct in range(gold + 1):
+        for found in range(correct, 12):
+            loss, f1 = 0.5 * (found - correct) + 1.5 * (gold - correct), 2 * correct / (found + gold)
+            assert (loss < at_level) == (f1 > 0.5) and (loss > at_level) == (f1 < 0.5)
 
 
 # --- teachers ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.uncompiled
-@pytest.mark.parametrize("loss", ["hamming", "spans"])
+@pytest.mark.parametrize("loss", ["hamming", "f1"])
 @pytest.mark.parametrize("scheme", ["bio", "bilou", None])
 @settings(max_examples=8)
 @given(st.data())
@@ -144,7 +136,7 @@ def test_costs_in_closed_form_are_those_of_the_best_completions(
     loss: str, scheme: str | None, data: st.DataObject
 ) -> None:
     labels = make_labels(scheme, ["B-P", "B-Q"]) if scheme else ["X", "Y"]
-    if scheme is None and loss == "spans":
+    if scheme is None and loss == "f1":
         return
     task = TaggingTask(labels, scheme=scheme, loss=loss, direction=data.draw(st.sampled_from(DIRECTIONS)))
     every = list(legal_sequences(automaton(scheme, labels), 3))
@@ -191,9 +183,7 @@ def weights(task: TaggingTask, examples: Examples, tricks: dict[str, bool], **op
 
 @pytest.mark.thinned(3)
 @pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(
-    ("scheme", "loss"), [(None, "hamming"), ("bio", "hamming"), ("bio", "spans"), ("bilou", "spans")]
-)
+@pytest.mark.parametrize(("scheme", "loss"), [(None, "hamming"), ("bio", "hamming"), ("bio", "f1"), ("bilou", "f1")])
 @pytest.mark.parametrize("roll_out", ["reference", "mixture"])
 def test_costs_in_closed_form_are_those_of_real_roll_outs(
     direction: str, scheme: str | None, loss: str, roll_out: str
@@ -207,7 +197,7 @@ def test_costs_in_closed_form_are_those_of_real_roll_outs(
         assert np.frombuffer(made[0][0], np.float32).any()
 
 
-@pytest.mark.parametrize(("scheme", "loss"), [(None, "hamming"), ("bilou", "hamming"), ("bio", "spans"), ("bio", "f1")])
+@pytest.mark.parametrize(("scheme", "loss"), [(None, "hamming"), ("bilou", "hamming"), ("bio", "f1")])
 @pytest.mark.parametrize("prune", [None, 2])
 def test_tagging_needs_no_trick(scheme: str | None, loss: str, prune: int | None) -> None:
     labels = make_labels(scheme, ["B-P", "B-Q"]) if scheme else ["X", "Y", "Z"]
@@ -220,7 +210,7 @@ def test_tagging_needs_no_trick(scheme: str | None, loss: str, prune: int | None
 
 @pytest.mark.uncompiled
 def test_compiled_and_plain_python_learn_the_same() -> None:
-    task = task_of(SPANS["bio"], "bio", loss="spans", direction="backward")
+    task = task_of(SPANS["bio"], "bio", loss="f1", direction="backward")
     examples = examples_of(task, WORDS, SPANS["bio"])
     assert weights(task, examples, {}, compiled=True) == weights(task, examples, {}, compiled=False)
 
@@ -247,7 +237,7 @@ def legal_by_hand(tags: list[str], scheme: str) -> bool:
     st.integers(0, 999),
     st.sampled_from(["bio", "bilou", "bioes"]),
     st.sampled_from([*DIRECTIONS, "auto"]),
-    st.sampled_from(["hamming", "spans"]),
+    st.sampled_from(["hamming", "f1"]),
 )
 def test_only_legal_sequences_are_predicted(seed: int, scheme: str, direction: str, loss: str) -> None:
     labels = make_labels(scheme, ["B-P", "B-Q"])
@@ -289,7 +279,7 @@ def test_labels_come_back_from_actions(direction: str, inner: str, scheme: str, 
 def test_a_task_comes_back_from_its_description() -> None:
     for task in (
         TaggingTask(["X", "Y"]),
-        TaggingTask(["B-P", "I-P"], scheme="iob1", loss="spans", direction="backward", columns=["word", "pos"]),
+        TaggingTask(["B-P", "I-P"], scheme="iob1", loss="f1", direction="backward", columns=["word", "pos"]),
         TaggingTask(["U-P", "O"], scheme="bilou", inner_scheme="bio", loss="f1", templates=["word", "tag[-1]"]),
     ):
         again = TaggingTask.from_description(task.describe())
@@ -302,7 +292,8 @@ def test_a_task_comes_back_from_its_description() -> None:
     ("labels", "options", "says"),
     [
         (["X", "Y"], {"direction": "up"}, "unknown direction 'up': choose one of forward, backward"),
-        (["X", "Y"], {"loss": "accuracy"}, "unknown loss 'accuracy': choose one of hamming, spans, f1"),
+        (["X", "Y"], {"loss": "accuracy"}, "unknown loss 'accuracy': choose one of hamming, f1"),
+        (["B-X"], {"loss": "spans"}, "there is no loss 'spans' any more: "),
         (["X", "Y"], {"loss": "f1"}, "loss 'f1' needs span labels such as B-NP and I-NP; these are plain tags"),
         (["X", "Y"], {"scheme": "bio"}, "'X' is not a span label: write it as O or as PREFIX-TYPE, such as B-PER"),
         (["B-X"], {"scheme": "bilu"}, "unknown scheme 'bilu': choose one of"),

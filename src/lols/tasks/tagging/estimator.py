@@ -18,6 +18,7 @@ from lols.tasks.tagging.clusters import read_clusters, with_clusters
 from lols.tasks.tagging.files import read_files, tagged
 from lols.tasks.tagging.held_out import HeldOut, judged_tags
 from lols.tasks.tagging.options import FileColumns
+from lols.tasks.tagging.outside import fit_outside, outside_words, raised
 from lols.tasks.tagging.own_files import fit_own_files
 from lols.tasks.tagging.prediction import Sentence, TaggerPrediction
 from lols.tasks.tagging.scores import TagScores, score_tags
@@ -31,6 +32,8 @@ from lols.training.calibration import Judged, check_enough
 from lols.training.clock import Clock
 from lols.training.model import Model
 from lols.training.stream import Stream
+
+RARE = 0.5  # of the words are in no span: from there on spans are rare
 
 
 @estimator
@@ -60,7 +63,7 @@ class Tagger(TaggerPrediction):
     Task = TaggingTask
     OF_DATA = ("templates", "more_templates", "clusters")
     WARMUP: ClassVar[Variants] = {"training and prediction": {}, "the paper's learner (csoaa)": {"learner": "csoaa"}}
-    WARMUP_ALL: ClassVar[Variants] = {"loss spans": {"loss": "spans"}, "loss f1": {"loss": "f1"}}
+    WARMUP_ALL: ClassVar[Variants] = {"spans with loss hamming": {"loss": "hamming", "scheme": "bio"}}
     RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     clusters: Mapping[str, str] | None = option(
@@ -94,9 +97,10 @@ class Tagger(TaggerPrediction):
         panel=SEARCH,
     )
     loss: str = option(
-        default="hamming",
-        help="What is minimised: hamming (wrong tags); for spans also spans (false positives plus false "
-        "negatives) or f1 (1 - F1 of each sentence, which takes real roll-outs and more time).",
+        default="auto",
+        help="What is minimised: hamming (wrong tags); for spans also f1 (false positives, and false negatives at "
+        "three times the cost, which finds more of rare spans); or auto: f1 where most words are in no span, with the "
+        "linear policy and the hinge; else hamming, also for streams, whose spans may be rare or not.",
         panel=LEARNING,
     )
 
@@ -110,7 +114,10 @@ class Tagger(TaggerPrediction):
         *,
         dev: tuple[Sequence[Sentence], Sequence[Sequence[str]]] | None = None,
     ) -> Tagger:
-        """Train from scratch. With `dev` sentences and tags, the pass that tags them best is kept."""
+        """Train from scratch. With `dev` sentences and tags, the pass that tags them best is kept.
+
+        For spans, `outside_cost_` is then how much more O costs than was learned, for the best F1 of these sentences.
+        """
         corpus, strings = self._corpus(X), checked_labels(X, y)
         check_lengths(corpus.offsets)
         held = None if dev is None else (self._corpus(dev[0]), checked_labels(*dev))
@@ -179,7 +186,8 @@ class Tagger(TaggerPrediction):
         The first call needs `classes`, all tags that there can be; those that a later call adds are learned from then
         on. Over the whole data, this is `fit` with one pass and `shuffle=False`, bit for bit, however the data is cut.
         A loaded tagger goes on from the learner's state if its file has it, else from the weights. A network learns
-        from each call at once, so that its weights depend on how the data is cut.
+        from each call at once, so that its weights depend on how the data is cut. The default loss of a stream is
+        hamming, that of `fit` depends on how rare spans are: name one where the two are to agree.
         """
         corpus, strings = self._corpus(X), checked_labels(X, y)
         if len(X):
@@ -192,6 +200,7 @@ class Tagger(TaggerPrediction):
             scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
             task = self._new_task(corpus, classes, scheme)
             stream = Stream(self._trainer(task)) if self.policy == "linear" else None
+            self.outside_cost_ = 0.0
         elif self.policy == "neural":
             task = task.with_labels([] if classes is None else list(classes))
         elif stream is None or classes is not None:
@@ -246,8 +255,8 @@ class Tagger(TaggerPrediction):
         return {"tokens": self._tokens}
 
     def more_facts(self) -> dict[str, Any]:
-        """The temperature of confidences."""
-        return {"temperature": self.temperature_}
+        """The temperature of confidences, and what O costs."""
+        return {"temperature": self.temperature_} | ({"outside_cost": self.outside_cost_} if self.outside_cost_ else {})
 
     def stored_strings(self) -> dict[str, np.ndarray]:
         """The strings of all columns, and the clusters."""
@@ -262,12 +271,38 @@ class Tagger(TaggerPrediction):
         if not 0.0 < float(task["temperature"]) < float("inf"):
             raise ValueError("the temperature is not positive")
         self._stored_temperature = float(task["temperature"])  # of files without a calibration
+        self.outside_cost_ = float(task.get("outside_cost", 0.0))
+        if not np.isfinite(self.outside_cost_):
+            raise ValueError("what O costs is not a number")
         if "task.clusters" in tensors:
             words, clusters = strings_of("clustered", tensors), strings_of("clusters", tensors)
             self.clusters = dict(zip(words, clusters, strict=True))
         self._stream = self._model = None
 
+    # --- what O costs ---
+
+    def _tune(self, held: HeldOut | None, goes_on: bool) -> None:
+        """Let O cost what serves the F1 of the dev data; without any, what it cost before if learning went on."""
+        if held is None:
+            self.outside_cost_ = self.outside_cost_ if goes_on else 0.0
+        else:
+            found = fit_outside(self.model_, held)
+            self.outside_cost_ = 0.0 if found is None else found.cost
+            if found is not None:
+                self.model_.report["outside"] = found._asdict()
+        self.model_ = self._tuned(self.model_)
+
+    def _tuned(self, model: Model) -> Model:
+        return raised(model, self.task_, getattr(self, "outside_cost_", 0.0))
+
+    def _as_learned(self) -> Model:
+        return raised(self._fitted, self.task_, -self.outside_cost_)
+
     # --- helpers ---
+
+    def _margin(self, task: TaggingTask) -> str:
+        """With a unit margin, only the order of costs matters, and both losses want the same label first."""
+        return "weighted" if task.loss == "f1" else "unit"
 
     def _corpus(self, X: Sequence[Sentence]) -> Corpus:
         return with_clusters(super()._corpus(X), self.clusters)
@@ -276,10 +311,10 @@ class Tagger(TaggerPrediction):
         scheme = self.scheme
         if scheme == "auto":
             scheme = detect_scheme_columns(numbers, corpus.offsets, names)
-        return self._new_task(corpus, names, scheme)
+        return self._new_task(corpus, names, scheme, outside_words(numbers, names) / max(numbers.size, 1))
 
-    def _new_task(self, corpus: Corpus, names: Sequence[str], scheme: str | None) -> TaggingTask:
-        options = self._task_options(tuple(corpus.columns), scheme)
+    def _new_task(self, corpus: Corpus, names: Sequence[str], scheme: str | None, outside: float = 0.0) -> TaggingTask:
+        options = self._task_options(tuple(corpus.columns), scheme, outside)
         if self.policy == "neural":
             neural: TaggingTask = self.neural_class()(
                 sorted(set(names)), **options, vocabulary=self.network_vocabulary(corpus)
@@ -294,7 +329,8 @@ class Tagger(TaggerPrediction):
 
         return NeuralTaggingTask
 
-    def _task_options(self, columns: tuple[str, ...], scheme: str | None) -> dict[str, Any]:
+    def _task_options(self, columns: tuple[str, ...], scheme: str | None, outside: float) -> dict[str, Any]:
+        """How the task is made; `outside` is the share of the words that are in no span."""
         if scheme is not None and scheme not in SCHEMES:
             raise ConfigurationError(f"unknown scheme '{scheme}': choose auto, {', '.join(SCHEMES)}, or None")
         inner = self.inner_scheme
@@ -303,7 +339,11 @@ class Tagger(TaggerPrediction):
         direction = self.direction
         if direction == "auto":
             direction = "forward" if scheme is None else "backward"
-        named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": self.loss}
+        loss = self.loss
+        if loss == "auto":
+            learns = (self.policy, self.learner) == ("linear", "hinge")
+            loss = "f1" if scheme is not None and learns and outside > RARE else "hamming"
+        named = {"scheme": scheme, "inner_scheme": inner, "direction": direction, "loss": loss}
         return {"columns": columns, **self.template_lines(), **named}
 
     def _held_corpus(self, task: TaggingTask, corpus: Corpus, labels: Any) -> tuple[Corpus, np.ndarray]:

@@ -13,6 +13,7 @@ from lols.errors import LolsError
 from lols.tasks.inspect import Inspection, Sides, column_text, speaking_columns
 from lols.tasks.tagging.clusters import CLUSTER
 from lols.tasks.tagging.options import VERBS
+from lols.tasks.tagging.outside import more_than_learned
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.attributes import Attribute, hash_text
 from lols.tasks.tokens.corpus import WORD
@@ -27,6 +28,7 @@ BEFORE, AFTER = "(start)", "(end)"  # what is beside the sentence
 def inspect_tagger(tagger: Any, values: dict[str, Any], asked: LabelOptions) -> TaggerInspection:
     """What is in the file of a tagger."""
     values["vocabulary"] = len(tagger.vocabulary_)
+    values["outside_cost"] = tagger.outside_cost_
     values["clusters"] = None if tagger.clusters is None else len(tagger.clusters)
     known = tagger.task_.inner_labels
     for label in asked.label or ():
@@ -73,6 +75,8 @@ class TaggerInspection(Inspection):
         if found["direction"] == "backward":
             yield "direction", "backward: the last word first, so [-1] is the place to the right of a word"
         yield "loss", found["loss"]
+        if found["outside_cost"]:
+            yield "cost of O", f"{more_than_learned(found['outside_cost'])}, fitted to dev data"
         yield "templates", ", ".join(found["templates"])
         labels = f"; labels in {found['files']['label']}" if found["files"] is not None else ""
         yield "columns", column_text(found) + labels

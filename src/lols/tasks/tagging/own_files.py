@@ -13,6 +13,7 @@ from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import TaggedFile, read_files, settle, tagged
 from lols.tasks.tagging.held_out import HeldOut
 from lols.tasks.tagging.options import FileColumns
+from lols.tasks.tagging.outside import outside_words
 from lols.tasks.tagging.spans import detect_scheme, detect_scheme_columns
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.own_files import FileScan, different, never, scanned, total_of
@@ -35,10 +36,11 @@ class TaggedReader(NamedTuple):
         return replace(data, corpus=with_clusters(data.corpus, self.clusters))
 
     def scan(self, path: str) -> FileScan:
-        """What is to be known of a file: its labels, and the scheme that they are written in."""
+        """What is to be known of a file: its labels, the scheme that they are written in, and how many are O."""
         data = self.read([path])
         scheme = detect_scheme_columns(data.numbers, data.corpus.offsets, data.names) if data.corpus.tokens else None
-        return FileScan.of(data.corpus, data.corpus.fingerprint(data.numbers), (data.names, scheme))
+        outside = outside_words(data.numbers, data.names)
+        return FileScan.of(data.corpus, data.corpus.fingerprint(data.numbers), (data.names, scheme, outside))
 
     def examples(self, paths: Sequence[str]) -> Examples:
         """The examples of files."""
@@ -60,10 +62,11 @@ def fit_own_files(
     if scheme == "auto":
         scheme, seen = detect_scheme(names), {scan.labels[1] for scan in scans} - {None}
         scheme = "iob1" if scheme == "bio" and seen == {"iob1"} else scheme
+    outside = sum(scan.labels[2] for scan in scans) / max(whole.tokens, 1)
     held_files = tagged(read_files([dev], places)[0], places) if dev else None
     reading = clock.working()
     say(f"{whole.sentences:,} sentences, {whole.tokens:,} tokens, {len(names)} labels in {len(paths)} files")
-    task = TaggingTask(sorted(names), **tagger._task_options(tuple(whole.strings), scheme))
+    task = TaggingTask(sorted(names), **tagger._task_options(tuple(whole.strings), scheme, outside))
     held = None
     if held_files is not None:
         held_files.check_labels()

@@ -70,17 +70,16 @@ class TaggerPrediction(TaggerVerbs):
 
     @on_snapshot
     def predict_costs(self, X: Sequence[Sentence]) -> list[np.ndarray]:
-        """Predicted costs `[word, action]` of each sentence, infinite for illegal ones; the least was taken.
+        """Predicted costs `[word, label]` of each sentence, infinite for illegal ones; the least was taken.
 
-        Columns are `action_labels_`: for spans those of the inner scheme, written in the direction of tagging (from the
-        end, a span "begins" with its last word).
+        Columns are `classes_`. For spans a cost is that of the cheapest decision with which the word would have this
+        label, if all other decisions stayed as they are.
         """
         corpus = self._corpus(X)
         if corpus.tokens == 0:
-            return [np.zeros((0, len(self.action_labels_)), np.float32) for _ in X]
+            return [np.zeros((0, len(self.task_.labels)), np.float32) for _ in X]
         run = self._run(corpus, scores=True)
-        along = slice(None, None, -1 if self.task_.direction == "backward" else 1)
-        return [run.costs(k)[along].copy() for k in range(len(X))]
+        return cut(self.task_.label_costs(run.all_costs(), run.all_actions(), corpus.offsets), corpus.offsets)
 
     @on_snapshot
     def predict_confidence(self, X: Sequence[Sentence]) -> list[np.ndarray]:
@@ -92,8 +91,11 @@ class TaggerPrediction(TaggerVerbs):
         self._check_fitted()
         if self._fitted.calibration is not None:
             return list(self.predict(X, confidence=True)[1])
-        plain = Calibration(self.temperature_)
-        return [plain.shares(costs).max(axis=1, initial=0.0) for costs in self.predict_costs(X)]
+        corpus = self._corpus(X)
+        if corpus.tokens == 0:
+            return [np.zeros(0) for _ in X]
+        shares = Calibration(self.temperature_).shares(self._run(corpus, scores=True).all_costs())
+        return cut(self.task_.in_order(shares.max(axis=1), corpus.offsets), corpus.offsets)
 
     @on_snapshot
     def predict_kbest(
@@ -138,7 +140,10 @@ class TaggerPrediction(TaggerVerbs):
 
     @property
     def action_labels_(self) -> list[str]:
-        """What the columns of `predict_costs` stand for."""
+        """What the tagger decides between, and the columns of `scores`: the tags, or for spans the tagger's own labels.
+
+        Those are of the inner scheme, in the direction of tagging: from the end, a span "begins" with its last word.
+        """
         self._check_fitted()
         return list(self.task_.inner_labels)
 

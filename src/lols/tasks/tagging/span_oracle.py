@@ -5,17 +5,21 @@ loss adds up from step to step, and what is best from here on depends on the pos
 bit. What label `a` costs, if the best completion follows, is
 
     hamming    (a != gold[i])          + cost_to_go[i + 1, next[q, a]]
-    spans      span_step_cost(..., a)  + cost_to_go[i + 1, states if matching else q]
+    f1         span_step_cost(..., a)  + cost_to_go[i + 1, states if matching else q]
                with q, matching = span_step(..., a)
 
-The loss `spans` counts false positives and false negatives: a span is right if begin, end and type are. Its bit is
-*matching*: a span is open that has begun where a gold span of its type has, and its last word so far is in that gold
-span. When things are charged:
+The loss `f1` charges false positives and false negatives: a span is right if begin, end and type are. With C right
+ones among P that were found and G that are there, F1 = 2C / (P + G) is at its most, F, where 2C - F (P + G) is: where a
+false positive costs F and a false negative 2 - F. The level F is 1/2 here, so a miss costs three times as much. With
+F = 1 they would cost the same: what is less likely to be a span than not would be passed over, and rare spans are that.
 
-- A false positive costs 1 when the span's end is known: at its own last label in `bilou` and `bioes`, at the label
-  after it in `bio`, and at the last label of the sentence.
-- A gold span that is missed costs 1 at its first word if no span of its type begins there. Otherwise it costs 1 where
-  the match breaks: when the span is known to have ended too early, or at its first word beyond the gold span.
+The bit of `f1` is *matching*: a span is open that has begun where a gold span of its type has, and its last word so far
+is in that gold span. When things are charged:
+
+- A false positive when the span's end is known: at its own last label in `bilou` and `bioes`, at the label after it in
+  `bio`, and at the last label of the sentence.
+- A gold span that is missed at its first word if no span of its type begins there. Otherwise where the match breaks:
+  when the span is known to have ended too early, or at its first word beyond the gold span.
 """
 
 from __future__ import annotations
@@ -26,6 +30,9 @@ from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.tagging.spans import Automaton, span_marks
+
+LEVEL = 0.5  # of F1
+FALSE_POSITIVE, FALSE_NEGATIVE = LEVEL, 2.0 - LEVEL
 
 
 def completions(gold: np.ndarray, offsets: np.ndarray, machine: Automaton, loss: str) -> np.ndarray:
@@ -40,7 +47,7 @@ def completions(gold: np.ndarray, offsets: np.ndarray, machine: Automaton, loss:
     machine
         The legal sequences.
     loss
-        `"hamming"` (wrong labels) or `"spans"` (spans found wrongly, and spans missed).
+        `"hamming"` (wrong labels) or `"f1"` (spans found wrongly, and spans missed).
 
     Returns
     -------
@@ -59,10 +66,10 @@ def completions(gold: np.ndarray, offsets: np.ndarray, machine: Automaton, loss:
     >>> completions(np.array([1, 2]), np.array([0, 2]), machine, "hamming").tolist()
     [[0.0, 0.0, inf], [1.0, 0.0, inf], [0.0, 0.0, inf]]
     """
-    if loss not in ("hamming", "spans"):
-        raise ConfigurationError(f"unknown loss '{loss}': choose hamming or spans")
-    if loss == "spans" and (machine.types < 0).all():
-        raise ConfigurationError("loss 'spans' needs span labels, and these are plain tags: choose loss 'hamming'")
+    if loss not in ("hamming", "f1"):
+        raise ConfigurationError(f"unknown loss '{loss}': choose hamming or f1")
+    if loss == "f1" and (machine.types < 0).all():
+        raise ConfigurationError("loss 'f1' needs span labels, and these are plain tags: choose loss 'hamming'")
     begins, ends = span_marks(gold, offsets, machine)
     gold, offsets = np.ascontiguousarray(gold, np.int64), np.ascontiguousarray(offsets, np.int64)
     states = machine.next.shape[0]
@@ -71,7 +78,7 @@ def completions(gold: np.ndarray, offsets: np.ndarray, machine: Automaton, loss:
     owners, labels = np.nonzero(machine.next >= 0)
     first = np.searchsorted(owners, np.arange(states + 1))
     labels = np.ascontiguousarray(labels)
-    _fill(gold, offsets, begins, ends, loss == "spans", *machine, labels, first, cost_to_go)
+    _fill(gold, offsets, begins, ends, loss == "f1", *machine, labels, first, cost_to_go)
     return cost_to_go
 
 
@@ -102,7 +109,7 @@ def span_step(begins, ends, i, q, matching, a, following, opens, types):
 
 @dual
 def span_step_cost(begins, ends, i, q, matching, a, opens, closes, types):
-    """What label a at word i adds to the false positives and false negatives; arguments as for `span_step`.
+    """What label a at word i adds to the cost of false positives and false negatives; arguments as for `span_step`.
 
     >>> from lols.tasks.tagging.spans import automaton, span_marks
     >>> machine = automaton("bio", ["O", "B-PER", "I-PER"])
@@ -118,18 +125,18 @@ def span_step_cost(begins, ends, i, q, matching, a, opens, closes, types):
     if q > 0:
         if opens[a] or types[a] < 0:  # the open span ended with the word before
             if not matching:
-                cost += 1.0
+                cost += FALSE_POSITIVE
             elif not ends[i - 1]:
-                cost += 2.0
+                cost += FALSE_POSITIVE + FALSE_NEGATIVE
         elif matching and ends[i - 1]:  # it goes on beyond the gold span
-            cost += 1.0
+            cost += FALSE_NEGATIVE
     if begins[i] >= 0 and not matches:
-        cost += 1.0
+        cost += FALSE_NEGATIVE
     if types[a] >= 0 and (closes[a] or i == len(begins) - 1):  # the span ends with this word
         if not matches:
-            cost += 1.0
+            cost += FALSE_POSITIVE
         elif not ends[i]:
-            cost += 2.0
+            cost += FALSE_POSITIVE + FALSE_NEGATIVE
     return cost
 
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
 from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError
 from lols.tasks.tagging.spans import label_parts, span_marks
@@ -46,16 +45,6 @@ def added_spans(parts: Sequence[SpanScores]) -> SpanScores:
     counts = {name: F1Counts.sum_of(part.by_type[name] for part in parts if name in part.by_type) for name in names}
     whole = F1Counts.sum_of(parts)
     return SpanScores(whole.correct, whole.predicted, whole.gold, counts)
-
-
-@dual
-def f1_loss(correct, predicted, gold):
-    """1 - F1 of one sentence from its counts: 0 where nothing was to be found and nothing was.
-
-    >>> f1_loss(1, 1, 3), f1_loss(0, 0, 0), f1_loss(0, 2, 0)
-    (0.5, 0.0, 1.0)
-    """
-    return 1.0 - 2.0 * correct / (predicted + gold) if predicted + gold > 0 else 0.0
 
 
 @kernel

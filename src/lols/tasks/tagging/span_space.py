@@ -1,7 +1,7 @@
-"""Tagging with a loss of spans: false positives plus false negatives, or 1 - F1 of each sentence.
+"""Tagging with the loss `f1`: false positives and false negatives, at prices that serve F1 over a corpus.
 
-What a label costs is known once its span has ended, so the state also says where the open span began. 1 - F1 does not
-add up along the way at all: deviations are rolled out to the end.
+What a label costs is known once its span has ended, so the state also says where the open span began. The prices are
+those of `lols.tasks.tagging.span_oracle`.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from lols.contract.features import uniform
 from lols.contract.space import Reference, as_family
 from lols.tasks.tagging import space as tagging
 from lols.tasks.tagging.space import HEAD, OPEN, POSITION, STATE
-from lols.tasks.tagging.span_oracle import span_step, span_step_cost
-from lols.tasks.tagging.span_scores import f1_loss
+from lols.tasks.tagging.span_oracle import FALSE_NEGATIVE, FALSE_POSITIVE, span_step, span_step_cost
 
 
 def step(x, s, a):
@@ -62,16 +61,11 @@ def count(x, y, s):
 
 def loss(x, y, s):
     correct, predicted, gold = count(x, y, s)
-    return float(predicted + gold - 2 * correct)
-
-
-def sentence_f1_loss(x, y, s):
-    correct, predicted, gold = count(x, y, s)
-    return f1_loss(correct, predicted, gold)
+    return FALSE_POSITIVE * (predicted - correct) + FALSE_NEGATIVE * (gold - correct)
 
 
 def best_costs(x, y, s, out):
-    """False positives and negatives of each label followed by the cheapest legal completion."""
+    """The cost of false positives and negatives of each label followed by the cheapest legal completion."""
     for a in range(out.size):
         out[a] = completed(x, y, s, a)
 
@@ -103,7 +97,6 @@ def suboptimal(x, y, s, rng):
 
 
 SPAN_FUNCTIONS = {"step": step, "key": key, "cost": cost, "loss": loss}
-F1_FUNCTIONS = {"step": step, "key": None, "cost": None, "loss": sentence_f1_loss}
 
 
 def teach(x, y, s, rng):
@@ -113,11 +106,11 @@ def teach(x, y, s, rng):
     return suboptimal(x, y, s, rng) if y.teacher == 1 else tagging.bad(x, y, s)
 
 
-def span_references(closed_form: bool) -> dict[str, Reference]:
-    """The teachers; costs in closed form are those of false positives plus negatives, not of 1 - F1."""
+def span_references() -> dict[str, Reference]:
+    """The teachers."""
     teachers = {
-        "optimal": Reference(action=best, costs=best_costs if closed_form else None, name="optimal"),
+        "optimal": Reference(action=best, costs=best_costs, name="optimal"),
         "suboptimal": Reference(action=suboptimal, name="suboptimal"),
         "bad": Reference(action=tagging.bad, name="bad"),
     }
-    return as_family(teachers, action=teach, **({"costs": best_costs} if closed_form else {}))
+    return as_family(teachers, action=teach, costs=best_costs)

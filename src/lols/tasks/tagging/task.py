@@ -15,7 +15,7 @@ from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError, shown
 from lols.tasks.tagging.space import make_examples, make_space, references
 from lols.tasks.tagging.span_oracle import completions
-from lols.tasks.tagging.span_space import F1_FUNCTIONS, SPAN_FUNCTIONS, span_references
+from lols.tasks.tagging.span_space import SPAN_FUNCTIONS, span_references
 from lols.tasks.tagging.spans import automaton, convert_columns, make_labels, span_marks
 from lols.tasks.tokens.corpus import WORD, Corpus, backward
 from lols.tasks.tokens.encoding import Encoder, TemplateLayout
@@ -23,7 +23,7 @@ from lols.tasks.tokens.task import TokenTask
 from lols.tasks.tokens.templates import parse_templates
 
 MOST_TIMES = 1 << 10  # that labels are added
-LOSSES = ("hamming", "spans", "f1")
+LOSSES = ("hamming", "f1")
 DIRECTIONS = ("forward", "backward")
 SCHEMES = ("bio", "iob1", "bilou", "bioes")
 
@@ -103,7 +103,7 @@ class TaggingTask(TokenTask):
         `"forward"`, from the first word to the last, or `"backward"`. Places in templates count along it: `word[-1]` is
         the word that was tagged before.
     loss
-        `"hamming"`, `"spans"` (false positives plus false negatives) or `"f1"` (1 - F1 of each sentence).
+        `"hamming"`, or for spans `"f1"`: see `lols.tasks.tagging.span_oracle`.
     grown
         Where labels were added later: how many there were each time before. They keep their numbers.
 
@@ -126,9 +126,11 @@ class TaggingTask(TokenTask):
     ):
         if direction not in DIRECTIONS:
             raise ConfigurationError(f"unknown direction '{direction}': choose one of {', '.join(DIRECTIONS)}")
+        if loss == "spans":
+            raise ConfigurationError("there is no loss 'spans' any more: it found fewer rare spans; use f1 or hamming")
         if loss not in LOSSES:
             raise ConfigurationError(f"unknown loss '{loss}': choose one of {', '.join(LOSSES)}")
-        if loss != "hamming" and scheme is None:
+        if loss == "f1" and scheme is None:
             raise ConfigurationError(f"loss '{loss}' needs span labels such as B-NP and I-NP; these are plain tags")
         if inner_scheme is not None and scheme is None:
             raise ConfigurationError("inner_scheme has no effect: these are plain tags, not spans; leave it out")
@@ -165,17 +167,19 @@ class TaggingTask(TokenTask):
             if not isinstance(task[name], list) or not all(isinstance(v, str) for v in task[name]):
                 raise LolsError(f"the task's {name} are not a list of strings")
         options = {name: task[name] for name in cls.OPTIONS}
+        if options["loss"] == "spans":  # of earlier versions; its states were the same
+            options["loss"] = "f1"
         return cls(task["labels"], **options, grown=task.get("grown", ()), **more)
 
     @cached_property
     def space(self) -> SearchSpace:
         """The search space."""
-        functions = {"hamming": None, "spans": SPAN_FUNCTIONS, "f1": F1_FUNCTIONS}[self.loss]
+        functions = SPAN_FUNCTIONS if self.loss == "f1" else None
         return make_space(self.layout, len(self.inner_labels), self.machine, functions, self.radix)
 
     def references(self) -> dict[str, Reference]:
         """The teachers, which depend on the loss."""
-        return references() if self.loss == "hamming" else span_references(self.loss == "spans")
+        return span_references() if self.loss == "f1" else references()
 
     # --- between the user's labels and actions ---
 
@@ -198,6 +202,26 @@ class TaggingTask(TokenTask):
         if turned:
             made, labels, scheme = _turned(made, offsets, labels, scheme)
         return convert_columns(made, offsets, labels, self.labels, scheme, self.scheme)
+
+    def label_costs(self, costs: np.ndarray, taken: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """From costs of actions, [step, action], to those of labels, [word, label].
+
+        An action counts for the label that its word would have with it if all other actions stayed those taken. That
+        depends on the actions beside it only, so every second word is changed at a time.
+        """
+        ordered = self.in_order(costs, offsets)
+        if self.scheme is None or (self.scheme == self.inner_scheme and self.direction == "forward"):
+            return ordered.copy()
+        made = np.full((taken.size, len(self.labels)), np.inf, costs.dtype)
+        for a in range(costs.shape[1]):
+            for first in (0, 1):
+                changed = np.zeros(taken.size, np.bool_)
+                changed[first::2] = np.isfinite(costs[first::2, a])
+                labels = self.labels_of(np.where(changed, a, taken).astype(np.int64), offsets)
+                words = np.flatnonzero(self.in_order(changed, offsets))
+                cells = words, labels[words]
+                made[cells] = np.minimum(made[cells], ordered[words, a])
+        return made
 
     def in_order(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Values of steps in the order of the words."""
@@ -223,10 +247,8 @@ class TaggingTask(TokenTask):
         actions = self.actions_of(numbers, corpus.offsets)
         cost_to_go, spans = None, None
         if self.scheme is not None:
-            cost_to_go = completions(
-                actions, corpus.offsets, self.machine, "hamming" if self.loss == "hamming" else "spans"
-            )
-        if self.loss != "hamming":
+            cost_to_go = completions(actions, corpus.offsets, self.machine, self.loss)
+        if self.loss == "f1":
             begins, ends = span_marks(actions, corpus.offsets, self.machine)
             lasts = np.full(begins.size, -1, np.int64)
             _find_lasts(begins, ends, corpus.offsets, lasts)

@@ -142,6 +142,6 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         begin = {"iob1": "I", "bilou": "U", "bioes": "S"}.get(made.scheme, "B")  # of a span of one word
         spans = [[f"{begin}-{n % 2}" for n in sentence["tags"]] for sentence in data]
         kinds = {None: (plain,), "auto": (plain, spans)}.get(made.scheme, (spans,))
-        for tags in kinds if made.loss == "hamming" else (spans,):
+        for tags in (spans,) if made.loss == "f1" else kinds:
             made.fit(words, tags, dev=(words, tags)).evaluate(words, tags)
             made.prepare()

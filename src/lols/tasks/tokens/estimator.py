@@ -215,11 +215,15 @@ class TokenEstimator(SearchEstimator):
         with self._lock.here():
             if self._stream is not None and self._model is None:
                 about = self._about_data()
-                self._model = self.model_ = self._stream.model()
+                self._model = self.model_ = self._tuned(self._stream.model())
                 self.model_.learning = self._stream.state()
                 self.model_.about |= about
             model: Model = self.model_
             return model
+
+    def _tuned(self, model: Model) -> Model:
+        """What a stream has learned, with what dev data have said before."""
+        return model
 
     def _corpus(self, X: Sequence[Any]) -> Corpus:
         return corpus_of(checked_sentences(X))
