@@ -350,6 +350,7 @@ class _Search:
         self.seconds_each[strategy.algorithm] = training / (len(examples) * len(results))
         self.attempts.append(Attempt(strategy.name, len(examples), len(results), took, best.loss))
         self.say(f"{strategy.name}: {best.loss:.4g} after {took:.1f} s")
+        best.model.about |= {"best_pass": best.model.about["passes_done"], "passes_done": len(results)}
         return best
 
     def _reported(self, result: _Result, instances: _Instances, better: bool) -> Optimised:

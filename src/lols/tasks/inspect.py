@@ -32,7 +32,7 @@ def describe_file(
     try:
         about, task = header["about"], header["task"] or {}
         algorithm = stored_algorithm(about)
-        names = ("reference", "passes", "batch_size", "seed", "examples", "tokens", "best_pass")
+        names = ("reference", "passes", "passes_done", "batch_size", "seed", "examples", "tokens", "best_pass")
         return {
             "file": os.fspath(path),
             "kind": task.get("name", "model"),
@@ -216,8 +216,7 @@ class Inspection:
         if found.get("fingerprint"):
             yield "fingerprint", f"{found['fingerprint']} (of the training data)"
         if found["passes"] is not None:
-            best = f" (the best on the dev data: pass {found['best_pass']})" if found.get("best_pass") else ""
-            yield "training", f"{found['passes']} passes{best}, batches of {found['batch_size']}, seed {found['seed']}"
+            yield "training", f"{passes_text(found)}, batches of {found['batch_size']}, seed {found['seed']}"
         if found["reference"]:
             yield "teacher", found["reference"]
         learner = found["learner"]
@@ -274,6 +273,20 @@ def inspect_own(
     for name in options:
         raise ConfigurationError(f"--{name} has no effect: {path} is a model of a space of your own")
     return Inspection(describe_file(path, header, tensors))
+
+
+def passes_text(facts: Mapping[str, Any]) -> str:
+    """How many passes there were, and the weights of which are kept.
+
+    >>> passes_text({"passes": 30, "passes_done": 7, "best_pass": 5}), passes_text({"passes": 1})
+    ('7 of 30 passes, the best on held-out data kept: pass 5', '1 pass')
+    """
+    planned, done, best = (facts.get(name) for name in ("passes", "passes_done", "best_pass"))
+    if done is None and best is not None:  # older files do not say where patience ended
+        return f"at most {planned} passes, the best on held-out data kept: pass {best}"
+    text = f"{planned} pass{'' if planned == 1 else 'es'}"
+    text = text if done in (None, planned) else f"{done} of {text}"
+    return text if best is None else f"{text}, the best on held-out data kept: pass {best}"
 
 
 def size_text(count: float) -> str:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from lols.tasks.verbs import VerbReport, Verbs
 
 
+BEST_SO_FAR = "best so far"  # the name of the task in what training keeps beside its checkpoint
+
+
 class Entry(NamedTuple):
     """Where an estimator is defined, as `module:name`."""
 
@@ -77,12 +80,22 @@ class StoredModel(NamedTuple):
         if self.name in (None, "program"):
             own, what = ("program", "program") if self.name else ("search space", "space")
             raise ModelFileError(f"{self.path}: a model of a {own} of your own; load it with lols.load(path, {what})")
+        self.check_finished()
         raise ModelFileError(
             f"{self.path}: a model of '{self.name}', which this version of lols does not know; install a newer one"
         )
 
+    def check_finished(self) -> None:
+        """Raise an error for what training keeps beside its checkpoint."""
+        if self.name == BEST_SO_FAR:
+            raise ModelFileError(
+                f"{self.path}: what training keeps beside its checkpoint, the best pass so far, and no whole model: run "
+                "the command again with --resume, which goes on and writes the model"
+            )
+
     def inspect(self, **options: Any) -> VerbReport:
         """What is in the file."""
+        self.check_finished()
         if self.name in ESTIMATORS:
             report: VerbReport = estimator(self.name).inspect_file(self.path, self.header, self.tensors, **options)
             return report

@@ -60,6 +60,7 @@ class Tagger(TaggerPrediction):
     OF_DATA = ("templates", "more_templates", "clusters")
     WARMUP: ClassVar[Variants] = {"training and prediction": {}, "the paper's learner (csoaa)": {"learner": "csoaa"}}
     WARMUP_ALL: ClassVar[Variants] = {"loss spans": {"loss": "spans"}, "loss f1": {"loss": "f1"}}
+    UNIT = "tokens"
     RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     clusters: Mapping[str, str] | None = option(
