@@ -89,8 +89,8 @@ class StoredModel(NamedTuple):
         """Raise an error for what training keeps beside its checkpoint."""
         if self.name == BEST_SO_FAR:
             raise ModelFileError(
-                f"{self.path}: what training keeps beside its checkpoint, the best pass so far, and no whole model: run "
-                "the command again with --resume, which goes on and writes the model"
+                f"{self.path}: what training keeps beside its checkpoint, the best pass so far, and no whole model: "
+                "run the command again with --resume, which goes on and writes the model"
             )
 
     def inspect(self, **options: Any) -> VerbReport:
