@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperGroup
 
 from lols import __version__
+from lols.cli.streams import prepare_streams
 from lols.errors import LolsError, lines_of
 
 if TYPE_CHECKING:
@@ -74,14 +75,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 def main() -> None:
     """Run the command line; what is the input's fault, or that of a disk, becomes one line and exit code 2."""
+    prepare_streams()
     try:
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _warn  # type: ignore[assignment]
                 app()
         finally:
-            if sys.stdout is not None:  # it may be closed
-                sys.stdout.flush()
+            sys.stdout.flush()
     except LolsError as error:
         fail(str(error))
     except BrokenPipeError:  # the reader of the output has stopped reading

@@ -27,6 +27,7 @@ from lols.heuristics.report import Attempt, Comparison, OptimisationReport
 from lols.learners.settings import LearnerSettings
 from lols.plots.plans import side_by_side
 from lols.training.model import Model
+from lols.training.progress import on_terminal
 from lols.training.trainer import Trainer
 
 CHOOSING, REPORTING = 64, 200  # instances that are drawn to choose a strategy, and to report
@@ -384,6 +385,6 @@ def _seconds(work: Callable[[], Any]) -> float:
 
 def _printer(progress: bool | None, began: float) -> Callable[[str], None]:
     """A function that prints a line with the time since `began`, or does nothing."""
-    if not (sys.stderr.isatty() if progress is None else progress):
+    if not (on_terminal() if progress is None else progress):
         return lambda _text: None
     return lambda text: print(f"{time.perf_counter() - began:6.0f} s  {text}", file=sys.stderr, flush=True)

@@ -7,13 +7,18 @@ import time
 from typing import Any
 
 
+def on_terminal() -> bool:
+    """Whether standard error is a terminal; it may be closed."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 class Progress:
     """Shows progress, speed, the progressive loss and a note; costs nothing if it is off."""
 
     def __init__(self, wanted: bool | None, total: int, title: str, unit: str = "steps"):
         self.bar: Any = None
         self.shown = 0.0
-        if wanted or (wanted is None and sys.stderr.isatty()):
+        if wanted or (wanted is None and on_terminal()):
             from rich import progress
             from rich.console import Console
 
