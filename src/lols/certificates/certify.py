@@ -129,6 +129,8 @@ def _case(
         examples = model.labelled([listed[k] for k in drawn(of, limit, seed).tolist()], reference)
     if names is None or callable(names):
         name: Callable[[int], str] = str if names is None else names
+    elif model.space.fixed_actions is None:
+        raise ConfigurationError("names is a list, and how many actions there are depends on x: give a function")
     elif len(names) != model.space.action_count:
         raise ConfigurationError(f"names has {len(names)} entries; the space has {model.space.action_count} actions")
     else:

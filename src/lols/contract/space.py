@@ -260,7 +260,10 @@ class SearchSpace:
     def action_count(self) -> int:
         """The number of actions, where it must be the same for all examples."""
         if callable(self.sizes.actions):
-            raise ConfigurationError("Sizes.actions is a function of x, and this needs one number of actions for all x")
+            raise ConfigurationError(
+                "Sizes.actions depends on x, and this needs one number of actions for all x: give the most there can "
+                "be, and leave the rest illegal"
+            )
         return int(self.sizes.actions)
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -172,7 +172,9 @@ class Inspection:
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """What is special to the kind of model."""
-        yield "space", f"{self.values['space']}: {self.values['actions']} actions"
+        count = self.values["actions"]
+        actions = "as many actions as an example has" if count is None else f"{count} actions"
+        yield "space", f"{self.values['space']}: {actions}"
 
     def show_more(self, console: Console) -> None:
         """What comes between the facts and the features."""
