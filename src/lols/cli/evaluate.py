@@ -6,6 +6,7 @@ from typing import Any
 
 from lols.cli.base import MAKERS, Json, report
 from lols.cli.generate import built_command, optional, parameters_of, required
+from lols.cli.task_file import TaskOption, check_alone, loaded
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, told_pieces
 from lols.errors import ConfigurationError
 from lols.tasks.engine_options import EngineOptions, engine_of
@@ -22,14 +23,15 @@ def evaluate_command() -> Any:
     """`lols evaluate`, with the options of all estimators."""
     options = VerbOptions("evaluate")
 
-    def evaluate(model: str, files: list[str], threads: int | None, as_json: bool, **typed: Any) -> None:
+    def evaluate(
+        model: str, files: list[str], task: str | None, threads: int | None, as_json: bool, **typed: Any
+    ) -> None:
         from lols.engines import as_engine
-        from lols.front import load
         from lols.tasks.many_files import evaluate_many, expanded
         from lols.training.clock import Clock
 
         clock = Clock()
-        estimator = load(model)
+        estimator = loaded(model, task)
         values = options.values(typed, estimator.VERBS)
         engine, names = engine_of(typed), expanded(files)
         if engine is None and len(names) == 1:
@@ -37,6 +39,7 @@ def evaluate_command() -> Any:
             speed = {estimator.VERBS.counted.speed: made.count / clock.working(made.seconds_reading)}
             report(made, {"model": model, "file": names[0]}, as_json, clock.facts(made.seconds_reading) | speed)
             return
+        check_alone(task)
         if "-" in names or values.get("plot") is not None:
             what = "standard input" if "-" in names else "--plot"
             raise ConfigurationError(f"{what} cannot be used with several files or an engine: give one file alone")
@@ -50,6 +53,7 @@ def evaluate_command() -> Any:
         required("files", file_argument("A labelled file; several, or a pattern, count as one.", list[str])),
         *options.parameters(),
         *(each for each in parameters_of(EngineOptions) if each.name in ("engine", "workers", "address")),
+        optional("task", TaskOption, None),
         optional("threads", Threads, None),
         optional("as_json", Json, False),
     ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
@@ -11,13 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from lols.cli.base import Json, app, option, print_json
+from lols.cli.task_file import problem_of, run_file
 from lols.cli.verb import Threads
 from lols.errors import ConfigurationError
 
 
 @app.command()
 def optimise(
-    file: Annotated[Path, typer.Argument(help="A Python file with a task, and `draw` or `instances`.", exists=True)],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A Python file with a task, and `draw` or `instances`.")],
     task: Annotated[str | None, option("The task, if the file has several.")] = None,
     instances: Annotated[
         str | None, option("A function of a random generator, or a list; default: draw, or instances.")
@@ -49,8 +48,8 @@ def optimise(
         check_writable(output)
     if picture is not None:
         check_plot(picture)
-    module = _run(file)
-    kind = _task(module, file, task)
+    module = run_file(file)
+    name, kind = problem_of(module, file, task)
     source = _instances(module, file, instances)
     if picture is not None and not hasattr(module, "show"):
         raise ConfigurationError(f"{file}: has no `show`: --picture draws by a function show(axes, instance, output)")
@@ -67,47 +66,15 @@ def optimise(
         found.picture(instance, module.show, picture, best_of=best_of)
     if as_json:
         written = {"model": output and str(output), "picture": picture and str(picture)}
-        print_json({"file": str(file), "task": kind.__name__, **found.report.as_dict(), **written})
+        print_json({"file": str(file), "task": name, **found.report.as_dict(), **written})
         return
     print(found.report)
     if output is not None:
-        load = f'lols.load("{output}", {kind.__name__})'
+        load = f'lols.load("{output}", {name})'
         kept = " It is the learned policy, which is not better here." if found.report.kept_heuristic else ""
         print(f"\nWrote {output}: {load} reads it.{kept}")
     if picture is not None:
         print(f"\nDrew an instance before and after: {picture}")
-
-
-def _run(file: Path) -> ModuleType:
-    """The file as a module, imported under its own name, so that compiled kernels are found again."""
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise ConfigurationError(f"{file}: is not a Python file; its name ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(file.resolve().parent))  # for what it imports
-    sys.modules[file.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ConfigurationError(f"{file}: running it fails with {type(error).__name__}: {error}") from error
-    return module
-
-
-def _task(module: ModuleType, file: Path, name: str | None) -> Any:
-    """The task of a file: the one of this name, or the only one."""
-    from lols.contract.task import Task
-
-    own = {
-        key: value
-        for key, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, Task) and value.__module__ == module.__name__
-    }
-    if name is not None and name not in own:
-        raise ConfigurationError(f"{file}: has no task '{name}': it has {', '.join(own) or 'none'}")
-    if name is None and len(own) != 1:
-        several = f"has {len(own)} tasks, {', '.join(own)}: choose one by --task" if own else "has no lols.Task"
-        raise ConfigurationError(f"{file}: {several}")
-    return own[name or next(iter(own))]
 
 
 def _instances(module: ModuleType, file: Path, name: str | None) -> Any:

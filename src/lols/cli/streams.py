@@ -81,7 +81,7 @@ def prepare_streams() -> None:
     if sys.stdin is None:
         sys.stdin = io.TextIOWrapper(io.BufferedReader(Closed()))
     if sys.stdout is None:
-        sys.stdout = io.TextIOWrapper(Closed(), write_through=True)  # type: ignore[arg-type]
+        sys.stdout = io.TextIOWrapper(Closed(), write_through=True)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

@@ -13,7 +13,7 @@ from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors
 from lols.io.whole_file import remove
-from lols.tasks.registry import BEST_SO_FAR
+from lols.tasks.verbs import BEST_SO_FAR
 from lols.training.model import Model, make_model
 from lols.training.progress import Progress
 

@@ -175,6 +175,9 @@ class Inspection:
         count = self.values["actions"]
         actions = "as many actions as an example has" if count is None else f"{count} actions"
         yield "space", f"{self.values['space']}: {actions}"
+        if "task" in self.values:
+            changed = "has changed since" if self.values["task"]["changed"] else "as in training"
+            yield "task", f"{self.values['task']['name']}: {changed}"
 
     def show_more(self, console: Console) -> None:
         """What comes between the facts and the features."""

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lols.contract.threads import Threads
 from lols.errors import ModelFileError
+from lols.tasks.verbs import BEST_SO_FAR
 
 if TYPE_CHECKING:
     from lols.tasks.verbs import VerbReport, Verbs
-
-
-BEST_SO_FAR = "best so far"  # the name of the task in what training keeps beside its checkpoint
 
 
 class Entry(NamedTuple):
@@ -79,7 +77,10 @@ class StoredModel(NamedTuple):
             return loaded
         if self.name in (None, "program"):
             own, what = ("program", "program") if self.name else ("search space", "space")
-            raise ModelFileError(f"{self.path}: a model of a {own} of your own; load it with lols.load(path, {what})")
+            raise ModelFileError(
+                f"{self.path}: a model of a {own} of your own; load it with lols.load(path, {what}), or on the command "
+                "line name its Python file: --task FILE.py"
+            )
         self.check_finished()
         raise ModelFileError(
             f"{self.path}: a model of '{self.name}', which this version of lols does not know; install a newer one"
