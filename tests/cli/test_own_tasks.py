@@ -114,7 +114,8 @@ def test_a_task_that_has_changed_is_told(folder: Path, shop: tuple[object, ...])
     (folder / "own_other.py").write_text(text.replace("100.0 * last", "101.0 * last"))
     ran = run("evaluate", *shop[:2], "--task", folder / "own_other.py")
     assert ran.code == 0 and "has changed since" in ran.err
-    assert "has changed since" in fine("inspect", shop[0], "--task", folder / "own_other.py").out.decode()
+    said = fine("inspect", shop[0], "--task", folder / "own_other.py").out.decode()
+    assert "own_other.py:Shop: has changed since" in " ".join(said.split())
 
 
 def test_programs_are_predicted_with_and_evaluated(folder: Path) -> None:
