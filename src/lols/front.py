@@ -138,8 +138,9 @@ def train(
     resume
         Whether to continue from the checkpoint, if there is one.
     progress
-        Whether to show a progress bar, by default on a terminal only. It is then also said how the policy compares with
-        its teacher (`model.report["teacher"]`); that the policy is worse is a warning unless `progress` is False.
+        Whether to show progress: a bar on a terminal, else a line a pass; by default on a terminal only. It is then
+        also said how the policy compares with its teacher (`model.report["teacher"]`); that the policy is worse is a
+        warning unless `progress` is False.
     after_pass
         Called with the number of the pass and the current model; training stops if it returns True.
     start

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
 
 from lols.cli.base import MAKERS, Json, report
 from lols.cli.generate import built_command, optional, parameters_of, required
@@ -15,8 +18,11 @@ HELP = """Compare predictions with a labelled file.
 
 For a tagger: accuracy, also by label and of unknown words; for spans also F1. For a parser: UAS, LAS and CLAS as the
 CoNLL 2018 scorer counts, sentences without a mistake, and every relation. For a classifier: the average cost, the
-share of errors, which class was taken for which, and every class.
+share of errors, which class was taken for which, and every class. Of labels, relations and classes, the ten most
+frequent are printed unless `--all` is given; `--json` has all of them.
 """
+
+All = Annotated[bool, typer.Option("--all", help="Print the scores of all labels, relations or classes.")]
 
 
 def evaluate_command() -> Any:
@@ -24,7 +30,13 @@ def evaluate_command() -> Any:
     options = VerbOptions("evaluate")
 
     def evaluate(
-        model: str, files: list[str], task: str | None, threads: int | None, as_json: bool, **typed: Any
+        model: str,
+        files: list[str],
+        task: str | None,
+        threads: int | None,
+        whole: bool,
+        as_json: bool,
+        **typed: Any,
     ) -> None:
         from lols.engines import as_engine
         from lols.tasks.many_files import evaluate_many, expanded
@@ -35,9 +47,14 @@ def evaluate_command() -> Any:
         values = options.values(typed, estimator.VERBS)
         engine, names = engine_of(typed), expanded(files)
         if engine is None and len(names) == 1:
-            made = estimator.evaluate_file(names[0], threads=threads, **values)
+            made = replace(estimator.evaluate_file(names[0], threads=threads, **values), whole=whole)
             speed = {estimator.VERBS.counted.speed: made.count / clock.working(made.seconds_reading)}
-            report(made, {"model": model, "file": names[0]}, as_json, clock.facts(made.seconds_reading) | speed)
+            report(
+                made,
+                {"model": model, "file": names[0]},
+                as_json,
+                clock.facts(made.seconds_reading) | speed,
+            )
             return
         check_alone(task)
         if "-" in names or values.get("plot") is not None:
@@ -45,8 +62,14 @@ def evaluate_command() -> Any:
             raise ConfigurationError(f"{what} cannot be used with several files or an engine: give one file alone")
         watch = (lambda file, pieces: None) if as_json else told_pieces()
         made = evaluate_many(model, names, as_engine(engine), watch=watch, threads=threads or 1, **values)
+        made = replace(made, whole=whole)
         speed = {estimator.VERBS.counted.speed: made.count / max(clock.total(), 1e-9)}
-        report(made, {"model": model, "files": len(names)}, as_json, {"seconds_total": clock.total()} | speed)
+        report(
+            made,
+            {"model": model, "files": len(names)},
+            as_json,
+            {"seconds_total": clock.total()} | speed,
+        )
 
     parameters = [
         required("model", ModelArgument),
@@ -55,6 +78,7 @@ def evaluate_command() -> Any:
         *(each for each in parameters_of(EngineOptions) if each.name in ("engine", "workers", "address")),
         optional("task", TaskOption, None),
         optional("threads", Threads, None),
+        optional("whole", All, False),
         optional("as_json", Json, False),
     ]
     return built_command("evaluate", parameters, evaluate, HELP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -96,6 +97,8 @@ def _summary(result: dict[str, Any], unit: Unit) -> None:
         f"{total:.1f} s: {reading:.1f} reading, {compiling:.1f} compiling, {total - reading - compiling:.1f} learning"
         f"{scoring} ({result[unit.speed]:,.0f} {unit.name}/s)"
     )
+    model = shlex.quote(result["model"])
+    say.print(f"next: lols evaluate {model} FILE, on labelled data; lols predict {model} FILE; lols inspect {model}")
 
 
 def _score(name: str, value: float) -> str:
