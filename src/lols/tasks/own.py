@@ -53,11 +53,11 @@ class OwnScores(ObjectScores):
         """Plain values, as `--json` prints them."""
         return asdict(self)
 
-    def show(self, console: Console) -> None:
+    def show(self, console: Console, *, whole: bool = True) -> None:
         """Print them."""
         from lols.tasks.show import write
 
-        super().show(console)
+        super().show(console, whole=whole)
         if self.teacher_loss is not None:
             write(console, f"the teacher: {self.teacher_loss:.4f}")
 
