@@ -78,29 +78,66 @@ def train(
         The teacher, by default the one of the task. A program names its reference itself.
     algorithm
         The name of a preset (lols, aggrevate, dagger, cloning, searn) or an `Algorithm`.
-    roll_in, roll_out
-        The policies that visit states and complete deviations: reference, mixture or learned; or none as `roll_out`.
-    beta, beta_in
-        The probability of the reference in a mixture that rolls out, and in one that rolls in.
+    roll_in
+        The policy that visits the states to learn from: reference, mixture or learned. Of this and the next eleven
+        options, None is the choice of the algorithm; `Algorithm` says more about each.
+    roll_out
+        The policy that completes deviations: reference, mixture, learned or none.
+    beta
+        The probability of the reference in a mixture that rolls out: a number, a schedule or `"auto"`.
+    beta_in
+        The same in a mixture that rolls in.
     mix
         Where the coin of a mixture is tossed: per state, rollout, example or step; or expected, which averages.
-    ties, returned, imitate, restart, alpha, horizon, sample_steps, sample_actions, prune
-        Further choices of the algorithm, described at `Algorithm`. None is the choice of the preset.
-    learner, update
-        How costs become weights: hinge, csoaa or secoc, and the online update; or `LearnerSettings` with both.
+    ties
+        Which of equally cheap actions wins: the first, or a random one.
+    returned
+        The policy that training returns: the average of the weights, the last, or one drawn from all rounds.
+    imitate
+        Without roll-outs: whether an action costs 1 unless the reference would take it, whatever it adds to the loss.
+    restart
+        Whether every pass trains a new learner, and the policy is a mixture over passes, as in Searn.
+    alpha
+        For Searn: how fast the mixture moves away from the reference.
+    horizon
+        The most steps of a roll-out. Needs a space with `cost`.
+    sample_steps
+        The most states of an example, drawn at random, at which deviations are tried.
+    sample_actions
+        The most actions, drawn at random, that are tried at a state.
+    prune
+        The most actions of a state that the learner rolls out: those of least predicted cost.
+    learner
+        How costs become weights: hinge (the default), csoaa or secoc; or `LearnerSettings`.
+    update
+        The online update, if `learner` is a name.
     policy
         A policy to be trained in place of the linear learner: see `lols.policies.Policy`.
-    passes, batch_size, shuffle, neighbours
-        Passes over the data; how many examples are searched with the same policy; whether each pass has another order,
-        and how many neighbours stay together in it.
+    passes
+        Passes over the data.
+    batch_size
+        How many examples are searched with the same policy, which changes the result; by default a fiftieth of the
+        examples, at least 1 and at most 64.
     seed
         The seed of all random numbers.
-    threads, compiled, tricks
-        How the work is done, which does not change the result: see `Trainer`.
+    threads
+        Threads that share a batch; they do not change the result. None or `"auto"`: what is fastest, at most 6.
+    shuffle
+        Whether each pass visits the examples in another order.
+    neighbours
+        How many neighbouring examples stay together when they are shuffled.
+    compiled
+        False runs the same code as plain Python, for debugging; the result is the same.
+    tricks
+        Optimisations to switch off, for example `{"merge": False}`; they do not change the result.
     engine
         Who does the work: this process, `"processes"`, `"ray"`, or an engine of `lols.engines` with its settings.
-    checkpoint, checkpoint_every, resume
-        A file to which training is saved every `checkpoint_every` seconds, and whether to continue from it.
+    checkpoint
+        A file to which training is saved as it goes, so that an interrupted one can continue.
+    checkpoint_every
+        The seconds between two checkpoints.
+    resume
+        Whether to continue from the checkpoint, if there is one.
     progress
         Whether to show progress: a bar on a terminal, else a line a pass; by default on a terminal only. It is then
         also said how the policy compares with its teacher (`model.report["teacher"]`); that the policy is worse is a

@@ -16,6 +16,7 @@ from lols.bandit.worlds.layout import layout_data, layout_loss, layout_reference
 from lols.datasets.worlds import tagging_space
 from lols.errors import ConfigurationError, LolsError
 from tests.bandit.small_bandit import RULES, SPACE, arrays, bandit, loss, request, run, same
+from tests.heuristics.small_shop import Shop
 
 OPTIONS: list[dict[str, Any]] = [
     {"estimator": "ips", "exploit": "drawn"},
@@ -26,6 +27,11 @@ OPTIONS: list[dict[str, Any]] = [
     {"exploration": "bag", "bag": 3},
     {"randomise": "steps", "epsilon": 0.3},
 ]
+
+
+def test_a_number_of_actions_that_depends_on_the_object_is_a_mistake() -> None:
+    with pytest.raises(ConfigurationError, match="give the most there can be, and leave the rest illegal"):
+        StructuredBandit(Shop)
 
 
 @pytest.mark.slow

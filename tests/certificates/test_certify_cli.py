@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import lols
+from lols.certificates.show import beside_teacher
 from lols.contract.choosing import drawn
+from lols.plots.certificates import regret_figure
 from lols.tasks.parsing.case import parser_examples
 from tests.cli.command_line import error_line, run
 from tests.tasks.tagging.tagger_data import conllu, sentences, spans
@@ -224,3 +226,20 @@ def test_mistakes_are_one_line(folder, tmp_path, monkeypatch, capsys):
 def _table(folder):
     (folder / "other.csv").write_text("age,label\n3,no\n")
     return folder / "other.csv"
+
+
+def test_the_regret_to_the_teacher_is_put_into_words(folder):
+    worse = run("certify", folder / "tagger.lols", folder / "tags.conllu").output
+    assert "worse than its teacher" in worse and "better than its teacher" not in worse
+    better = run("certify", folder / "tagger.lols", folder / "tags.conllu", "--reference", "bad").output
+    assert "better than its teacher" in better and "worse than its teacher" not in better
+    assert beside_teacher({"value": 0.0, "low": 0.0, "high": 0.0}) == "exactly as good"
+    assert beside_teacher({"value": 0.1, "low": 0.0, "high": 0.2}) == "neither is clearly better"
+
+
+def test_bars_are_drawn_at_the_height_of_their_names(folder):
+    figure = regret_figure(certificate(folder, "tagger"))
+    for axes in figure.axes:
+        names = [tick for tick, label in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True) if label]
+        middles = [bar.get_y() + bar.get_height() / 2 for bar in axes.patches]
+        assert len(middles) == 2 * len(names) and middles == pytest.approx([*names, *names])

@@ -23,10 +23,10 @@ class Ran(NamedTuple):
         return json.loads(self.out)
 
 
-def run(*arguments: Any, stdin: bytes = b"") -> Ran:
+def run(*arguments: Any, stdin: bytes = b"", encoding: str = "utf-8") -> Ran:
     """What the installed command does, in this process."""
     out, err = (
-        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors=errors, write_through=True)
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors=errors, write_through=True)
         for errors in ("strict", "backslashreplace")  # as Python opens them
     )
     with pytest.MonkeyPatch.context() as patch:

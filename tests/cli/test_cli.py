@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import lols
 from lols.cli import app, main
 from lols.training import algorithms
+from tests.cli.command_line import error_line
 
 
 def run(*arguments: str):
@@ -134,3 +135,16 @@ def test_numba_is_not_imported_before_it_is_needed(code):
     finished = python(f"{code}\nimport sys; assert 'numba' not in sys.modules")
     assert finished.returncode == 0, finished.stderr
     assert ("warmup" in finished.stdout) == (code == HELP)
+
+
+@pytest.mark.parametrize(
+    ("typed", "says"),
+    [
+        ("train tager x", "'lols train tager': did you mean tagger?"),
+        ("predct x", "'lols predct': did you mean predict?"),
+        ("bandit simulat layout", "'lols bandit simulat': did you mean simulate?"),
+        ("train xyz", "'lols train xyz': choose tagger, parser, pipeline, classifier"),
+    ],
+)
+def test_a_command_that_is_not_there(typed, says, monkeypatch, capsys):
+    assert error_line(monkeypatch, capsys, *typed.split()) == f"lols: there is no command {says}\n"

@@ -27,6 +27,9 @@ VERBS = {
 # Another value for each option, and the options that must come with it.
 CHANGED: dict[str, Any] = {
     "beam": "8",
+    "best_of": "8",
+    "task": "shop.py",
+    "example": "2",
     "labels_only": "--labels-only",
     "confidence": "--confidence",
     "word": "lemma",

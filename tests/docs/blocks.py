@@ -11,11 +11,13 @@ from pathlib import Path
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 
 
-def run_blocks(page: Path) -> dict[str, object]:
-    """Run all blocks of a page; the names that they define."""
+def run_blocks(page: Path, *, alone: bool = False) -> dict[str, object]:
+    """Run all blocks of a page, each of them `alone` or with the names of those before; the names that they define."""
     text = page.read_text("utf-8")
-    names: dict[str, object] = {"__name__": "__main__"}  # as a script, so that compiled code can be cached
+    names: dict[str, object] = {}
     for block in BLOCK.finditer(text):
+        if alone or not names:
+            names = {"__name__": "__main__"}  # as a script, so that compiled code can be cached
         printed = io.StringIO()
         line = text.count("\n", 0, block.start(1))
         code = compile("\n" * line + block[1], str(page), "exec")  # so that errors name the line of the page

@@ -22,7 +22,7 @@ PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.m
 )
 def test_python_in_the_documentation_runs_and_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    run_blocks(page)
+    run_blocks(page, alone=page.parent == ROOT)  # those of the README are copied one by one
 
 
 def test_package_indexes_show_no_link_that_leads_nowhere():

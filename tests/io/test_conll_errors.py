@@ -54,6 +54,7 @@ def test_labels_that_would_break_the_file_are_refused() -> None:
         ),
         (ten(), ["feats:"], {}, r"f: there is no column 'feats:'; ask for"),
         ("a b\n", ["upos"], {}, r"f: there is no column 'upos'; ask for form, a number from 1 to 2, or 'last'"),
+        ("a\n", ["upos"], {}, r"f: there is no column 'upos'; ask for form, 1$"),
         ("a\tb\n", ["c", "a"], {"format": "tsv"}, r"f: there is no column 'c'; ask for 'a', 'b', a number"),
         ("a\tb\n", ["upos"], {"format": "tsv"}, r"f: there is no column 'upos'; ask for form, .*header=True"),
         ("a b\n", ["3"], {}, r"f, line 1: there is no column 3, there are 2 columns; ask for another"),

@@ -37,3 +37,6 @@ class Spacer(ObjectEstimator):
     """Text without spaces in, text with spaces out; a labelled file has the spaces."""
 
     TASK, ACTIONS, SAMPLE = Spacing, ("inside", "end"), "a dog\nthe cat\n"
+
+
+LINES = ["the dog sees a cat", "a cat sees the dog", "the cat barks", "a dog barks", "a bird sings"] * 4

@@ -9,9 +9,7 @@ import pytest
 import lols
 from lols.tasks.registry import ESTIMATORS, Entry
 from tests.cli.command_line import error_line, run
-from tests.tasks.fourth_task import Spacer
-
-LINES = ["the dog sees a cat", "a cat sees the dog", "the cat barks", "a dog barks", "a bird sings"] * 4
+from tests.tasks.fourth_task import LINES, Spacer
 
 
 @pytest.fixture(autouse=True)

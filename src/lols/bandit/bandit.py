@@ -54,11 +54,14 @@ class StructuredBandit:
         How often to explore: a number, `"decay:FROM:POWER"` or `"theory:ROUNDS:STEPS:POLICIES"`.
     beta
         The probability that the reference completes a deviation, by default 0.5; otherwise the learned policy does.
-    exploration, width
+    exploration
         How the action of a deviation is drawn: `"uniform"`; `"boltzmann"`, by predicted cost at the temperature
-        `width`; `"plausible"`, among the actions whose predicted cost is at most `width` above the lowest (choose it
-        larger than `advice`, or at first only the reference's actions are tried); or `"bag"`, by the votes of policies
-        trained on different resamples of the losses, with a share `width` of uniform exploration. By default 0.15.
+        `width`; `"plausible"`, among the actions whose predicted cost is at most `width` above the lowest; or `"bag"`,
+        by the votes of policies trained on different resamples of the losses.
+    width
+        Of `"boltzmann"`, the temperature; of `"plausible"`, the largest predicted cost above the lowest (choose it
+        larger than `advice`, or at first only the reference's actions are tried); of `"bag"`, the share of uniform
+        exploration. By default 0.15.
     bag
         The number of policies in the bag, by default 5.
     randomise
@@ -73,8 +76,10 @@ class StructuredBandit:
         or their `"average"`.
     keep
         The number of policies to draw from, a random sample of all so far; by default 10.
-    learner, update
-        How costs become weights (see `lols.LearnerSettings`).
+    learner
+        How costs become weights: `"csoaa"`, `"hinge"` or `"secoc"`; or `lols.LearnerSettings`.
+    update
+        The online update, if `learner` is a name.
     advice
         How much cheaper the reference's action is predicted to be at first. The policy then starts as the reference,
         and unlearns this where it is wrong. A good value is the cost of one wrong action: 0.1 by default, less for long

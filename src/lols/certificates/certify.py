@@ -63,6 +63,8 @@ def certify(
         The teacher, by default the task's own; for an estimator, the name of one of its teachers.
     limit
         The largest number of examples to use, drawn by the seed; None for all. Every action of every state is tried.
+    seed
+        The seed of the examples that are drawn, of the bootstrap and of the fits.
     names
         Names of the actions in `by_decision`; by default their numbers.
     top
@@ -71,6 +73,8 @@ def certify(
         The number of bootstrap samples for the intervals.
     threads
         The number of threads for the roll-outs; it does not change the result.
+    progress
+        Whether to show a progress bar; by default on a terminal only.
 
     Examples
     --------
@@ -126,6 +130,8 @@ def _case(
         examples = model.labelled([listed[k] for k in drawn(of, limit, seed).tolist()], reference)
     if names is None or callable(names):
         name: Callable[[int], str] = str if names is None else names
+    elif model.space.fixed_actions is None:
+        raise ConfigurationError("names is a list, and how many actions there are depends on x: give a function")
     elif len(names) != model.space.action_count:
         raise ConfigurationError(f"names has {len(names)} entries; the space has {model.space.action_count} actions")
     else:

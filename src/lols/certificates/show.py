@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 ROWS = (
-    ("loss", "loss", ""),
-    ("teacher's loss", "teacher_loss", ""),
-    ("regret to the teacher", "regret_to_teacher", "below 0: it beats it"),
-    ("to deviations, hindsight", "deviation_regret_hindsight", "the truth known"),
-    ("to deviations, in class", "deviation_regret_in_class", "to others of its class"),
+    ("loss", "loss"),
+    ("teacher's loss", "teacher_loss"),
+    ("regret to the teacher", "regret_to_teacher"),
+    ("to deviations, hindsight", "deviation_regret_hindsight"),
+    ("to deviations, in class", "deviation_regret_in_class"),
 )
+WORDS = {"deviation_regret_hindsight": "the truth known", "deviation_regret_in_class": "to others of its class"}
 
 
 def show_certificate(console: Console, result: dict[str, Any], unit: str) -> None:
@@ -39,8 +40,9 @@ def show_certificate(console: Console, result: dict[str, Any], unit: str) -> Non
     table.add_column("", justify="right")
     table.add_column("95 % interval", justify="right", no_wrap=True)
     table.add_column("", style="dim")
-    for name, key, words in ROWS:
-        table.add_row(name, _number(result[key]["value"]), _interval(result[key]), words)
+    words = WORDS | {"regret_to_teacher": beside_teacher(result["regret_to_teacher"])}
+    for name, key in ROWS:
+        table.add_row(name, _number(result[key]["value"]), _interval(result[key]), words.get(key, ""))
     if result["theorem"] is not None:
         both = result["theorem"]
         left = f"at most {_number(both['right']['value'])} (β = {both['beta']:.2g})"
@@ -50,6 +52,19 @@ def show_certificate(console: Console, result: dict[str, Any], unit: str) -> Non
     _show_places(console, result)
     if "plot" in result:
         write(console, f"\n{result['plot']} written")
+
+
+def beside_teacher(regret: dict[str, float]) -> str:
+    """What the regret to the teacher says of the policy.
+
+    >>> beside_teacher({"value": 0.2, "low": 0.1, "high": 0.3})
+    'worse than its teacher'
+    """
+    if regret["high"] < 0.0:
+        return "better than its teacher"
+    if regret["low"] > 0.0:
+        return "worse than its teacher"
+    return "exactly as good" if regret["low"] == regret["high"] == 0.0 else "neither is clearly better"
 
 
 def _show_places(console: Console, result: dict[str, Any]) -> None:

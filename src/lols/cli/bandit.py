@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from lols.cli.base import Json, app, option, print_json
+from lols.cli.base import Commands, Json, app, option, print_json
 from lols.cli.generate import command, optional
 from lols.errors import ConfigurationError
 
-commands = typer.Typer(no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+commands = typer.Typer(cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 app.add_typer(
     commands, name="bandit", help="Improve a system from the losses of what it shows: `lols bandit simulate layout`."
 )

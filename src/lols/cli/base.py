@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import errno
 import json
 import os
@@ -15,7 +16,8 @@ import typer
 from typer.core import TyperGroup
 
 from lols import __version__
-from lols.errors import LolsError, lines_of
+from lols.cli.streams import prepare_streams
+from lols.errors import ConfigurationError, LolsError, lines_of, short
 
 if TYPE_CHECKING:
     from lols.tasks.verbs import VerbReport
@@ -42,7 +44,21 @@ OF_WRITING = (errno.ENOSPC, errno.EIO, errno.EBADF, errno.EFBIG, errno.EDQUOT)
 MAKERS: dict[str, Callable[[], Any]] = {}  # of commands whose options depend on the registry
 
 
-class LazyCommands(TyperGroup):
+class Commands(TyperGroup):
+    """Commands, by name; one that is not there is a mistake, and those that are there are named."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that the first argument names."""
+        if not ctx.resilient_parsing and args and args[0][:1] != "-" and self.get_command(ctx, args[0]) is None:
+            known = self.list_commands(ctx)
+            close = difflib.get_close_matches(args[0], known, 1)
+            meant = f"did you mean {close[0]}?" if close else f"choose {', '.join(known)}"
+            group = "lols" if ctx.parent is None else f"lols {ctx.info_name}"
+            raise ConfigurationError(f"there is no command '{group} {short(args[0])}': {meant}")
+        return super().resolve_command(ctx, args)
+
+
+class LazyCommands(Commands):
     """The commands; those of `MAKERS` are built when they are asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -74,14 +90,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 def main() -> None:
     """Run the command line; what is the input's fault, or that of a disk, becomes one line and exit code 2."""
+    prepare_streams()
     try:
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _warn  # type: ignore[assignment]
                 app()
         finally:
-            if sys.stdout is not None:  # it may be closed
-                sys.stdout.flush()
+            sys.stdout.flush()
     except LolsError as error:
         fail(str(error))
     except BrokenPipeError:  # the reader of the output has stopped reading

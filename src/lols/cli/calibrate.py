@@ -8,6 +8,7 @@ import typer
 
 from lols.cli.base import MAKERS, Json, print_json
 from lols.cli.generate import built_command, optional, required
+from lols.cli.task_file import TaskOption, loaded
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument
 from lols.io.whole_file import check_output
 
@@ -29,13 +30,14 @@ def calibrate_command() -> Any:
     """`lols calibrate`, with the options of all estimators."""
     options = VerbOptions("calibrate")
 
-    def calibrate(model: str, file: str, output: str, threads: int | None, as_json: bool, **typed: Any) -> None:
-        from lols.front import load
+    def calibrate(
+        model: str, file: str, output: str, task: str | None, threads: int | None, as_json: bool, **typed: Any
+    ) -> None:
         from lols.training.clock import Clock
 
         check_output(output, file)
         clock = Clock()
-        estimator = load(model)
+        estimator = loaded(model, task)
         made = estimator.calibrate_file(file, threads=threads, **options.values(typed, estimator.VERBS))
         estimator.save(output)
         seconds = {"seconds_compiling": clock.compiling(), "seconds_total": clock.total()}
@@ -52,6 +54,7 @@ def calibrate_command() -> Any:
         required("file", file_argument("A labelled file that training did not see: a sample of the data to come.")),
         required("output", Output),
         *options.parameters(),
+        optional("task", TaskOption, None),
         optional("threads", Threads, None),
         optional("as_json", Json, False),
     ]

@@ -8,6 +8,7 @@ import typer
 
 from lols.cli.base import MAKERS, Json, print_json
 from lols.cli.generate import built_command, optional, required
+from lols.cli.task_file import TaskOption, loaded
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument
 from lols.errors import ConfigurationError
 
@@ -34,12 +35,12 @@ def certify_command() -> Any:
         seed: int,
         top: int,
         plot: str | None,
+        task: str | None,
         threads: int | None,
         as_json: bool,
         **typed: Any,
     ) -> None:
         from lols.certificates.certify import certify_case, check_limit
-        from lols.front import load
         from lols.training.clock import Clock
 
         if limit < 0 or top < 0:
@@ -50,7 +51,7 @@ def certify_command() -> Any:
 
             check_plot(plot)
         clock = Clock()
-        estimator = load(model)
+        estimator = loaded(model, task)
         case = estimator.case_of_file(file, limit=most, seed=seed, **options.values(typed, estimator.VERBS))
         made = certify_case(case, seed=seed, top=top, threads=threads, progress=not as_json)
         result = {"model": model, "file": file, **made.as_dict(), "seconds_compiling": clock.compiling()}
@@ -76,6 +77,7 @@ def certify_command() -> Any:
         optional("top", Top, 10),
         optional("plot", Plot, None),
         *options.parameters(),
+        optional("task", TaskOption, None),
         optional("threads", Threads, None),
         optional("as_json", Json, False),
     ]

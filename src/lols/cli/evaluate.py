@@ -9,6 +9,7 @@ import typer
 
 from lols.cli.base import MAKERS, Json, report
 from lols.cli.generate import built_command, optional, parameters_of, required
+from lols.cli.task_file import TaskOption, check_alone, loaded
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, told_pieces
 from lols.errors import ConfigurationError
 from lols.tasks.engine_options import EngineOptions, engine_of
@@ -28,14 +29,21 @@ def evaluate_command() -> Any:
     """`lols evaluate`, with the options of all estimators."""
     options = VerbOptions("evaluate")
 
-    def evaluate(model: str, files: list[str], threads: int | None, whole: bool, as_json: bool, **typed: Any) -> None:
+    def evaluate(
+        model: str,
+        files: list[str],
+        task: str | None,
+        threads: int | None,
+        whole: bool,
+        as_json: bool,
+        **typed: Any,
+    ) -> None:
         from lols.engines import as_engine
-        from lols.front import load
         from lols.tasks.many_files import evaluate_many, expanded
         from lols.training.clock import Clock
 
         clock = Clock()
-        estimator = load(model)
+        estimator = loaded(model, task)
         values = options.values(typed, estimator.VERBS)
         engine, names = engine_of(typed), expanded(files)
         if engine is None and len(names) == 1:
@@ -48,6 +56,7 @@ def evaluate_command() -> Any:
                 clock.facts(made.seconds_reading) | speed,
             )
             return
+        check_alone(task)
         if "-" in names or values.get("plot") is not None:
             what = "standard input" if "-" in names else "--plot"
             raise ConfigurationError(f"{what} cannot be used with several files or an engine: give one file alone")
@@ -67,6 +76,7 @@ def evaluate_command() -> Any:
         required("files", file_argument("A labelled file; several, or a pattern, count as one.", list[str])),
         *options.parameters(),
         *(each for each in parameters_of(EngineOptions) if each.name in ("engine", "workers", "address")),
+        optional("task", TaskOption, None),
         optional("threads", Threads, None),
         optional("whole", All, False),
         optional("as_json", Json, False),

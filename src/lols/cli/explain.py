@@ -10,6 +10,7 @@ import typer
 
 from lols.cli.base import MAKERS, Json, report
 from lols.cli.generate import built_command, optional
+from lols.cli.task_file import TaskOption, loaded
 from lols.cli.verb import VerbOptions, file_argument
 from lols.errors import ConfigurationError
 
@@ -49,23 +50,23 @@ def explain_command() -> Any:
     options = VerbOptions("explain", panel=MODEL)
     numbers = list(dict.fromkeys(each.one for each in options.known.values()))  # options that name an example
 
-    def explain(algorithm: str | None, file: str | None, as_json: bool, **typed: Any) -> None:
+    def explain(algorithm: str | None, file: str | None, task: str | None, as_json: bool, **typed: Any) -> None:
         from lols.training.algorithms import PRESETS
 
         if file is None and (algorithm is None or algorithm in PRESETS or not Path(algorithm).is_file()):
             why = "no model is given: lols explain MODEL FILE"
             options.values({name: typed[name] for name in typed if name not in ALGORITHM}, None, why)
-            refuse({name: typed[name] for name in numbers} | {"json": as_json or None}, why)
+            refuse({name: typed[name] for name in numbers} | {"json": as_json or None, "task": task}, why)
             explain_algorithm(algorithm, {name: typed[name] for name in ALGORITHM})
             return
         refuse({name: typed[name] for name in ALGORITHM if name not in BOTH}, "a model is explained")
         if file is None:
-            raise ConfigurationError(
-                f"{algorithm}: a model explains one example of a file; name a file of sentences or rows after it"
-            )
-        from lols.front import load
+            from lols.tasks.registry import read_model
 
-        estimator = load(str(algorithm))
+            verbs = read_model(str(algorithm)).verbs
+            what = "examples, and with --task the file of its task," if verbs is None else verbs.unit
+            raise ConfigurationError(f"{algorithm}: a model explains one example; name a file of {what} after it")
+        estimator = loaded(str(algorithm), task)
         known = estimator.VERBS
         others = {name: typed[name] for name in numbers if name != known.one}
         refuse(others, f"the model is {known.described}; it takes --{known.one}")
@@ -78,6 +79,7 @@ def explain_command() -> Any:
         *(optional(name, Annotated[str | None, typer.Option(help=text)], None) for name, text in ALGORITHM.items()),
         *(optional(name, number_option(name), None) for name in numbers),
         *options.parameters(without=BOTH),
+        optional("task", TaskOption, None),
         optional("as_json", Json, False),
     ]
     return built_command("explain", parameters, explain, HELP)

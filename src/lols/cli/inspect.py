@@ -6,6 +6,7 @@ from typing import Any
 
 from lols.cli.base import MAKERS, Json, report
 from lols.cli.generate import built_command, optional, required
+from lols.cli.task_file import TaskOption, compared_task
 from lols.cli.verb import ModelArgument, VerbOptions
 
 HELP = """Say what a model file holds: what it was trained on and how, and which features speak for each label.
@@ -21,13 +22,21 @@ def inspect_command() -> Any:
     """`lols inspect`, with the options of all estimators."""
     options = VerbOptions("inspect", files=False)
 
-    def inspect(model: str, as_json: bool, **typed: Any) -> None:
+    def inspect(model: str, task: str | None, as_json: bool, **typed: Any) -> None:
         from lols.tasks.registry import read_model
 
         stored = read_model(model)
-        report(stored.inspect(**options.values(typed, stored.verbs)), {}, as_json)
+        made: Any = stored.inspect(**options.values(typed, stored.verbs))
+        if task is not None:
+            made.values["task"] = compared_task(model, task)
+        report(made, {}, as_json)
 
-    parameters = [required("model", ModelArgument), *options.parameters(), optional("as_json", Json, False)]
+    parameters = [
+        required("model", ModelArgument),
+        *options.parameters(),
+        optional("task", TaskOption, None),
+        optional("as_json", Json, False),
+    ]
     return built_command("inspect", parameters, inspect, HELP)
 
 

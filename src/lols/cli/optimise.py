@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from lols.cli.base import Json, app, option, print_json
+from lols.cli.task_file import problem_of, run_file
 from lols.cli.verb import Threads
 from lols.errors import ConfigurationError
 
@@ -22,7 +22,8 @@ INTERRUPTED = 130  # the exit code after Ctrl-C
 @app.command()
 def optimise(
     file: Annotated[
-        Path, typer.Argument(help="A Python file with a task or a program, and `draw` or `instances`.", exists=True)
+        Path,
+        typer.Argument(metavar="FILE", help="A Python file with a task or a program, and `draw` or `instances`."),
     ],
     task: Annotated[str | None, option("The task or program, if the file has several.")] = None,
     instances: Annotated[
@@ -63,8 +64,8 @@ def optimise(
     if picture is not None:
         check_plot(picture)
     with _interruptible():
-        module = _run(file)
-        name, problem = _problem(module, file, task)
+        module = run_file(file)
+        name, problem = problem_of(module, file, task)
         source = _instances(module, file, instances)
         if picture is not None and not hasattr(module, "show"):
             raise ConfigurationError(
@@ -105,41 +106,6 @@ def _interruptible() -> Iterator[None]:
     except KeyboardInterrupt:
         print("lols: interrupted", file=sys.stderr)
         raise typer.Exit(INTERRUPTED) from None
-
-
-def _run(file: Path) -> ModuleType:
-    """The file as a module, imported under its own name, so that compiled kernels are found again."""
-    spec = importlib.util.spec_from_file_location(file.stem, file)
-    if spec is None or spec.loader is None:
-        raise ConfigurationError(f"{file}: is not a Python file; its name ends in .py")
-    module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(file.resolve().parent))  # for what it imports
-    sys.modules[file.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:
-        raise ConfigurationError(f"{file}: running it fails with {type(error).__name__}: {error}") from error
-    return module
-
-
-def _problem(module: ModuleType, file: Path, name: str | None) -> tuple[str, Any]:
-    """The task or program of a file, with its name: the one of this name, or the only one."""
-    from lols.contract.task import Task
-    from lols.programs.program import Program
-
-    own = {
-        key: value
-        for key, value in vars(module).items()
-        if isinstance(value, Program | Task)
-        or (isinstance(value, type) and issubclass(value, Task) and value.__module__ == module.__name__)
-    }
-    if name is not None and name not in own:
-        raise ConfigurationError(f"{file}: has no task '{name}': it has {', '.join(own) or 'none'}")
-    if name is None and len(own) != 1:
-        several = f"has {len(own)} tasks, {', '.join(own)}: choose one by --task"
-        raise ConfigurationError(f"{file}: {several if own else 'has no lols.Task, and no lols.Program'}")
-    name = name or next(iter(own))
-    return name, own[name]
 
 
 def _instances(module: ModuleType, file: Path, name: str | None) -> Any:

@@ -13,6 +13,7 @@ import typer
 
 from lols.cli.base import MAKERS, Json, discard_output, print_json
 from lols.cli.generate import built_command, optional, parameters_of, required
+from lols.cli.task_file import TaskOption, check_alone, loaded
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, settle, told_pieces
 from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import compressing
@@ -35,8 +36,15 @@ def predict_command() -> Any:
     """`lols predict`, with the options of all estimators."""
     options = VerbOptions("predict")
 
-    def predict(model: str, files: list[str], output: str, threads: int | None, as_json: bool, **typed: Any) -> None:
-        from lols.front import load
+    def predict(
+        model: str,
+        files: list[str],
+        output: str,
+        task: str | None,
+        threads: int | None,
+        as_json: bool,
+        **typed: Any,
+    ) -> None:
         from lols.tasks.many_files import expanded
         from lols.training.clock import Clock
 
@@ -45,10 +53,11 @@ def predict_command() -> Any:
                 "--json and the predictions cannot both go to standard output: name a file with -o"
             )
         clock = Clock()
-        estimator = load(model)
+        estimator = loaded(model, task)
         values = options.values(typed, estimator.VERBS)
         engine, names = engine_of(typed), expanded(files)
         if engine is not None or len(names) > 1:
+            check_alone(task)
             _predict_many(model, names, output, engine, {"threads": threads or 1, **values}, as_json)
             return
         (file,) = names
@@ -69,6 +78,7 @@ def predict_command() -> Any:
         optional("output", Output, "-"),
         *options.parameters(),
         *(each for each in parameters_of(EngineOptions) if each.name in ("engine", "workers", "address")),
+        optional("task", TaskOption, None),
         optional("threads", Threads, None),
         optional("as_json", Json, False),
     ]

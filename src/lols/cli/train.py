@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from lols.cli.base import Json, app
+from lols.cli.base import Commands, Json, app
 from lols.cli.console import say
 from lols.cli.generate import ShortHelp, built_command, help_all, optional, parameters_of, required
 from lols.cli.training import gone_on, replayed, report_training
@@ -20,7 +19,7 @@ from lols.tasks.options import INPUT, values_of
 from lols.tasks.registry import ESTIMATORS, estimator
 
 
-class Commands(TyperGroup):
+class Estimators(Commands):
     """A command for each estimator, which is imported when its command is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -32,7 +31,7 @@ class Commands(TyperGroup):
         return train_command(cmd_name) if cmd_name in ESTIMATORS else None
 
 
-commands = typer.Typer(cls=Commands, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
+commands = typer.Typer(cls=Estimators, no_args_is_help=True, context_settings={"help_option_names": ["-h", "--help"]})
 commands.callback()(lambda: None)
 app.add_typer(commands, name="train", help="Train a model from files: `lols train parser --help`.")
 

@@ -93,11 +93,13 @@ def _summary(result: dict[str, Any], unit: Unit) -> None:
         say.print(f"best on the dev file: pass {result['best_pass']}")
     if result.get("outside"):
         say.print(_outside_text(**result["outside"]))
-    features = "" if result["features"] is None else f"{result['features']:,} features; "
+    features = "" if result["features"] is None else f": {result['features']:,} features"
+    say.print(f"{result['model']} written{features}")
+    reading, compiling, total = (result[f"seconds_{name}"] for name in ("reading", "compiling", "total"))
+    scoring = " and scoring the dev file" if result["dev"] else ""
     say.print(
-        f"{result['model']} written: {features}{result['seconds_total']:.1f} s "
-        f"({result['seconds_reading']:.1f} reading, {result['seconds_compiling']:.1f} compiling), "
-        f"{result[unit.speed]:,.0f} {unit.name}/s"
+        f"{total:.1f} s: {reading:.1f} reading, {compiling:.1f} compiling, {total - reading - compiling:.1f} learning"
+        f"{scoring} ({result[unit.speed]:,.0f} {unit.name}/s)"
     )
     model = shlex.quote(result["model"])
     say.print(f"next: lols evaluate {model} FILE, on labelled data; lols predict {model} FILE; lols inspect {model}")

@@ -17,6 +17,7 @@ import typer
 from lols.cli.generate import optional
 from lols.errors import ConfigurationError
 from lols.tasks.options import Option, options_of, types_of
+from lols.tasks.own_options import VERBS as OWN
 from lols.tasks.registry import ESTIMATORS, verbs
 from lols.tasks.verbs import Verbs
 
@@ -59,7 +60,7 @@ class VerbOptions:
     """
 
     def __init__(self, verb: str, *, files: bool = True, panel: str | None = None):
-        self.known = {name: verbs(name) for name in ESTIMATORS}
+        self.known = {name: verbs(name) for name in ESTIMATORS} | {OWN.name: OWN}
         self.fields: dict[str, dict[str, Field]] = {}  # by flag, then by estimator
         self.panels: dict[str, str | None] = {}
         for name, each in self.known.items():
@@ -93,7 +94,7 @@ class VerbOptions:
         texts: dict[str, list[str]] = {}
         for estimator, field in fields.items():
             texts.setdefault(field.help, []).append(estimator)
-        if len(texts) == 1 and len(fields) == len(self.known):
+        if len(texts) == 1 and fields.keys() >= ESTIMATORS.keys():
             return next(iter(texts))
         return " ".join(f"{', '.join(names).capitalize()}: {text}" for text, names in texts.items())
 
@@ -113,7 +114,7 @@ class VerbOptions:
     def _why(self, fields: Mapping[str, Field], model: Verbs | None) -> str:
         """That the model is of another kind; and what it calls the same thing, if it has it."""
         if model is None:
-            return "the model is of a search space of your own"
+            return f"the model is {OWN.described}"
         names = {field.name for field in fields.values()}
         other = next((f for f, own in self.fields.items() if model.name in own and own[model.name].name in names), None)
         return f"the model is {model.described}" + (f"; it takes {other}" if other else "")
@@ -139,7 +140,8 @@ def file_argument(before: str, kind: Any = str) -> Any:
     texts: dict[str, list[str]] = {}
     for name in ESTIMATORS:
         texts.setdefault(verbs(name).input, []).append(name)
-    text = " ".join([before, *(f"{', '.join(names).capitalize()}: {each}" for each, names in texts.items())])
+    known = (f"{', '.join(names).capitalize()}: {each}" for each, names in texts.items())
+    text = " ".join([before, *known, f"With --task: {OWN.input}"])
     return Annotated[kind, typer.Argument(metavar="FILE", help=text, show_default=False)]
 
 

@@ -22,8 +22,11 @@ class Columns:
 
     Parameters
     ----------
-    x, y
-        Names of entries; or a dictionary from names to `Labels`, or to None for entries without labels.
+    x
+        Names of entries that the policy sees; or a dictionary from names to `Labels`, or to None for entries without
+        labels.
+    y
+        The same for the truth.
 
     Examples
     --------

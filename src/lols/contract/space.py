@@ -52,8 +52,10 @@ class Sizes:
         The most features that one call of `features` emits.
     steps
         The most steps from the start state to an end state; a longer search is reported as an endless loop.
-    items, roles
-        The most items that one call of `items` looks at, and the number of roles.
+    items
+        The most items that one call of `items` looks at.
+    roles
+        The number of roles in which it looks at them.
     action_features
         The most features that one call of `action_features` emits.
     live
@@ -258,7 +260,10 @@ class SearchSpace:
     def action_count(self) -> int:
         """The number of actions, where it must be the same for all examples."""
         if callable(self.sizes.actions):
-            raise ConfigurationError("Sizes.actions is a function of x, and this needs one number of actions for all x")
+            raise ConfigurationError(
+                "Sizes.actions depends on x, and this needs one number of actions for all x: give the most there can "
+                "be, and leave the rest illegal"
+            )
         return int(self.sizes.actions)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -291,6 +296,11 @@ class Reference:
     needs_truth
         Whether the reference looks at `y`: a rule-based system does not, and a bandit needs such a one. None: it
         does if one of its functions mentions `y`.
+    name
+        What messages call it; by default the name of its first function.
+    family
+        For the teachers that belong to a task of the library: functions that they share, so that none of them needs a
+        compilation of its own.
 
     Examples
     --------

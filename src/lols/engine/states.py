@@ -37,16 +37,27 @@ class States:
     vectors
         The state vectors themselves, [state, cell], for policies that are written for one space. In roll-outs only the
         first `Sizes.live` cells are valid.
-    memory, rows
-        The same without a copy: the vector of state i is row `rows[i]` of the memory. Other rows are of other searches,
-        and so are cells behind a state's own.
+    memory
+        The same without a copy: other rows than those in `rows` are of other searches, and so are cells behind a
+        state's own.
+    rows
+        The row of the memory that holds each state's vector.
     draws
         A random 64-bit number for each state, for policies that draw at random; determined by the seed.
-    start, ids, values
-        Features: state i has those from `start[i]` to `start[i + 1]`, the features of its items first, in their roles.
-    action_start, action_ids, action_values
-        Features of the actions, if the space has them: those of action a in state i begin at
+    start
+        Where the features of each state begin: state i has those from `start[i]` to `start[i + 1]`, the features of its
+        items first, in their roles.
+    ids
+        The feature ids of the states.
+    values
+        The values of these features.
+    action_start
+        The same for features of actions, if the space has them: those of action a in state i begin at
         `action_start[i * actions + a]`.
+    action_ids
+        The feature ids of the actions.
+    action_values
+        The values of the features of the actions.
 
     """
 

@@ -39,8 +39,14 @@ class Processes(Engine):
     ----------
     workers
         How many processes; by default one for each core.
-    sync, shards, legs
-        As for `Engine`.
+    sync
+        `"exact"`: the result is that of one process, bit for bit. `"pass"`: each shard of the data trains a learner of
+        its own, and their weights are averaged several times in a pass.
+    shards
+        With `sync="pass"`: how many parts the data are cut into; by default as many as there are workers.
+    legs
+        With `sync="pass"`: how often weights are averaged in a pass; by default half as often as there are shards, at
+        most four times, and more often in the first pass.
 
     """
 

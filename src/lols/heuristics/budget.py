@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lols.engine.compile.kernel import compile_seconds
-from lols.training.progress import Progress
+from lols.training.progress import Progress, on_terminal
 
 OFTEN, RARELY = 5.0, 30.0  # seconds between the lines of one training, on a terminal and elsewhere
 
@@ -56,7 +56,7 @@ class Lines:
     """What is said while an optimisation lasts: each line with the seconds that were spent of all."""
 
     def __init__(self, wanted: bool | None, budget: TimeBudget):
-        terminal = sys.stderr is not None and sys.stderr.isatty()
+        terminal = on_terminal()
         self.wanted = (terminal if wanted is None else bool(wanted)) and sys.stderr is not None
         self.pause = OFTEN if terminal else RARELY
         self._budget, self._said = budget, budget.total()

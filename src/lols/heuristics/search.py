@@ -323,6 +323,7 @@ class StrategySearch:
             self.attempts.append(Attempt(strategy.name, len(part), len(results), took, loss))
         if best is None:
             return None
+        best.model.about |= {"best_pass": best.model.about["passes_done"], "passes_done": len(results)}
         training = max(took - len(results) * self.looking, 0.1 * took)
         self.pace[strategy.algorithm] = TrainingPace(sampling, training / (len(part) * len(results)))
         self.lines.say(f"{strategy.name}: {best.loss:.4g} after {took:.1f} s")

@@ -164,7 +164,7 @@ def _by_name(column: str, layout: TokenLayout) -> int | None:
 
 def _offer(layout: TokenLayout) -> str:
     """The columns of a file, for error messages."""
-    numbers = f"a number from 1 to {layout.width}, or 'last'"
+    numbers = f"a number from 1 to {layout.width}, or 'last'" if layout.width > 1 else "1"
     if layout.format in ("conllu", "conllx"):
         more = (*NAMES, *ALIASES) if layout.format == "conllx" else NAMES
         return f"{', '.join(more)}, feats:KEY, misc:KEY, {numbers}"

@@ -38,6 +38,8 @@ class LinearPolicy:
         The name of a reduction, or `LearnerSettings`.
     weights
         Fixed weights, for a policy that does not learn.
+    compiled
+        False runs the same code as plain Python.
 
     Examples
     --------

@@ -13,6 +13,7 @@ from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, ModelFileError
 from lols.io.model_file import read_tensors
 from lols.io.whole_file import remove
+from lols.tasks.verbs import BEST_SO_FAR
 from lols.training.model import Model, make_model
 from lols.training.progress import Progress
 
@@ -64,7 +65,7 @@ class Choice:
         if self.best is None or value_of(entry) > max(values):
             self.best = model
         if self.kept is not None and self.best is not None:
-            self.best.save(self.kept, task={"name": "best so far", "history": self.history})
+            self.best.save(self.kept, task={"name": BEST_SO_FAR, "history": self.history})
         since = len(values) - int(np.argmax([*values, value_of(entry)]))
         return self.patience is not None and since >= self.patience
 

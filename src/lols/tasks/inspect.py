@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 UNITS = ("bytes", "kB", "MB", "GB")
 MOST_TEMPLATES = 24  # that are written out
 # Facts that are shown, and of which kind they are.
-FACTS = {"reference": str} | dict.fromkeys(("passes", "batch_size", "seed", "examples", "tokens", "best_pass"), int)
+COUNTS = ("passes", "passes_done", "batch_size", "seed", "examples", "tokens", "best_pass")
+FACTS = {"reference": str} | dict.fromkeys(COUNTS, int)
 LEARNER = {"reduction": str, "update": str, "margin": str, "rate": Real, "slack": Real}
 Sides = dict[str, list[dict[str, Any]]]  # features for and against
 
@@ -201,7 +202,12 @@ class Inspection:
 
     def facts(self) -> Iterator[tuple[str, str]]:
         """What is special to the kind of model."""
-        yield "space", f"{self.values['space']}: {self.values['actions']} actions"
+        count = self.values["actions"]
+        actions = "as many actions as an example has" if count is None else f"{count} actions"
+        yield "space", f"{self.values['space']}: {actions}"
+        if "task" in self.values:
+            changed = "has changed since" if self.values["task"]["changed"] else "as in training"
+            yield "task", f"{self.values['task']['name']}: {changed}"
 
     def show_more(self, console: Console) -> None:
         """What comes between the facts and the features."""
@@ -245,8 +251,7 @@ class Inspection:
         if found.get("fingerprint"):
             yield "fingerprint", f"{found['fingerprint']} (of the training data)"
         if found["passes"] is not None:
-            best = f" (the best on the dev data: pass {found['best_pass']})" if found.get("best_pass") else ""
-            yield "training", f"{found['passes']} passes{best}, batches of {found['batch_size']}, seed {found['seed']}"
+            yield "training", f"{passes_text(found)}, batches of {found['batch_size']}, seed {found['seed']}"
         if found["reference"]:
             yield "teacher", found["reference"]
         if found["decides_by"] is not None:
@@ -307,6 +312,20 @@ def inspect_own(
     for name in options:
         raise ConfigurationError(f"--{name} has no effect: {path} is a model of a space of your own")
     return Inspection(describe_file(path, header, tensors))
+
+
+def passes_text(facts: Mapping[str, Any]) -> str:
+    """How many passes there were, and the weights of which are kept.
+
+    >>> passes_text({"passes": 30, "passes_done": 7, "best_pass": 5}), passes_text({"passes": 1})
+    ('7 of 30 passes, the best on held-out data kept: pass 5', '1 pass')
+    """
+    planned, done, best = (facts.get(name) for name in ("passes", "passes_done", "best_pass"))
+    if done is None and best is not None:  # older files do not say where patience ended
+        return f"at most {planned} passes, the best on held-out data kept: pass {best}"
+    text = f"{planned} pass{'' if planned == 1 else 'es'}"
+    text = text if done in (None, planned) else f"{done} of {text}"
+    return text if best is None else f"{text}, the best on held-out data kept: pass {best}"
 
 
 def size_text(count: float) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lols.contract.threads import Threads
 from lols.errors import ModelFileError
+from lols.tasks.verbs import BEST_SO_FAR
 
 if TYPE_CHECKING:
     from lols.tasks.verbs import VerbReport, Verbs
@@ -76,13 +77,26 @@ class StoredModel(NamedTuple):
             return loaded
         if self.name in (None, "program"):
             own, what = ("program", "program") if self.name else ("search space", "space")
-            raise ModelFileError(f"{self.path}: a model of a {own} of your own; load it with lols.load(path, {what})")
+            raise ModelFileError(
+                f"{self.path}: a model of a {own} of your own; load it with lols.load(path, {what}), or on the command "
+                "line name its Python file: --task FILE.py"
+            )
+        self.check_finished()
         raise ModelFileError(
             f"{self.path}: a model of '{self.name}', which this version of lols does not know; install a newer one"
         )
 
+    def check_finished(self) -> None:
+        """Raise an error for what training keeps beside its checkpoint."""
+        if self.name == BEST_SO_FAR:
+            raise ModelFileError(
+                f"{self.path}: what training keeps beside its checkpoint, the best pass so far, and no whole model: "
+                "run the command again with --resume, which goes on and writes the model"
+            )
+
     def inspect(self, **options: Any) -> VerbReport:
         """What is in the file."""
+        self.check_finished()
         if self.name in ESTIMATORS:
             report: VerbReport = estimator(self.name).inspect_file(self.path, self.header, self.tensors, **options)
             return report

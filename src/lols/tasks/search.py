@@ -56,7 +56,7 @@ class SearchEstimator(Estimator):
     """An estimator that is trained by searching: the options that all of them share."""
 
     RATE: ClassVar[float | None] = None  # of AdaGrad with the hinge, chosen like the templates on held-out sentences
-    UNIT: ClassVar[str] = "tokens"  # what a step is, on the progress bar
+    UNIT: ClassVar[str] = "steps"  # what a step is, on the progress bar
     NEIGHBOURS: ClassVar[int] = 1  # examples that stay together when they are shuffled
     AGAIN = (
         *("algorithm", "roll_in", "roll_out", "beta", "mix", "reference", "prune", "margin"),
@@ -276,7 +276,7 @@ class SearchEstimator(Estimator):
         model = trainer.fit(examples, progress=bar, after_pass=choice if score is not None else None, **fitting)
         self.task_, self.model_ = task, choice.best or model
         self.model_.report = model.report
-        self.model_.about["best_pass"] = choice.best_pass
+        self.model_.about |= {"best_pass": choice.best_pass, "passes_done": model.about["passes_done"]}
         self._tune(score, goes_on)
         if goes_on and judges.dev is None:
             self.model_.calibration = kept  # nothing can be held out of what was learned before

@@ -33,6 +33,8 @@ TOKENS = Unit("tokens", "tokens_per_second", "loss per sentence")
 ROWS = Unit("rows", "examples_per_second", "cost per row")
 EXAMPLES = Unit("examples", "examples_per_second", "loss per example")
 
+BEST_SO_FAR = "best so far"  # the name of the task in what training keeps beside its checkpoint
+
 Say = Callable[[str], None]  # is given remarks for the user
 
 

@@ -90,9 +90,11 @@ class TorchPolicy:
         Steps of the optimiser for each batch of lessons (`batch_size` examples), whose examples are divided among them.
     accumulate
         In how many parts the gradients of a step are computed, which saves memory.
-    replay, replay_decay
+    replay
         Of how many earlier batches the lessons are kept; each step then learns from as many earlier examples as new
-        ones. A batch is drawn from `replay_decay` times as often as the one after it.
+        ones.
+    replay_decay
+        Of the batches that are kept, one is drawn from this many times as often as the one after it.
     average
         The decay of an exponential average of the weights, such as 0.999; the average is what training returns.
     clip

@@ -22,8 +22,10 @@ class Algorithm:
 
     Parameters
     ----------
-    name, cites
-        Its name, and the publication it comes from.
+    name
+        What it is called.
+    cites
+        The publication it comes from.
     roll_in
         The policy that visits the states to learn from: `"reference"`, `"learned"`, or `"mixture"`, drawn at each step.
     roll_out
@@ -50,8 +52,10 @@ class Algorithm:
         For Searn: how fast the mixture moves away from the reference; by default the learned part is one half midway.
     horizon
         The most steps of a roll-out; None for no limit. Needs a space with `cost`.
-    sample_steps, sample_actions
-        The most states per example with deviations, and the most actions per state; None for all.
+    sample_steps
+        The most states of an example, drawn at random, at which deviations are tried; None for all.
+    sample_actions
+        The most actions, drawn at random, that are tried at a state; None for all.
     prune
         The most actions of a state that the learner rolls out: those of least predicted cost, besides the one that the
         roll-in took and the teacher's; None for all. If the teacher alone rolls out, all actions are rolled out.

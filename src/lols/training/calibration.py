@@ -52,8 +52,10 @@ class Calibration:
     ----------
     temperature
         What costs are divided by.
-    knots, values
-        Shares of a softmax, and the part of such decisions that was right; both rise. Empty: the shares as they are.
+    knots
+        Shares of a softmax, in rising order. Empty: the shares are probabilities as they are.
+    values
+        For each knot, the part of such decisions that was right; it rises, too.
     source
         The data that it was fitted to: `"dev data"`, `"held-out data"` or `"given data"`.
     decisions

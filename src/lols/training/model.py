@@ -47,6 +47,12 @@ class Model(Shareable):
         Algorithm, learner, seed and other facts, stored in the model file.
     report
         Results of training: progressive loss of each pass, seconds, memory.
+    threads
+        Threads of prediction; they do not change the result. None: what is fastest.
+    compiled
+        False runs the same code as plain Python.
+    learning
+        What it can go on learning from, if that was kept.
     calibration
         How predicted costs become probabilities, if that was fitted to held-out data.
     kept_reference

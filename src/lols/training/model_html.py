@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-FACTS = ("reference", "examples", "tokens", "passes", "batch_size", "seed", "best_pass")
+FACTS = ("reference", "examples", "tokens", "passes", "passes_done", "batch_size", "seed", "best_pass")
 NUMBERS = ("features", "rounds", "states", "seconds_total", "seconds_compiling")
 
 

@@ -10,6 +10,11 @@ OFTEN = 30.0  # seconds after which a line says how far it is, also within a pas
 SELDOM = 1.0  # seconds between two lines, at least: short trainings print none
 
 
+def on_terminal() -> bool:
+    """Whether standard error is a terminal; it may be closed."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
 class Progress:
     """Shows progress, speed, the progressive loss and a note; costs nothing if it is off.
 
@@ -36,7 +41,7 @@ class Progress:
         self.done, self.note = 0, ""
         self.began = self.said = time.perf_counter()
         self.before = 0  # steps that were done before it began
-        terminal = sys.stderr is not None and sys.stderr.isatty()
+        terminal = on_terminal()
         self.lines = bool(wanted) and not terminal and sys.stderr is not None
         if terminal and wanted is not False:
             from rich import progress

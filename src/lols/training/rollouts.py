@@ -29,8 +29,10 @@ class RolloutCosts:
 
     Attributes
     ----------
-    example, step
-        The example and the step of each state.
+    example
+        The number of each state's example.
+    step
+        The step at which the roll-in met each state.
     taken
         The action by which the roll-in went on.
     costs

@@ -152,6 +152,7 @@ class TrainingRun:
             "algorithm": plain(trainer.algorithm),
             "learner": self.student.describe(),
             "passes": trainer.passes,
+            "passes_done": self.pass_,
             "batch_size": self.batch_size,
             "seed": trainer.seed,
             "examples": self.count,

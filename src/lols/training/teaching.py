@@ -14,7 +14,7 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.engine.structures import LEARNED, NONE, REFERENCE
 from lols.errors import ConfigurationError
-from lols.training.progress import Progress
+from lols.training.progress import Progress, on_terminal
 from lols.training.students_t import t_quantile
 from lols.training.trainer import Trainer
 
@@ -157,7 +157,7 @@ def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | 
         return
     if found.worse:
         warnings.warn(f"the policy is worse than its teacher: {found}; {_next(trainer, found)}", stacklevel=3)
-    elif progress or (progress is None and sys.stderr.isatty()):
+    elif progress or (progress is None and on_terminal()):
         honest = "" if found.held_out else ", which flatter it: give held_out=... to compare on others"
         print(f"lols: {found}{honest}", file=sys.stderr)
 

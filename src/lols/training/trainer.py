@@ -51,8 +51,10 @@ class Trainer:
 
     Parameters
     ----------
-    space, reference
-        The search problem: a `SearchSpace` or a `Task`, and its teacher, by default the one of the task.
+    space
+        The search problem: a `SearchSpace` or a `Task`.
+    reference
+        The teacher, by default the one of the task.
     algorithm
         The name of a preset or an `Algorithm`; `options` override single choices, as in `lols.algorithm`.
     learner
@@ -84,6 +86,8 @@ class Trainer:
         Who does the work: this process (None), `"processes"`, `"ray"`, or an engine of `lols.engines` with settings of
         its own, such as `lols.engines.Ray(workers=8)`. With `sync="exact"` it does not change the result of the linear
         learner; that of a policy of your own is the same for any number of workers, but need not be that of none.
+    options
+        Single choices in place of those of the algorithm, such as `beta=0.5`, by the names of `Algorithm`.
 
     """
 
@@ -198,7 +202,9 @@ class Trainer:
             What learning goes on from, which changes. On the same data, rounds and passes are counted on: the result is
             that of one training with more passes. On other data, a new average begins, with the present one.
         checkpoint
-            A file that is rewritten every `checkpoint_every` seconds.
+            A file to which training is saved as it goes.
+        checkpoint_every
+            The seconds between two checkpoints.
         resume
             Continue from the checkpoint if there is one; the result is bit-identical to that of an uninterrupted run.
         progress

@@ -209,6 +209,18 @@ def test_training_without_json_says_what_happens(folder: Path, tmp_path: Path) -
                 "--dev", folder / "test.conllu").out.decode()  # fmt: skip
     assert f"40 sentences, {sum(map(len, WORDS))} tokens, 4 labels in column upos" in made
     assert "best on the dev file: pass" in made and "m.lols written" in made and "dev accuracy" in made
+    spent = re.search(
+        r"^(\S+) s: (\S+) reading, (\S+) compiling, (\S+) learning and scoring the dev file \(\S+ tokens/s\)$",
+        made,
+        re.M,
+    )
+    assert spent is not None
+    total, *parts = map(float, spent.groups())
+    assert total == pytest.approx(sum(parts), abs=0.2)
+
+
+def test_the_bar_names_what_it_counts() -> None:
+    assert (lols.Tagger.UNIT, lols.Parser.UNIT, lols.CostSensitiveClassifier.UNIT) == ("tokens", "steps", "steps")
 
 
 def test_all_passes_are_counted(tmp_path: Path) -> None:

@@ -64,6 +64,16 @@ def test_the_best_pass_may_be_newer_than_the_checkpoint(tmp_path: Path, monkeypa
     assert weights(resumed) == weights(whole)
 
 
+def test_what_was_best_so_far_is_no_model_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data, dev = noisy(tmp_path)
+    interrupted(
+        monkeypatch, 9, "tagger", data, "--dev", dev, "--passes", 6, "--batch-size", 8, "-o", tmp_path / "m.lols"
+    )
+    for verb in ("evaluate", "predict", "explain", "inspect"):
+        file = () if verb == "inspect" else (dev,)
+        mistake(verb, tmp_path / "m.lols.checkpoint.best", *file, says="again with --resume")
+
+
 @pytest.mark.parametrize("history", [None, 3, ["?"], [{"pass": 1}]], ids=["none", "a number", "words", "no accuracy"])
 def test_what_was_best_so_far_may_be_damaged(tmp_path: Path, history: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data, dev = noisy(tmp_path)

@@ -59,12 +59,18 @@ class Coverage:
 
     Attributes
     ----------
-    examples, examples_given
-        Examples that were walked through, and those given and encoded.
-    walks, walks_asked
-        Walks through them, and those asked for: `rollouts` through each of the examples, of which at most 25 are used.
-    states, states_met
-        States that were examined, and those met; a state that is met twice counts twice.
+    examples
+        Examples that were walked through.
+    examples_given
+        Examples that were given and encoded.
+    walks
+        Walks through the examples.
+    walks_asked
+        Walks that were asked for: `rollouts` through each of the examples, of which at most 25 are used.
+    states
+        States that were examined.
+    states_met
+        States that were met; one that is met twice counts twice.
     not_encoded
         Whether there were more objects than could be encoded in time.
     complete

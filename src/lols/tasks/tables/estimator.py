@@ -81,7 +81,6 @@ class CostSensitiveClassifier(ProbableClassifier):
     TRAINING = TableTraining
     WARMUP_ALL: ClassVar[Variants] = {"the paper's learner (csoaa)": {"learner": "csoaa"}}
     RATE = 0.2  # like the bins chosen on random splits of KDD99
-    UNIT = "steps"
     NEIGHBOURS = 8
 
     # --- training ---
@@ -297,7 +296,8 @@ class CostSensitiveClassifier(ProbableClassifier):
         self.model_ = choice.best or stream.model()
         self.model_.learning = stream.state()
         self._stream = None
-        self.model_.about |= {"best_pass": choice.best_pass, "passes": len(losses), "examples": rows}
+        self.model_.about |= {"best_pass": choice.best_pass, "examples": rows}
+        self.model_.about |= {"passes": len(losses), "passes_done": len(losses)}
         self.model_.report |= {"progressive_loss": losses, "dev": choice.history}
         if dev is not None:
             self._calibrate_with_dev(task, dev)

@@ -82,7 +82,7 @@ class ClassifierVerbs(ClassifierRows):
 
         writer.write(counted(), out, threads)
         speed = rows / clock.working()
-        for line in [f"{rows:,} rows, {speed:,.0f} rows/s", *unknown_text(self.unknown_)]:
+        for line in [f"{rows:,} rows, {speed:,.0f} rows/s from file to file", *unknown_text(self.unknown_)]:
             say(line)
         reading = seconds["reading"]
         return {"rows": rows, "unknown": self.unknown_, "seconds_reading": reading, "examples_per_second": speed}

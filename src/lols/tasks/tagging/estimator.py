@@ -64,6 +64,7 @@ class Tagger(TaggerPrediction):
     OF_DATA = ("templates", "more_templates", "clusters")
     WARMUP: ClassVar[Variants] = {"training and prediction": {}, "the paper's learner (csoaa)": {"learner": "csoaa"}}
     WARMUP_ALL: ClassVar[Variants] = {"spans with loss hamming": {"loss": "hamming", "scheme": "bio"}}
+    UNIT = "tokens"
     RATE = 0.06  # chosen on the last tenth of the WSJ sample and on EWT's dev part
 
     clusters: Mapping[str, str] | None = option(
