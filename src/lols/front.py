@@ -56,6 +56,7 @@ def train(
     compiled: bool = True,
     tricks: dict[str, bool] | None = None,
     engine: str | Engine | None = None,
+    checks: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     resume: bool = False,
@@ -98,6 +99,8 @@ def train(
         How the work is done, which does not change the result: see `Trainer`.
     engine
         Who does the work: this process, `"processes"`, `"ray"`, or an engine of `lols.engines` with its settings.
+    checks
+        Whether functions of your own are checked on a few examples first: see `Trainer`.
     checkpoint, checkpoint_every, resume
         A file to which training is saved every `checkpoint_every` seconds, and whether to continue from it.
     progress
@@ -149,6 +152,7 @@ def train(
         "compiled": compiled,
         "tricks": tricks,
         "engine": engine,
+        "checks": checks,
     }
     fitting: dict[str, Any] = {
         "checkpoint": checkpoint,

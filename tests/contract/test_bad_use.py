@@ -242,5 +242,5 @@ def test_an_index_that_is_not_there_is_noticed_in_every_function(function: str, 
 
 def test_an_index_that_is_not_there_is_noticed_while_a_policy_is_asked() -> None:
     wild = data(WILD + WILD_FUNCTIONS.index("action_features"), index=50)
-    with pytest.raises(SpaceError, match=r"^example 3: `action_features` failed with IndexError: index 50 "):
+    with pytest.raises(SpaceError, match=r"^example 3, step 1: `action_features` failed with IndexError: index 50 "):
         lols.train(SPACE, wild, REFERENCE, policy=LinearPolicy(SPACE, compiled=False), compiled=False)

@@ -18,7 +18,7 @@ from numba.np import numpy_support
 from lols.contract import features as feature_functions
 from lols.contract import hashing
 from lols.contract.examples import without_collector
-from lols.engine.compile import bits, dual
+from lols.engine.compile import as_in_python, bits, dual
 from lols.engine.compile.value_types import POINTER, BlockType, make_row, parts_maker
 from lols.errors import SpaceError
 
@@ -278,3 +278,4 @@ def _take(counter):
 
 
 bits.register(OPTIONS)
+as_in_python.register(OPTIONS)

@@ -29,7 +29,7 @@ TWINS: dict[Any, Any] = {
         features.look,
         features.uniform,
     )
-}
+} | {features.refuse: features.mark_refused}
 
 
 def dual(function: Any) -> Any:

@@ -186,7 +186,7 @@ class LockStepDriver(FusedDriver):
             return vectors, np.arange(example.size), legal
 
         find: Any = {"find_states": find_states, "find_features": find_features or self._gather}
-        return States(self.examples, example, np.zeros(example.size, np.int64), **find)
+        return States(self.examples, example, time, np.zeros(example.size, np.int64), **find)
 
     def costs_of(self, policy: Any, states: States) -> np.ndarray:
         """The policy's costs of states, [state, action], in one call."""
@@ -288,6 +288,7 @@ class LockStepDriver(FusedDriver):
                 states = States(
                     self.examples,
                     walks.example[part],
+                    walks.step[part],
                     walks.draw[part],
                     find_states=lambda walks=walks, part=part: walks.found(part),  # type: ignore[misc]
                     find_features=self._gather,
