@@ -12,6 +12,7 @@ from lols.datasets.worlds import tagging_space
 from lols.errors import SpaceError
 from lols.policies import LinearPolicy
 from tests.contract.bad_space import (
+    ACTION_FEATURE_NAN,
     ACTION_FEATURES,
     ACTIONS,
     CLOSED,
@@ -47,8 +48,11 @@ from tests.contract.bad_space import (
     TAGS,
     TEACHER_ACTION,
     TEACHER_COSTS,
+    TEACHER_FLOAT,
+    TEACHER_FRACTION,
     TEACHER_FREE,
     TEACHER_ILLEGAL,
+    TEACHER_NAN,
     TEACHER_NEGATIVE,
     TEACHER_NOWHERE,
     WILD,
@@ -197,11 +201,25 @@ def test_what_does_not_fit_the_sizes_is_refused(fault: int, says: str) -> None:
     assert line.startswith("example 3, step 1: ") and says in line
 
 
-def test_a_feature_whose_value_is_no_number_is_refused() -> None:
-    for compiled in (True, False):
-        with pytest.raises(lols.LolsError) as caught:
-            lols.train(SPACE, data(FEATURE_NAN), REFERENCE, passes=2, compiled=compiled)
-        assert "example 3" in str(caught.value) and "\n" not in str(caught.value)
+@pytest.mark.parametrize("options", [{}, {"roll_in": "reference", "roll_out": "none"}, {"learner": "csoaa"}])
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (FEATURE_NAN, "`features` emits the value nan as feature 1: keep values finite"),
+        (ACTION_FEATURE_NAN, "`action_features` emits the value -inf as feature 1: keep values finite"),
+    ],
+)
+def test_a_feature_whose_value_is_no_number_is_refused(fault: int, says: str, options: dict[str, Any]) -> None:
+    line = mistakes(fault, **options)
+    assert line.startswith(f"example 3, step 1: {says}") and "bad_space.py:" in line
+
+
+@pytest.mark.parametrize(("fault", "value"), [(FEATURE_NAN, "nan"), (ACTION_FEATURE_NAN, "-inf")])
+def test_a_feature_that_is_no_number_is_noticed_while_a_policy_is_asked(fault: int, value: str) -> None:
+    for compiled in (False, True):
+        with pytest.raises(SpaceError, match=rf"^example 3, step 1: `.*features` emits the value {value} as feature 1"):
+            policy = LinearPolicy(SPACE, compiled=compiled)
+            lols.train(SPACE, data(fault), REFERENCE, policy=policy, compiled=compiled)
 
 
 # --- teachers that break the rules ------------------------------------------------------------------------------------
@@ -213,10 +231,19 @@ def test_a_feature_whose_value_is_no_number_is_refused() -> None:
         (TEACHER_ILLEGAL, "the reference takes action 2, which `actions` does not allow there"),
         (TEACHER_NOWHERE, "the reference takes action 99, which `actions` does not allow there"),
         (TEACHER_NEGATIVE, "the reference takes action -7, which `actions` does not allow there"),
+        (TEACHER_FRACTION, "the reference gives a fraction near 0 as an action: return a whole number"),
+        (TEACHER_NAN, "the reference gives NaN or infinity as an action: return a whole number"),
     ],
 )
 def test_an_action_that_is_not_legal_is_refused(fault: int, says: str) -> None:
     assert says in mistakes(fault, **ROLLED_OUT)
+
+
+def test_a_float_that_is_a_whole_number_is_an_action() -> None:
+    models = [
+        lols.train(SPACE, data(TEACHER_FLOAT), REFERENCE, compiled=compiled, **ROLLED_OUT) for compiled in (False, True)
+    ]
+    assert models[0].policy.stack.tobytes() == models[1].policy.stack.tobytes()
 
 
 def test_free_actions_that_are_not_legal_are_refused() -> None:

@@ -188,7 +188,12 @@ class StructuredBandit:
         self._student = BanditStudent(settings, self.space, compiled=compiled)
         votes = self._student.votes if settings.exploration == BAG else None
         self._decider = Decider(
-            self.space, self.reference, self._student.learner.columns, votes=votes, compiled=compiled, checks=self._checks
+            self.space,
+            self.reference,
+            self._student.learner.columns,
+            votes=votes,
+            compiled=compiled,
+            checks=self._checks,
         )
         # Decisions without a loss yet; for those that did not explore only whether the reference was shown.
         self._pending: dict[int, Decision | bool] = {}

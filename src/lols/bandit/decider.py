@@ -42,7 +42,8 @@ class Decider:
     """Makes structures for one object at a time.
 
     `columns` is the number of columns of the policies' weights. `votes`, for the exploration by a bag, gives the chance
-    of each action in the state in which a decision explores. With `checks`, the functions are checked on the first object.
+    of each action in the state in which a decision explores. `checks` says whether functions are checked on the first
+    object.
     """
 
     def __init__(

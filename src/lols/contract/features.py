@@ -89,13 +89,19 @@ def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
     >>> int(out.size[0]), out.values[:2].tolist()
     (2, [1.0, 0.5])
     """
-    n = out.size[0]
-    if not -LARGEST <= value <= LARGEST:  # which NaN is not; a constant is not compared in compiled code
+    if abs(value) <= LARGEST:  # compiled code does not compare a constant
+        append(out, identity, value)
+    else:
         refuse(out, value)
-    elif n < out.ids.size:
+
+
+def append(out: FeatureBuffer, identity: int, value: float) -> None:
+    """Append one feature, whose value is finite."""
+    n = out.size[0]
+    if n < out.ids.size:
         out.ids[n] = identity
         out.values[n] = value
-    out.size[0] += 1
+    out.size[0] = n + 1
 
 
 def refuse(out: FeatureBuffer, value: float) -> None:
@@ -122,12 +128,13 @@ def emit_curve(out: FeatureBuffer, identity: int, value: float, width: float) ->
     ([0.25, 0.75], True)
     """
     place = value / width
-    if not abs(place) <= FAR:
+    if abs(place) <= FAR:
+        knot = math.floor(place)
+        share = place - knot
+        append(out, mix(identity, knot), 1.0 - share)
+        append(out, mix(identity, knot + 1), share)
+    else:
         refuse(out, value)
-    knot = math.floor(place)
-    share = place - knot
-    emit(out, mix(identity, knot), 1.0 - share)
-    emit(out, mix(identity, knot + 1), share)
 
 
 def emit_surface(
@@ -140,22 +147,18 @@ def emit_surface(
     >>> out.values.tolist()
     [0.125, 0.125, 0.375, 0.375]
     """
-    place = value / width
-    if not abs(place) <= FAR:
-        refuse(out, value)
-    knot = math.floor(place)
-    share = place - knot
-    near = mix(identity, knot)
-    far = mix(identity, knot + 1)
-    place = other / other_width
-    if not abs(place) <= FAR:
-        refuse(out, other)
-    knot = math.floor(place)
-    rest = place - knot
-    emit(out, mix(near, knot), (1.0 - share) * (1.0 - rest))
-    emit(out, mix(near, knot + 1), (1.0 - share) * rest)
-    emit(out, mix(far, knot), share * (1.0 - rest))
-    emit(out, mix(far, knot + 1), share * rest)
+    place, other_place = value / width, other / other_width
+    if abs(place) <= FAR and abs(other_place) <= FAR:
+        knot, other_knot = math.floor(place), math.floor(other_place)
+        share, rest = place - knot, other_place - other_knot
+        near = mix(identity, knot)
+        far = mix(identity, knot + 1)
+        append(out, mix(near, other_knot), (1.0 - share) * (1.0 - rest))
+        append(out, mix(near, other_knot + 1), (1.0 - share) * rest)
+        append(out, mix(far, other_knot), share * (1.0 - rest))
+        append(out, mix(far, other_knot + 1), share * rest)
+    else:
+        refuse(out, other if abs(place) <= FAR else value)
 
 
 def above_least(values: np.ndarray, legal: np.ndarray) -> None:

@@ -3,8 +3,8 @@
 What a kernel reads and writes depends on the sizes of examples and on the functions of the space. Sizes are compared
 with those that the space declares. The functions of a user's own space are called as plain Python, with guarded arrays,
 on the largest examples, and again whenever an example is larger than all before: then a wrong index is an error that
-names the function and the line. Their kernels check indices, too (`lols.engine.compile.dual`). Whoever learns looks over a
-few examples first, for what is wrong in silence.
+names the function and the line. Their kernels check indices, too (`lols.engine.compile.dual`). Before anything is
+learned, a few examples are looked over for what is wrong in silence.
 """
 
 from __future__ import annotations

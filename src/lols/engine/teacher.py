@@ -38,7 +38,9 @@ def named_action(search, here, s, stream, actions):
     teacher, report = search.scratch.teacher, search.scratch.report
     teacher.rng[0] = stream
     named = reference_action(search.reference, here.x, here.y, s, teacher.rng)
-    a = np.int64(named) if abs(np.float64(named)) <= FAR else np.int64(NOTHING)  # NaN and infinity are near no whole number
+    a = (
+        np.int64(named) if abs(np.float64(named)) <= FAR else np.int64(NOTHING)
+    )  # NaN and infinity are near no whole number
     if a == named and 0 <= a < actions:
         return a
     report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE if a == named else NOT_WHOLE, a

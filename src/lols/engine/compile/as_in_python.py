@@ -56,15 +56,14 @@ def _whole(own: Any) -> Any:
 
 
 def _stand_in(name: str, module: str, own: Any, call: Any, options: Any) -> None:
-    """A function for users' code in place of `own`: `call` where an argument is a float, otherwise `own` itself."""
+    """A function for users' code in place of `own`: `call`, except that what is whole already is left to `own`."""
 
     def stand_in(*arguments):
         return own(*arguments)
 
     def choose(*arguments):
-        if not any(isinstance(kind, types.Float) for kind in arguments):
-            return (lambda x: own(x)) if len(arguments) == 1 else (lambda x, y: own(x, y))
-        return call
+        whole = (name, module) in WHOLE and not isinstance(arguments[0], types.Float)
+        return (lambda x: own(x)) if whole else call
 
     overload(stand_in, jit_options=options, strict=False)(choose)
     INSTEAD[name, module] = stand_in

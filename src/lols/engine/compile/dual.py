@@ -22,6 +22,7 @@ TWINS: dict[Any, Any] = {
     function: function
     for function in (
         features.above_least,
+        features.append,
         features.emit,
         features.emit_curve,
         features.emit_surface,
@@ -38,7 +39,7 @@ def dual(function: Any) -> Any:
     return function
 
 
-NOT_INLINED: set[Any] = set()
+NOT_INLINED: set[Any] = {features.mark_refused}
 
 
 def not_inlined(function: Any) -> Any:

@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from lols.contract.arithmetic import as_compiled
 from lols.contract.digest import digest_functions
 from lols.contract.user_frames import one_line

@@ -326,7 +326,12 @@ class LockStepDriver(FusedDriver):
             self._features = make_slots(self.space.sizes, self.actions, rows + rows // 4, self._widest)
         ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
         arguments = (self.bound, self.data, scratch, states.where(), self._features, ends)
-        self._run(look_at_kernel, [arguments], lambda _: look_at_kernel.plain(*arguments))
+
+        def again(_: int) -> None:
+            scratch.report[:] = 0
+            look_at_kernel.plain(*arguments)
+
+        self._run(look_at_kernel, [arguments], again)
         return GatheredFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
 
     def _complete(

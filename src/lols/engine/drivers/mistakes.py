@@ -63,8 +63,8 @@ def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int
         "mistake in it; if costs are so large, divide all of them by the same number",
         LOSS_NOT_FINITE: "`loss` gives NaN or infinity: a dead end, or a mistake in it",
         NEGATIVE: "`loss` is negative: add a constant, so that the best result costs 0",
-        NOT_WHOLE: f"the reference gives {f'a fraction near {action}' if action != NOTHING else 'NaN or infinity'} as an "
-        "action: return a whole number",
+        NOT_WHOLE: f"the reference gives {'NaN or infinity' if action == NOTHING else f'a fraction near {action}'} "
+        "as an action: return a whole number",
     }[code]
     return SpaceError(f"{place}: {reason}")
 
