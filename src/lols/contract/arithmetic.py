@@ -16,7 +16,7 @@ BINARY = dis.opmap["BINARY_OP"]
 DIVISIONS = frozenset(
     instruction.arg
     for sign in ("/", "//", "%", "/=", "//=", "%=")
-    for instruction in dis.get_instructions(f"a {sign} b")
+    for instruction in dis.get_instructions(compile(f"a {sign} b", "division", "exec"))
     if instruction.opcode == BINARY
 )
 

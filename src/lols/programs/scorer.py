@@ -149,6 +149,6 @@ def _numbers(features: Any) -> list[float]:
     except (TypeError, ValueError):
         pass
     for feature, value in features.items():
-        if not isinstance(value, numbers.Real) or not abs(value) <= LARGEST:
+        if not isinstance(value, numbers.Real) or not abs(float(value)) <= LARGEST:
             raise SpaceError(f"feature {feature!r} has the value {value!r}: give a finite number, within 32-bit floats")
     return [float(value) for value in features.values()]

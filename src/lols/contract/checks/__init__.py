@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lols.contract.checks.budget import Budget, SpentError
+from lols.contract.checks.budget import Budget
 from lols.contract.checks.findings import Coverage, Finding, Findings, Report
+from lols.contract.checks.guards import SpentError
 from lols.contract.checks.leaks import find_copied_truth
 from lols.contract.checks.plan import MOST_EXAMPLES, make_plan
 from lols.contract.checks.probe import Probe

@@ -12,9 +12,9 @@ from itertools import chain
 import numpy as np
 
 from lols.contract.arithmetic import as_compiled
-from lols.contract.checks.budget import Budget, Pace, SpentError
+from lols.contract.checks.budget import Budget, Pace
 from lols.contract.checks.findings import Findings
-from lols.contract.checks.guards import Guarded
+from lols.contract.checks.guards import Guarded, SpentError
 from lols.contract.checks.probe import FailedError, Probe, some_of
 from lols.contract.checks.reference import chosen_action
 from lols.contract.examples import Examples
