@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lols
 from lols.datasets.worlds import tagging_space
 from lols.errors import SpaceError
 from lols.policies import LinearPolicy
+from lols.specification import Choices, SlowPolicy, SlowSearch
 from tests.contract.bad_space import (
     ACTION_FEATURE_NAN,
     ACTION_FEATURES,
@@ -254,6 +256,23 @@ def test_free_actions_that_are_not_legal_are_refused() -> None:
 def test_a_teacher_without_any_free_action_is_refused() -> None:
     line = mistakes(FREE_NOTHING, roll_in="reference")
     assert line.startswith("example 3, step 1: the reference has no legal action there")
+
+
+@pytest.mark.parametrize(
+    "fault", [FEATURE_NAN, ACTION_FEATURE_NAN, COST_NAN, LOSS_NAN, LOSS_NEGATIVE, TEACHER_FRACTION, TEACHER_NAN]
+)
+def test_the_slow_algorithm_refuses_the_same(fault: int) -> None:
+    policy, choices = SlowPolicy([{}], [{}], [1.0], np.zeros((0, 3))), Choices(roll_out="reference")
+    teacher = dataclasses.replace(REFERENCE, free=None)
+    for row in (0, 3):
+        example = SPACE.encode(data(fault)[row])
+        example = example._replace(items=[(ids, [1.0]) for ids in example.items])
+        search = SlowSearch(SPACE, teacher, example, policy, choices)
+        if row == 0:
+            search.lessons()
+        else:
+            with pytest.raises(SpaceError):
+                search.lessons()
 
 
 # --- indices ----------------------------------------------------------------------------------------------------------
