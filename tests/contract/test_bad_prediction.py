@@ -105,6 +105,17 @@ def test_a_search_that_asks_the_loss_names_it(model: lols.Model, search: str) ->
             SEARCHES[search](model, data(fault))
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@pytest.mark.parametrize("randomise", ["deviation", "steps"])
+def test_a_bandit_refuses_a_feature_that_is_no_number(epsilon: float, randomise: str) -> None:
+    rule = lols.Reference(action=lambda x, y, s: 0)
+    bandit = lols.StructuredBandit(SPACE, rule, epsilon=epsilon, randomise=randomise, compiled=False)
+    bandit.decide(data(FINE)[0])
+    for fault, name in ((FEATURE_NAN, "features"), (ACTION_FEATURE_NAN, "action_features")):
+        with pytest.raises(SpaceError, match=rf"^example 0, step 1: `{name}` emits the value -?(nan|inf) as feature 1"):
+            bandit.decide(data(fault)[3])
+
+
 def test_following_the_teacher_names_the_teacher(model: lols.Model) -> None:
     for fault, says in (
         (TEACHER_ACTION, "example 3, step 1: `action` failed with ValueError: no advice"),

@@ -118,7 +118,12 @@ class Decider:
             error = raised
         if error is not None or scratch.report[CODE]:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
-            raise explain(driver, error, scratch, 0, lambda: kernel.plain(*arguments)) from error
+
+            def again() -> None:
+                scratch.report[CODE] = 0
+                kernel.plain(*arguments)
+
+            raise explain(driver, error, scratch, 0, again) from error
 
     def _out(self, states: int, steps: int) -> Walked:
         """Memory for the results of a walk, kept for the next object of this size."""
