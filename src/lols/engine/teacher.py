@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.contract.features import FAR
-from lols.engine.compile.dual import dual, free, has, names_action, needs, reference_action, reference_costs
+from lols.engine.compile.dual import dual, free, has, names_action, near, needs, reference_action, reference_costs
 from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOT_WHOLE, NOTHING
 
 
@@ -38,9 +37,7 @@ def named_action(search, here, s, stream, actions):
     teacher, report = search.scratch.teacher, search.scratch.report
     teacher.rng[0] = stream
     named = reference_action(search.reference, here.x, here.y, s, teacher.rng)
-    a = (
-        np.int64(named) if abs(np.float64(named)) <= FAR else np.int64(NOTHING)
-    )  # NaN and infinity are near no whole number
+    a = near(named)
     if a == named and 0 <= a < actions:
         return a
     report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE if a == named else NOT_WHOLE, a

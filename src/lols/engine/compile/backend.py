@@ -146,6 +146,14 @@ def _reference_action(bound, x, y, s, rng):
     return lambda bound, x, y, s, rng: function(x, y, s)
 
 
+@overload(dual.near, jit_options=OPTIONS)
+def _near(number):
+    far, no_action = dual.FAR, np.int64(-dual.FAR)
+    if isinstance(number, types.Float):
+        return lambda number: np.int64(number) if abs(number) <= far else no_action
+    return lambda number: np.int64(number)
+
+
 # --- dual functions ---------------------------------------------------------------------------------------------------
 
 _REGISTERED: set[Any] = set()
