@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -17,6 +18,7 @@ import lols
 from lols.bandit.entries import ARRAYS, SCALARS, Decision, to_row
 from lols.bandit.log import SqliteLog
 from lols.io.model_file import read_tensors, write_tensors
+from lols.tasks.registry import read_model
 from lols.tasks.tokens.vectors import read_vectors
 from tests.bandit import small_bandit
 from tests.cli.calling import run
@@ -24,7 +26,7 @@ from tests.cli.interrupting import interrupted
 from tests.cli.test_stops import given
 from tests.fuzz.judging import called, commanded
 from tests.fuzz.mutators import WRITTEN, change_value, damaged, other_array, other_object, other_value
-from tests.heuristics import small_shop
+from tests.heuristics import paying, small_shop
 from tests.models_0_1.own_task import DATA, Tagging
 from tests.tasks.test_old_models import EXPECTED
 
@@ -225,20 +227,33 @@ class Inspections(LaterModels):
 
 
 class OptimisedModels(Target):
-    """Model files of `lols optimise`: states with named parts and real numbers."""
+    """Model files of `lols optimise`, with a policy or a kept heuristic: followed, looked at, gone on from."""
 
-    PARTS = ("space", "task")
+    PARTS = ("space", "task", "kept_reference", "about")
 
     def __init__(self, folder: Path):
         super().__init__(folder)
-        lols.train(small_shop.Shop, small_shop.shops(20), passes=1, progress=False).save(folder / "m.lols")
+        model = lols.train(small_shop.Shop, small_shop.shops(20), passes=1, progress=False)
+        model.save(folder / "shop.lols")
+        replace(model, kept_reference=small_shop.Shop.teacher).save(folder / "kept.lols")
+        for name, program in (("pay", paying.PAYING), ("same", paying.SAME)):
+            lols.optimise(program, range(1, 60), minutes=0.002, best_of=1).save(folder / f"{name}.lols")
+        self.programs = {"pay": paying.PAYING, "same": paying.SAME}
 
     def case(self, rng: Random) -> bool:
-        path, jobs = self.folder / "mutated.lols", rng.choice((1, 5, 9))
-        mutated_file(rng, self.folder / "m.lols", path, "model", self.PARTS)
+        path, name = self.folder / "mutated.lols", rng.choice(("shop", "kept", "pay", "same"))
+        jobs, best_of = rng.choice((1, 5, 9)), rng.choice((1, 4))
+        mutated_file(rng, self.folder / f"{name}.lols", path, "model", self.PARTS)
 
         def use() -> None:
-            lols.load(path, small_shop.Shop).predict(small_shop.shops(3, jobs=jobs), best_of=rng.choice((1, 4)))
+            read_model(path).inspect()
+            if name in self.programs:
+                model = lols.load(path, self.programs[name])
+                model.predict(range(1, 9), best_of=best_of)
+                if jobs == 9:
+                    lols.optimise(self.programs[name], range(1, 20), minutes=0.0001, best_of=1, resume=model)
+            else:
+                lols.load(path, small_shop.Shop).predict(small_shop.shops(3, jobs=jobs), best_of=best_of)
 
         return called(use, path.read_bytes())
 
