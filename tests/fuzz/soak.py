@@ -25,10 +25,10 @@ from tests.cli.option_files import write_files
 from tests.cli.test_stops import given
 from tests.fuzz.judging import Lost
 from tests.fuzz.soak_ray import RayKills
-from tests.fuzz.soak_threads import SharedModels
+from tests.fuzz.soak_threads import SharedModels, SharedNetworks
 
 TRAININGS = ("tagger", "parser", "classifier", "pipeline", "tagger that goes on")
-KINDS_OF_RUNS = (*TRAININGS, "bandit", "optimise", "threads", "ray")
+KINDS_OF_RUNS = (*TRAININGS, "bandit", "optimise", "threads", "networks", "ray")
 PASSES = 12  # a training of a second or so, with a checkpoint after each batch
 OPTIONS = ("--minutes", 0.02, "--best-of", 2)  # of an optimisation of two seconds or so
 PAYING = "from tests.heuristics.paying import PAYING, draw\n"
@@ -203,7 +203,9 @@ def made(kind: str, folder: Path, stack: contextlib.ExitStack) -> Any:
         return bandits
     if kind == "optimise":
         return Optimisations(own)
-    return SharedModels(own) if kind == "threads" else RayKills()
+    if kind == "ray":
+        return RayKills()
+    return SharedModels(own) if kind == "threads" else SharedNetworks(own)
 
 
 def soak(seconds: float, seed: int, folder: Path, kinds: Sequence[str]) -> list[str]:
