@@ -57,6 +57,7 @@ def train(
     compiled: bool = True,
     tricks: dict[str, bool] | None = None,
     engine: str | Engine | None = None,
+    checks: bool = True,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 60.0,
     resume: bool = False,
@@ -132,6 +133,8 @@ def train(
         Optimisations to switch off, for example `{"merge": False}`; they do not change the result.
     engine
         Who does the work: this process, `"processes"`, `"ray"`, or an engine of `lols.engines` with its settings.
+    checks
+        Whether functions of your own are checked on a few examples first: see `Trainer`.
     checkpoint
         A file to which training is saved as it goes, so that an interrupted one can continue.
     checkpoint_every
@@ -188,6 +191,7 @@ def train(
         "compiled": compiled,
         "tricks": tricks,
         "engine": engine,
+        "checks": checks,
     }
     fitting: dict[str, Any] = {
         "checkpoint": checkpoint,

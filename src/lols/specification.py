@@ -41,6 +41,7 @@ from lols.engine.structures import (
     TEACHER,
     TIE,
 )
+from lols.errors import SpaceError
 
 Features = list[tuple[int, float]]
 
@@ -161,6 +162,13 @@ def cheapest(costs: Sequence[float], among: Iterable[int], ties: str, stream: in
     return chosen
 
 
+def finite(name: str, value: float, least: float = -np.inf) -> float:
+    """A cost or a loss as a number, which must be finite."""
+    if not (np.isfinite(value) and value >= least):
+        raise SpaceError(f"`{name}` gives {value}: it must be finite, and a loss not negative")
+    return float(value)
+
+
 # --- the search -------------------------------------------------------------------------------------------------------
 
 
@@ -209,10 +217,10 @@ class SlowSearch:
         return reached
 
     def price(self, s: np.ndarray, a: int) -> float:
-        return float(self.space.cost(self.x, self.y, s.copy(), a)) if self.space.cost else 0.0
+        return finite("cost", self.space.cost(self.x, self.y, s.copy(), a)) if self.space.cost else 0.0
 
     def loss(self, s: np.ndarray) -> float:
-        return float(self.space.loss(self.x, self.y, s.copy()))
+        return finite("loss", self.space.loss(self.x, self.y, s.copy()), 0.0)
 
     def surveyed(self, s: np.ndarray) -> np.ndarray:
         s, legal = s.copy(), np.zeros(self.actions, bool)
@@ -280,7 +288,10 @@ class SlowSearch:
             return self.equally_good(s, stream)[0]
         rng = np.array([stream], np.int64)
         arguments = (rng,) if self.reference.random else ()
-        return int(self.reference.action(self.x, self.y, s.copy(), *arguments))
+        named = self.reference.action(self.x, self.y, s.copy(), *arguments)
+        if named not in range(self.actions):
+            raise SpaceError(f"the reference takes {named}, which is no action")
+        return int(named)
 
     # rolling in, deviating, rolling out
 

@@ -39,15 +39,19 @@ from lols.errors import SpaceError
     NO_SUCH_ITEM,
     NO_SUCH_ROLE,
     FEATURE_NAN,
+    ACTION_FEATURE_NAN,
     TEACHER_ILLEGAL,
     TEACHER_NOWHERE,
     TEACHER_NEGATIVE,
+    TEACHER_FRACTION,
+    TEACHER_NAN,
+    TEACHER_FLOAT,
     FREE_ILLEGAL,
     FREE_NOTHING,
     COSTS_NAN,
     COSTS_MISSING,
     WILD,  # the first of the functions that use an index which is not there, in the order of `WILD_FUNCTIONS`
-) = range(36)
+) = range(40)
 WILD_FUNCTIONS = (
     *("start", "actions", "step", "features", "action_features", "items", "key", "cost", "loss"),
     *("action", "free", "costs"),
@@ -104,7 +108,8 @@ def features(x, s, out):
 def action_features(x, s, a, out):
     if x.fault == ACTION_FEATURES and s[0] == x.at:
         raise ValueError("no action features")
-    lols.emit(out, lols.feature(1, a, s[wild(x, s, 4)]))
+    value = -np.inf if x.fault == ACTION_FEATURE_NAN and s[0] == x.at else 0.5
+    lols.emit(out, lols.feature(1, a, s[wild(x, s, 4)]), value)
     if x.fault == MANY_ACTION_FEATURES and s[0] == x.at:
         for k in range(40):
             lols.emit(out, k)
@@ -176,6 +181,12 @@ def teacher_action(x, y, s):
             return 99
         if x.fault == TEACHER_NEGATIVE:
             return -7
+        if x.fault == TEACHER_FRACTION:
+            return 0.7
+        if x.fault == TEACHER_NAN:
+            return np.nan
+        if x.fault == TEACHER_FLOAT:
+            return 1.0
     return y.tags[s[0] + wild(x, s, 9)]
 
 

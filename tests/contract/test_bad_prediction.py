@@ -8,11 +8,15 @@ from typing import Any
 import pytest
 
 import lols
+from lols.certificates.certify import certify
 from lols.datasets.worlds import tagging_space
 from lols.errors import SpaceError
+from lols.training.rollouts import rollout_costs
 from tests.contract.bad_space import (
+    ACTION_FEATURE_NAN,
     ACTIONS,
     ENDLESS,
+    FEATURE_NAN,
     FEATURES,
     FINE,
     LOSS,
@@ -74,6 +78,42 @@ def test_evaluation_names_the_loss(model: lols.Model, fault: int, says: str) -> 
         with pytest.raises(SpaceError) as caught:
             evaluate(data(fault))
         assert str(caught.value).startswith("example 3: ") and says in str(caught.value)
+
+
+SEARCHES: dict[str, Any] = {
+    "greedy": lambda model, rows: model.predict(rows),
+    "best_of": lambda model, rows: model.predict(rows, best_of=3),
+    "beam": lambda model, rows: model.predict(rows, beam=2),
+    "losses": lambda model, rows: model.losses(rows),
+    "certify": lambda model, rows: certify(model, rows * 2, REFERENCE, progress=False),
+    "roll-outs": lambda model, rows: rollout_costs(model, SPACE, rows, REFERENCE),
+}
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+def test_a_feature_that_is_no_number_is_refused_however_it_is_searched(model: lols.Model, search: Any) -> None:
+    for fault, name, value in ((FEATURE_NAN, "features", "nan"), (ACTION_FEATURE_NAN, "action_features", "-inf")):
+        says = rf"example 3, step 1: `{name}` emits the value {value} as feature 1: .*\.py:"
+        with pytest.raises(SpaceError, match=says):
+            search(model, data(fault))
+
+
+@pytest.mark.parametrize("search", ["best_of", "beam"])
+def test_a_search_that_asks_the_loss_names_it(model: lols.Model, search: str) -> None:
+    for fault, says in ((LOSS_NAN, "`loss` gives NaN or infinity"), (LOSS_NEGATIVE, "`loss` is negative")):
+        with pytest.raises(SpaceError, match=rf"example 3.*{says}"):
+            SEARCHES[search](model, data(fault))
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1.0])
+@pytest.mark.parametrize("randomise", ["deviation", "steps"])
+def test_a_bandit_refuses_a_feature_that_is_no_number(epsilon: float, randomise: str) -> None:
+    rule = lols.Reference(action=lambda x, y, s: 0)
+    bandit = lols.StructuredBandit(SPACE, rule, epsilon=epsilon, randomise=randomise, compiled=False)
+    bandit.decide(data(FINE)[0])
+    for fault, name in ((FEATURE_NAN, "features"), (ACTION_FEATURE_NAN, "action_features")):
+        with pytest.raises(SpaceError, match=rf"^example 0, step 1: `{name}` emits the value -?(nan|inf) as feature 1"):
+            bandit.decide(data(fault)[3])
 
 
 def test_following_the_teacher_names_the_teacher(model: lols.Model) -> None:

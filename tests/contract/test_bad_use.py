@@ -5,13 +5,16 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import pytest
 
 import lols
 from lols.datasets.worlds import tagging_space
 from lols.errors import SpaceError
 from lols.policies import LinearPolicy
+from lols.specification import Choices, SlowPolicy, SlowSearch
 from tests.contract.bad_space import (
+    ACTION_FEATURE_NAN,
     ACTION_FEATURES,
     ACTIONS,
     CLOSED,
@@ -47,8 +50,11 @@ from tests.contract.bad_space import (
     TAGS,
     TEACHER_ACTION,
     TEACHER_COSTS,
+    TEACHER_FLOAT,
+    TEACHER_FRACTION,
     TEACHER_FREE,
     TEACHER_ILLEGAL,
+    TEACHER_NAN,
     TEACHER_NEGATIVE,
     TEACHER_NOWHERE,
     WILD,
@@ -197,11 +203,25 @@ def test_what_does_not_fit_the_sizes_is_refused(fault: int, says: str) -> None:
     assert line.startswith("example 3, step 1: ") and says in line
 
 
-def test_a_feature_whose_value_is_no_number_is_refused() -> None:
-    for compiled in (True, False):
-        with pytest.raises(lols.LolsError) as caught:
-            lols.train(SPACE, data(FEATURE_NAN), REFERENCE, passes=2, compiled=compiled)
-        assert "example 3" in str(caught.value) and "\n" not in str(caught.value)
+@pytest.mark.parametrize("options", [{}, {"roll_in": "reference", "roll_out": "none"}, {"learner": "csoaa"}])
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (FEATURE_NAN, "`features` emits the value nan as feature 1: keep values finite"),
+        (ACTION_FEATURE_NAN, "`action_features` emits the value -inf as feature 1: keep values finite"),
+    ],
+)
+def test_a_feature_whose_value_is_no_number_is_refused(fault: int, says: str, options: dict[str, Any]) -> None:
+    line = mistakes(fault, **options)
+    assert line.startswith(f"example 3, step 1: {says}") and "bad_space.py:" in line
+
+
+@pytest.mark.parametrize(("fault", "value"), [(FEATURE_NAN, "nan"), (ACTION_FEATURE_NAN, "-inf")])
+def test_a_feature_that_is_no_number_is_noticed_while_a_policy_is_asked(fault: int, value: str) -> None:
+    for compiled in (False, True):
+        with pytest.raises(SpaceError, match=rf"^example 3, step 1: `.*features` emits the value {value} as feature 1"):
+            policy = LinearPolicy(SPACE, compiled=compiled)
+            lols.train(SPACE, data(fault), REFERENCE, policy=policy, compiled=compiled)
 
 
 # --- teachers that break the rules ------------------------------------------------------------------------------------
@@ -213,10 +233,19 @@ def test_a_feature_whose_value_is_no_number_is_refused() -> None:
         (TEACHER_ILLEGAL, "the reference takes action 2, which `actions` does not allow there"),
         (TEACHER_NOWHERE, "the reference takes action 99, which `actions` does not allow there"),
         (TEACHER_NEGATIVE, "the reference takes action -7, which `actions` does not allow there"),
+        (TEACHER_FRACTION, "the reference gives a fraction near 0 as an action: return a whole number"),
+        (TEACHER_NAN, "the reference gives NaN or infinity as an action: return a whole number"),
     ],
 )
 def test_an_action_that_is_not_legal_is_refused(fault: int, says: str) -> None:
     assert says in mistakes(fault, **ROLLED_OUT)
+
+
+def test_a_float_that_is_a_whole_number_is_an_action() -> None:
+    models = [
+        lols.train(SPACE, data(TEACHER_FLOAT), REFERENCE, compiled=compiled, **ROLLED_OUT) for compiled in (False, True)
+    ]
+    assert models[0].policy.stack.tobytes() == models[1].policy.stack.tobytes()
 
 
 def test_free_actions_that_are_not_legal_are_refused() -> None:
@@ -227,6 +256,23 @@ def test_free_actions_that_are_not_legal_are_refused() -> None:
 def test_a_teacher_without_any_free_action_is_refused() -> None:
     line = mistakes(FREE_NOTHING, roll_in="reference")
     assert line.startswith("example 3, step 1: the reference has no legal action there")
+
+
+@pytest.mark.parametrize(
+    "fault", [FEATURE_NAN, ACTION_FEATURE_NAN, COST_NAN, LOSS_NAN, LOSS_NEGATIVE, TEACHER_FRACTION, TEACHER_NAN]
+)
+def test_the_slow_algorithm_refuses_the_same(fault: int) -> None:
+    policy, choices = SlowPolicy([{}], [{}], [1.0], np.zeros((0, 3))), Choices(roll_out="reference")
+    teacher = dataclasses.replace(REFERENCE, free=None)
+    for row in (0, 3):
+        example = SPACE.encode(data(fault)[row])
+        example = example._replace(items=[(ids, [1.0]) for ids in example.items])
+        search = SlowSearch(SPACE, teacher, example, policy, choices)
+        if row == 0:
+            search.lessons()
+        else:
+            with pytest.raises(SpaceError):
+                search.lessons()
 
 
 # --- indices ----------------------------------------------------------------------------------------------------------
@@ -242,5 +288,5 @@ def test_an_index_that_is_not_there_is_noticed_in_every_function(function: str, 
 
 def test_an_index_that_is_not_there_is_noticed_while_a_policy_is_asked() -> None:
     wild = data(WILD + WILD_FUNCTIONS.index("action_features"), index=50)
-    with pytest.raises(SpaceError, match=r"^example 3: `action_features` failed with IndexError: index 50 "):
+    with pytest.raises(SpaceError, match=r"^example 3, step 1: `action_features` failed with IndexError: index 50 "):
         lols.train(SPACE, wild, REFERENCE, policy=LinearPolicy(SPACE, compiled=False), compiled=False)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import lols
+from lols.contract.arrays import check_items, items_of
 from lols.contract.examples import Examples, Items, Ragged, Scalar, Shared
 from lols.datasets.worlds import tagging_space
 from lols.errors import SpaceError
@@ -194,6 +195,14 @@ def test_columns_may_be_given_as_they_are() -> None:
     teacher = lols.Reference(action=lambda x, y, s: y.tags[s[0]])
     one, other = (lols.train(space, data, teacher, passes=2, compiled=False) for data in (given, encoded))
     assert one.policy.stack.tobytes() == other.policy.stack.tobytes()
+
+
+def test_values_of_items_are_finite() -> None:
+    items = items_of([[([1, 2], [1.0, 0.5])]])
+    check_items(items, 1)
+    items.values[1] = np.nan
+    with pytest.raises(SpaceError, match=r"items.values holds NaN or infinity"):
+        check_items(items, 1)
 
 
 def test_sizes_given_with_the_columns_are_taken_as_they_are() -> None:

@@ -266,7 +266,7 @@ def test_errors_of_the_space_are_told_as_ever() -> None:
             TEACHER,
             r"example \d+.*`features` failed with ZeroDivisionError: no",
         ),
-        (replace(SPACE, features=wide), TEACHER, r"example \d+: `features` or `action_features` emits more"),
+        (replace(SPACE, features=wide), TEACHER, r"example \d+, step 0: `features` or `action_features` emits more"),
         (replace(SPACE, key=lambda x, s: 1 // 0), TEACHER, r"example \d+, step 0: `key` failed with ZeroDivision"),
         (replace(SPACE, cost=lambda x, y, s, a: np.nan), TEACHER, r"example \d+.*`cost` gives NaN"),
         (SPACE, lols.Reference(action=wrong), r"example \d+, step \d+: the reference takes action 7"),

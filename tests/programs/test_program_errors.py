@@ -72,6 +72,12 @@ def test_features_that_cannot_be_named_are_refused():
         train(lambda search, x: search.predict("word", reference=0))
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("-inf"), 1e300, "much"])
+def test_values_of_features_are_numbers_within_32_bit_floats(value):
+    with pytest.raises(SpaceError, match=r"example 0, step 0: feature 'b' has the value .*: give a finite number"):
+        train(lambda search, x: search.predict({"a": 0.5, "b": value}, reference=0))
+
+
 @pytest.mark.parametrize("legal", [[2, 0], (0, 2), {0, 2}, range(0, 3, 2), np.array([0, 2]), iter([0, 2])])
 def test_legal_actions_are_any_iterable(legal):
     choices = ActionChoices(3)

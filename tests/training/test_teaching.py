@@ -187,6 +187,27 @@ def by_rule(x, y, s):
     return x.words[s[0]] % 3
 
 
+def of_column_y(x, y, s):
+    return x.y[s[0]]
+
+
+def of_a_nested_function(x, y, s):
+    def tag(i):
+        return y.tags[i]
+
+    return tag(s[0])
+
+
+def from_outside(tags):
+    return lambda x, y, s: tags[s[0]]
+
+
+def test_what_a_teacher_reads_is_not_told_by_names_of_columns() -> None:
+    for action, reads in ((of_column_y, False), (from_outside([1, 2]), False), (of_a_nested_function, True)):
+        assert lols.Reference(action=action).needs_truth == reads
+    assert lols.Reference(costs=lambda x, y, s, out: of_a_nested_function(x, y, s)).needs_truth
+
+
 def test_a_teacher_reads_the_labels_only_if_it_mentions_them() -> None:
     for teacher, reads in ((lols.Reference(action=by_rule), False), (lols.Reference(action=often_wrong), True)):
         model, _ = said(tagging_space(labels=3), SENTENCES, teacher, compiled=False)

@@ -101,6 +101,8 @@ class StructuredBandit:
         The seed of all random numbers.
     compiled
         False runs the same code as plain Python.
+    checks
+        Whether functions of your own are checked on the first object: see `lols.Trainer`.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class StructuredBandit:
         durability: Durability | None = None,
         seed: int = 0,
         compiled: bool = True,
+        checks: bool = True,
     ):
         space = as_space(space)
         reference = as_teacher(reference, space)
@@ -172,7 +175,7 @@ class StructuredBandit:
         self.space, self.reference = with_advice(space, reference) if advice else space, reference
         self.guard: Guard | None = (Guard() if guard else None) if isinstance(guard, bool) else guard
         self._epsilon = epsilon_schedule(epsilon, space.action_count)
-        self._compiled = compiled
+        self._compiled, self._checks = compiled, checks
         self._one_at_a_time = threading.RLock()
         self._begin()
         self.log = self._opened(log, durability)
@@ -190,7 +193,12 @@ class StructuredBandit:
         self._student = BanditStudent(settings, self.space, compiled=compiled)
         votes = self._student.votes if settings.exploration == BAG else None
         self._decider = Decider(
-            self.space, self.reference, self._student.learner.columns, votes=votes, compiled=compiled
+            self.space,
+            self.reference,
+            self._student.learner.columns,
+            votes=votes,
+            compiled=compiled,
+            checks=self._checks,
         )
         # Decisions without a loss yet; for those that did not explore only whether the reference was shown.
         self._pending: dict[int, Decision | bool] = {}

@@ -14,7 +14,7 @@ from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.dual import bind
 from lols.engine.compile.kernel import Kernel
-from lols.engine.door import admit
+from lols.engine.door import admit, look_over
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.mistakes import explain
 from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
@@ -42,7 +42,8 @@ class Decider:
     """Makes structures for one object at a time.
 
     `columns` is the number of columns of the policies' weights. `votes`, for the exploration by a bag, gives the chance
-    of each action in the state in which a decision explores.
+    of each action in the state in which a decision explores. `checks` says whether functions are checked on the first
+    object.
     """
 
     def __init__(
@@ -53,9 +54,10 @@ class Decider:
         *,
         votes: Votes | None = None,
         compiled: bool = True,
+        checks: bool = False,
     ):
         self.space, self.reference, self.columns = space, reference, columns
-        self.votes, self.compiled = votes, compiled
+        self.votes, self.compiled, self._unchecked = votes, compiled, checks
         self._scratch: Scratch | None = None
         self._slots: Slots | None = None
         self._room = (-1, -1, -1, -1)  # the sizes that the memory was made for
@@ -66,6 +68,9 @@ class Decider:
     def walk(self, obj: Any, policy: FrozenPolicy, plan: WalkPlan) -> tuple[Any, Decision]:
         """Make a structure for an object: the output, and the entry for the log, which the bandit completes."""
         examples = self._encode(obj)
+        if self._unchecked:
+            look_over(self.space, self.reference, examples, self._bound)
+            self._unchecked = False
         data = admit(self.space, self.reference, examples, examples.y, self._bound, compiled=self.compiled)
         scratch, slots = self._memory(examples)
         out = self._out(int(examples.states[0]), int(examples.steps[0]))
@@ -113,7 +118,12 @@ class Decider:
             error = raised
         if error is not None or scratch.report[CODE]:
             driver = FusedDriver(self.space, examples, self.reference, compiled=self.compiled)
-            raise explain(driver, error, scratch, 0, lambda: kernel.plain(*arguments)) from error
+
+            def again() -> None:
+                scratch.report[CODE] = 0
+                kernel.plain(*arguments)
+
+            raise explain(driver, error, scratch, 0, again) from error
 
     def _out(self, states: int, steps: int) -> Walked:
         """Memory for the results of a walk, kept for the next object of this size."""

@@ -104,6 +104,8 @@ def check_items(items: Items, count: int) -> None:
         raise SpaceError(f"items.types must be numbers from 0 to {items.start.size - 2}: items.start has no others")
     if items.values.shape != items.ids.shape:
         raise SpaceError(f"items has {items.ids.size} ids and {items.values.size} values: give one value for each id")
+    if not np.isfinite(items.values).all():
+        raise SpaceError("items.values holds NaN or infinity: give finite values")
 
 
 def _array(where: str, value: Any) -> np.ndarray:

@@ -27,7 +27,7 @@ import numpy as np
 
 # What kernels consist of, besides the file that each of them is in.
 _CONTRACT = ("digest", "examples", "features", "hashing", "records", "state")
-_COMPILE = ("backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words")
+_COMPILE = ("as_in_python", "backend", "bits", "dual", "kernel", "layout", "pipeline", "store", "words")
 SOURCES = (*(f"contract/{name}" for name in _CONTRACT), *(f"engine/compile/{name}" for name in _COMPILE))
 # Packages whose version stands for their code.
 TRUSTED = frozenset({"numpy", "numba", "math", "builtins", "cmath", "operator"})

@@ -13,6 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from lols.contract.hashing import mix, unit
+from lols.errors import SpaceError
+
+LARGEST = float(np.finfo(np.float32).max)  # of the values of features
+PLACES = 32  # bits of the size of a buffer; the bits above have the place of a value that is refused, counted from 1
+FAR = float(1 << 62)  # knots from 0, beyond which there are none
 
 
 class FeatureBuffer(NamedTuple):
@@ -39,6 +44,10 @@ def feature_buffer(capacity: int) -> FeatureBuffer:
 def item_buffer(capacity: int) -> ItemBuffer:
     """An empty buffer for `capacity` items."""
     return ItemBuffer(np.zeros(capacity, np.int64), np.zeros(capacity, np.int64), np.zeros(1, np.int64))
+
+
+class FeatureError(SpaceError):
+    """The value of a feature is not a number that can be kept."""
 
 
 _mix_once = cache(mix)
@@ -73,16 +82,38 @@ def hamming(made: np.ndarray, true: np.ndarray) -> float:
 def emit(out: FeatureBuffer, identity: int, value: float = 1.0) -> None:
     """Append one feature. More features than `Sizes.features` are only counted, and reported as an error.
 
+    So is a value that is not finite, or too large for a 32-bit float.
+
     >>> out = feature_buffer(4)
     >>> emit(out, feature(0, 17)); emit(out, feature(1, 3), 0.5)
     >>> int(out.size[0]), out.values[:2].tolist()
     (2, [1.0, 0.5])
     """
+    if abs(value) <= LARGEST:  # compiled code does not compare a constant
+        append(out, identity, value)
+    else:
+        refuse(out, value)
+
+
+def append(out: FeatureBuffer, identity: int, value: float) -> None:
+    """Append one feature, whose value is finite."""
     n = out.size[0]
     if n < out.ids.size:
         out.ids[n] = identity
         out.values[n] = value
     out.size[0] = n + 1
+
+
+def refuse(out: FeatureBuffer, value: float) -> None:
+    """Report a value that is not finite: with an exception, or in compiled code by `mark_refused`."""
+    place = int(out.size[0]) + 1
+    raise FeatureError(f"emits the value {value} as feature {place}: keep values finite, and within 32-bit floats")
+
+
+def mark_refused(out, value):
+    """What `refuse` is in kernels: it writes where the first of these values is, and thereby overflows the buffer."""
+    if out.size[0] >> PLACES == 0:
+        out.size[0] += (out.size[0] + 1) << PLACES
 
 
 def emit_curve(out: FeatureBuffer, identity: int, value: float, width: float) -> None:
@@ -97,10 +128,13 @@ def emit_curve(out: FeatureBuffer, identity: int, value: float, width: float) ->
     ([0.25, 0.75], True)
     """
     place = value / width
-    knot = math.floor(place)
-    share = place - knot
-    emit(out, mix(identity, knot), 1.0 - share)
-    emit(out, mix(identity, knot + 1), share)
+    if abs(place) <= FAR:
+        knot = math.floor(place)
+        share = place - knot
+        append(out, mix(identity, knot), 1.0 - share)
+        append(out, mix(identity, knot + 1), share)
+    else:
+        refuse(out, value)
 
 
 def emit_surface(
@@ -113,18 +147,18 @@ def emit_surface(
     >>> out.values.tolist()
     [0.125, 0.125, 0.375, 0.375]
     """
-    place = value / width
-    knot = math.floor(place)
-    share = place - knot
-    near = mix(identity, knot)
-    far = mix(identity, knot + 1)
-    place = other / other_width
-    knot = math.floor(place)
-    rest = place - knot
-    emit(out, mix(near, knot), (1.0 - share) * (1.0 - rest))
-    emit(out, mix(near, knot + 1), (1.0 - share) * rest)
-    emit(out, mix(far, knot), share * (1.0 - rest))
-    emit(out, mix(far, knot + 1), share * rest)
+    place, other_place = value / width, other / other_width
+    if abs(place) <= FAR and abs(other_place) <= FAR:
+        knot, other_knot = math.floor(place), math.floor(other_place)
+        share, rest = place - knot, other_place - other_knot
+        near = mix(identity, knot)
+        far = mix(identity, knot + 1)
+        append(out, mix(near, other_knot), (1.0 - share) * (1.0 - rest))
+        append(out, mix(near, other_knot + 1), (1.0 - share) * rest)
+        append(out, mix(far, other_knot), share * (1.0 - rest))
+        append(out, mix(far, other_knot + 1), share * rest)
+    else:
+        refuse(out, other if abs(place) <= FAR else value)
 
 
 def above_least(values: np.ndarray, legal: np.ndarray) -> None:

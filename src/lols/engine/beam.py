@@ -141,6 +141,7 @@ class BatchBeamDriver(LockStepDriver):
             if not live:
                 return
             example = np.concatenate([np.full(at.size, progress[0]) for _, progress, at in live])
+            steps = np.concatenate([np.full(at.size, progress[1]) for _, progress, at in live])
             memory = np.concatenate([paths.states[progress[1] & 1, at] for paths, progress, at in live])
             legal = np.concatenate([paths.legal[at] for paths, _, at in live])
             costs, most = np.empty(legal.shape, np.float32), getattr(policy, "batch", None) or example.size
@@ -150,6 +151,7 @@ class BatchBeamDriver(LockStepDriver):
                 states = States(
                     self.examples,
                     example[part],
+                    steps[part],
                     np.zeros(rows.size, np.int64),
                     find_states=lambda found=(memory, rows, legal[part]): found,  # type: ignore[misc]
                     find_features=self._gather,
@@ -237,11 +239,14 @@ def best_paths(model: Model, examples: Examples, width: int) -> Predictions:
     if not examples.has_truth:
         raise SpaceError("the loss chooses among paths, and these examples have no truth `y`, so it is unknown")
     found = beam_search(model, examples, width=width, best=width)
-    predictions = Predictions(examples, model.compiled)
-    for index in range(len(examples)):
-        x, y = examples.example(index)
-        losses = [float(model.space.loss(x, y, state)) for state in found.states(index)]
-        best = int(np.argmin(losses))
+    predictions, most = Predictions(examples, model.compiled), int(found.found.counts.max(initial=0))
+    losses = np.zeros((most, len(examples)))
+    with model.driver(examples) as driver:
+        for rank in range(most):
+            for index in range(len(examples)):  # one with fewer paths has its last one again, which changes nothing
+                predictions.state(index)[:] = found.states(index)[min(rank, found.found.counts[index] - 1)]
+            losses[rank] = driver.losses(predictions, model.policy)
+    for index, best in enumerate(losses.argmin(axis=0).tolist()):
         predictions.state(index)[:] = found.states(index)[best]
         taken = found.actions(index)[best]
         predictions.taken[predictions.first_step[index] : predictions.first_step[index] + taken.size] = taken

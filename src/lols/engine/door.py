@@ -3,7 +3,8 @@
 What a kernel reads and writes depends on the sizes of examples and on the functions of the space. Sizes are compared
 with those that the space declares. The functions of a user's own space are called as plain Python, with guarded arrays,
 on the largest examples, and again whenever an example is larger than all before: then a wrong index is an error that
-names the function and the line. Their kernels check indices, too (`lols.engine.compile.dual`).
+names the function and the line. Their kernels check indices, too (`lols.engine.compile.dual`). Before anything is
+learned, a few examples are looked over for what is wrong in silence.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from lols.contract.checks.indices import check_indices
+from lols.contract.checks.quick import check_quickly
 from lols.contract.examples import Examples, Ragged
 from lols.contract.space import Reference, SearchSpace
 from lols.engine.compile.dual import Bound
@@ -28,6 +30,25 @@ SAME = ("actions", "features", "items", "roles", "action_features")  # sizes tha
 # The largest sizes so far of a space's examples: state, steps, items, and the length of each column; for each reference
 # and, because they are other columns, with and without truth.
 _LARGEST: WeakKeyDictionary[SearchSpace, dict[Any, list[int]]] = WeakKeyDictionary()
+
+# The most examples that were looked over for the functions of a space and a reference, with or without truth.
+_LOOKED_OVER: dict[Any, int] = {}
+AGAIN = 2  # times as many examples are looked over again
+
+
+def look_over(
+    space: SearchSpace, reference: Reference | None, examples: Examples, bound: tuple[Bound | None, ...]
+) -> None:
+    """A short check of the contract before anything is learned: see `lols.contract.checks.quick`.
+
+    Only functions of users are checked, once, and again when there are far more examples.
+    """
+    if len(examples) and any(each.checked for each in bound if each is not None):
+        digests = tuple(each.digest for each in bound if each is not None)
+        kind = (digests, space.sizes, examples.has_truth)
+        if len(examples) >= AGAIN * _LOOKED_OVER.get(kind, 0):
+            check_quickly(space, reference, examples)
+            _LOOKED_OVER[kind] = len(examples)
 
 
 def admit(

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from lols.contract.features import PLACES
 from lols.contract.hashing import mix, unit
 from lols.engine.compile.dual import action_features, dual, features_of, has, items, needs, not_inlined, survey
 from lols.engine.ordering import MOST_32, SIGN_32, ordered
-from lols.engine.structures import AT_ACTION, CODE, NO_SUCH_ITEM, TOO_MANY_FEATURES, TOO_MANY_ITEMS
+from lols.engine.structures import (
+    AT_ACTION,
+    BAD_ACTION_FEATURE,
+    BAD_FEATURE,
+    CODE,
+    NO_SUCH_ITEM,
+    TOO_MANY_FEATURES,
+    TOO_MANY_ITEMS,
+)
 from lols.engine.table import lookup
 
 # --- features ---------------------------------------------------------------------------------------------------------
@@ -26,10 +35,17 @@ def gather(search, here, s, legal):
     survey(search.space, here.x, s, legal)
     features_of(search.space, here.x, s, own)
     if own.size[0] > own.ids.size:
-        report[CODE] = TOO_MANY_FEATURES
-        own.size[0] = own.ids.size
+        report_overflow(report, own, BAD_FEATURE)
     if has(search.space, "items"):
         gather_items(search, here, s)
+
+
+@dual
+def report_overflow(report, buffer, refused):
+    """Report more features than there is room for, or a value that `emit` has refused."""
+    place = buffer.size[0] >> PLACES
+    report[CODE], report[AT_ACTION] = (refused, place) if place > 0 else (TOO_MANY_FEATURES, -1)
+    buffer.size[0] = 0
 
 
 @needs("space", "items")
@@ -57,8 +73,7 @@ def gather_action(search, here, s, a):
     out.size[0] = 0
     action_features(search.space, here.x, s, a, out)
     if out.size[0] > out.ids.size:
-        search.scratch.report[CODE] = TOO_MANY_FEATURES
-        out.size[0] = out.ids.size
+        report_overflow(search.scratch.report, out, BAD_ACTION_FEATURE)
 
 
 @dual

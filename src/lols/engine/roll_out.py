@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import by_kind, cost, dual, has, key, loss, not_inlined, step
+from lols.engine.compile.dual import by_kind, cost, dual, has, key, not_inlined, step
 from lols.engine.merging import merges, recall, remember
 from lols.engine.policy import cheapest, draw_component, gather, score
-from lols.engine.search import find_legal
+from lols.engine.search import final_loss, find_legal
 from lols.engine.structures import (
     AT_STEP,
     CODE,
@@ -58,7 +58,7 @@ def roll_out(search, here, s, deviation):
     while report[CODE] == 0:
         if not find_legal(search, here, d, legal):
             if not has(space, "cost"):
-                value = float(loss(space, here.x, here.y, d))
+                value = final_loss(space, here.x, here.y, d, report)
             break
         if plan.horizon > 0 and n >= plan.horizon:
             break

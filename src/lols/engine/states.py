@@ -34,6 +34,8 @@ class States:
         Which actions are legal, [state, action].
     example
         The number of each state's example in `examples`, the data set.
+    step
+        The step of each state's search; in a roll-out, that of the deviation.
     vectors
         The state vectors themselves, [state, cell], for policies that are written for one space. In roll-outs only the
         first `Sizes.live` cells are valid.
@@ -76,12 +78,13 @@ class States:
         self,
         examples: Examples,
         example: np.ndarray,
+        step: np.ndarray,
         draws: np.ndarray,
         *,
         find_states: Callable[[], tuple[np.ndarray, np.ndarray, np.ndarray]],
         find_features: Callable[[States], GatheredFeatures],
     ):
-        self.examples, self.example, self.draws = examples, example, draws
+        self.examples, self.example, self.step, self.draws = examples, example, step, draws
         self._find_states, self._find_features = find_states, find_features
 
     def __getattr__(self, name: str) -> Any:
@@ -101,7 +104,7 @@ class States:
 
     def where(self) -> StateRows:
         """The states, for a kernel."""
-        return StateRows(self.example, self.memory, self.rows, self.legal)
+        return StateRows(self.example, self.step, self.memory, self.rows, self.legal)
 
     def cells(self, columns: Sequence[int]) -> np.ndarray:
         """Some cells of the state vectors, [state, column]."""
@@ -163,6 +166,7 @@ class StateRows(Struct):
     """States where they are: that of `example[i]` is row `rows[i]` of the memory."""
 
     example: np.ndarray
+    step: np.ndarray
     memory: np.ndarray
     rows: np.ndarray
     legal: np.ndarray
@@ -190,7 +194,7 @@ def look_at(space, data, scratch, found, slots, ends):
         example, legal = found.example[i], found.legal[i]
         here = instance(data, example, i, 0)
         s = found.memory[found.rows[i], : data.states[example]]
-        scratch.report[AT_EXAMPLE], scratch.report[AT_STEP] = example, -1
+        scratch.report[AT_EXAMPLE], scratch.report[AT_STEP] = example, found.step[i]
         gather(search, here, s, legal)
         f, m = write_features(search, here, s, legal, slots, i, f, m)
         if scratch.report[CODE] != 0:

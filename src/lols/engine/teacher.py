@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual, free, has, names_action, needs, reference_action, reference_costs
-from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOTHING
+from lols.engine.compile.dual import dual, free, has, names_action, near, needs, reference_action, reference_costs
+from lols.engine.structures import AT_ACTION, CODE, ILLEGAL_REFERENCE, NOT_FINITE, NOT_WHOLE, NOTHING
 
 
 @needs("reference", "costs")
@@ -32,6 +32,19 @@ def mark_cheapest(search, here, s, legal):
 
 
 @dual
+def named_action(search, here, s, stream, actions):
+    """The number of the action that a reference names; -1 if it is not that of an action, which is reported."""
+    teacher, report = search.scratch.teacher, search.scratch.report
+    teacher.rng[0] = stream
+    named = reference_action(search.reference, here.x, here.y, s, teacher.rng)
+    a = near(named)
+    if a == named and 0 <= a < actions:
+        return a
+    report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE if a == named else NOT_WHOLE, a
+    return np.int64(-1)
+
+
+@dual
 def free_actions(search, here, s, legal, stream):
     """Mark the equally good actions in `teacher.free`."""
     reference, teacher, report = search.reference, search.scratch.teacher, search.scratch.report
@@ -41,12 +54,9 @@ def free_actions(search, here, s, legal, stream):
     if has(reference, "free"):
         free(reference, here.x, here.y, s, marked)
     elif has(reference, "action") and names_action(reference, here.x, here.y):
-        teacher.rng[0] = stream
-        a = np.int64(reference_action(reference, here.x, here.y, s, teacher.rng))
-        if 0 <= a < legal.size:
+        a = named_action(search, here, s, stream, legal.size)
+        if a >= 0:
             marked[a] = True
-        else:
-            report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE, a
     else:
         mark_cheapest(search, here, s, legal)
     count = 0
@@ -63,9 +73,8 @@ def teacher_action(search, here, s, legal, stream):
     """The action in a roll-out: the one it names, or the first of its equally good ones; -1 on an error."""
     reference, teacher, report = search.reference, search.scratch.teacher, search.scratch.report
     if has(reference, "action") and names_action(reference, here.x, here.y):
-        teacher.rng[0] = stream
-        a = np.int64(reference_action(reference, here.x, here.y, s, teacher.rng))
-        if a < 0 or a >= legal.size or not legal[a]:
+        a = named_action(search, here, s, stream, legal.size)
+        if a >= 0 and not legal[a]:
             report[CODE], report[AT_ACTION] = ILLEGAL_REFERENCE, a
             return np.int64(-1)
         return a

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 import struct
 from collections.abc import Callable, Iterable
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.features import FeatureBuffer
+from lols.contract.features import LARGEST, FeatureBuffer
 from lols.engine.compile.kernel import Kernel
 from lols.engine.compile.layout import Struct
 from lols.engine.policy import add_features, cheapest, decode
@@ -145,11 +144,11 @@ def _numbers(features: Any) -> list[float]:
     """The values of a mapping of features."""
     try:
         values = [float(value) for value in features.values()]
-        if math.isfinite(sum(values)):
+        if sum(map(abs, values)) <= LARGEST:
             return values
     except (TypeError, ValueError):
         pass
     for feature, value in features.items():
-        if not isinstance(value, numbers.Real) or not math.isfinite(value):
-            raise SpaceError(f"feature {feature!r} has the value {value!r}: give a finite number")
+        if not isinstance(value, numbers.Real) or not abs(float(value)) <= LARGEST:
+            raise SpaceError(f"feature {feature!r} has the value {value!r}: give a finite number, within 32-bit floats")
     return [float(value) for value in features.values()]

@@ -60,6 +60,9 @@ class ProgramTrainer(Trainer):
             raise ConfigurationError("there are no examples to learn from: give at least one")
         return ProgramRun(self, objects)
 
+    def look_over(self, examples: Any, driver: Any) -> None:
+        """Programs check their arguments at each call."""
+
     def encoded(self, data: Any, *, labelled: bool = True) -> Any:
         """The objects themselves, in a list."""
         return list(as_objects(data))

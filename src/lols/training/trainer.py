@@ -21,6 +21,7 @@ from lols.contract.threads import Threads, check_threads
 from lols.contract.whole_numbers import MOST, check_seed, check_whole
 from lols.engine.compile.ahead import prepare_all
 from lols.engine.compile.kernel import DISABLED, compile_seconds
+from lols.engine.door import look_over
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import copied
 from lols.engines import Engine, Files, as_engine
@@ -86,6 +87,9 @@ class Trainer:
         Who does the work: this process (None), `"processes"`, `"ray"`, or an engine of `lols.engines` with settings of
         its own, such as `lols.engines.Ray(workers=8)`. With `sync="exact"` it does not change the result of the linear
         learner; that of a policy of your own is the same for any number of workers, but need not be that of none.
+    checks
+        Whether functions of your own are checked on a few examples before training, in about a tenth of a second: what
+        makes results wrong is an error, what may is a warning. `lols.checks.check_space` examines more.
     options
         Single choices in place of those of the algorithm, such as `beta=0.5`, by the names of `Algorithm`.
 
@@ -109,6 +113,7 @@ class Trainer:
         compiled: bool = True,
         tricks: dict[str, bool] | None = None,
         engine: str | Engine | None = None,
+        checks: bool = True,
         **options: Any,
     ):
         for name, value, most in (
@@ -137,7 +142,7 @@ class Trainer:
             learner = "csoaa"  # for the plan: exact costs matter
         self.settings = self._asked = settings_of(learner, update, self.algorithm)
         self.passes, self.batch_size, self.seed, self.threads = passes, batch_size, seed, threads
-        self.shuffle, self.neighbours, self.compiled = shuffle, neighbours, compiled
+        self.shuffle, self.neighbours, self.compiled, self.checks = shuffle, neighbours, compiled, checks
         self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
         if self.algorithm.horizon is not None and space.cost is None:
             raise ConfigurationError(
@@ -235,6 +240,7 @@ class Trainer:
             progress if isinstance(progress, Progress) else self.bar(run.examples, progress) as bar,
             Interruption(wanted=checkpoint is not None and self.engine.sync == "exact") as interruption,
         ):
+            self.look_over(run.examples, driver)
             if self.unsettled and start is None:
                 self.settle(driver, np.arange(min(LOOKED_AT, len(run.examples))))
                 run.begin_again()
@@ -266,6 +272,11 @@ class Trainer:
         compiling = compile_seconds() - compiling
         model.report |= {"seconds_total": time.perf_counter() - began, "seconds_compiling": compiling}
         return model
+
+    def look_over(self, examples: Examples, driver: Any) -> None:
+        """Check the functions on a few examples, unless `checks` is off."""
+        if self.checks:
+            look_over(self.space, self.reference, examples, (driver.bound, driver.bound_reference))
 
     def _steps(self, run: TrainingRun, driver: Any, bar: Progress) -> Generator[None, None, None]:
         """Train: go on by a batch each time, or with `sync="pass"` by a pass."""

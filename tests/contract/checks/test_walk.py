@@ -102,7 +102,7 @@ def emit_values(value):
             ["emits 2 features", "Sizes.action_features is 1"],
         ),
         (replace(GOOD, features=emit_values(math.nan)), "features", ["nan", "finite"]),
-        (replace(GOOD, features=emit_values(1e300)), "features", ["inf", "finite"]),
+        (replace(GOOD, features=emit_values(1e300)), "features", ["1e+300", "finite"]),
         (replace(GOOD, key=lambda x, s: s[99]), "key", ["index 99 of the state", "Sizes.state"]),
         (replace(GOOD, key=lambda x, s: s[s[0] - 1]), "key", ["index -1 of the state", "negative"]),
         (replace(GOOD, features=lambda x, s, out: x.words[s[0] - 1]), "features", ["index -1 of x.words", "negative"]),

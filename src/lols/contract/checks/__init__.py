@@ -11,8 +11,9 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from lols.contract.checks.budget import Budget, SpentError
+from lols.contract.checks.budget import Budget
 from lols.contract.checks.findings import Coverage, Finding, Findings, Report
+from lols.contract.checks.guards import SpentError
 from lols.contract.checks.leaks import find_copied_truth
 from lols.contract.checks.plan import MOST_EXAMPLES, make_plan
 from lols.contract.checks.probe import Probe
@@ -91,7 +92,6 @@ def check_space(
     encoded = examples if isinstance(examples, Examples) else _encode(space, examples, findings, budget, coverage)
     if encoded is None:
         return Report(findings.found, coverage)
-    find_copied_truth(encoded, findings)
     own = space.teacher
     if reference is None and own is not None and (encoded.has_truth or not own.needs_truth):
         reference = own
@@ -99,6 +99,23 @@ def check_space(
     if reference is not None and reference.needs_truth and not encoded.has_truth:
         findings.add("encode", "truth", "gives no truth `y`, which this reference needs: give labelled examples")
         reference = None
+    examine(space, reference, encoded, findings, coverage, budget, rollouts=rollouts, seed=seed)
+    return Report(findings.found, coverage)
+
+
+def examine(
+    space: SearchSpace,
+    reference: Reference | None,
+    encoded: Examples,
+    findings: Findings,
+    coverage: Coverage,
+    budget: Budget,
+    *,
+    rollouts: int = 20,
+    seed: int = 0,
+) -> None:
+    """Walk through examples, within a budget: collect what is found, and how much was examined."""
+    find_copied_truth(encoded, findings)
     coverage.examples_given = len(encoded)
     coverage.walks_asked = rollouts * min(len(encoded), MOST_EXAMPLES)
     plan = make_plan(space, reference, encoded, rollouts, seed, budget)
@@ -109,7 +126,7 @@ def check_space(
             walk = SampleWalk(probe, encoded, seed, coverage)
             for turn in range(plan.walks):
                 if findings.full:
-                    return Report(findings.found, coverage)
+                    return
                 # when time is short, some walks are left out, so that later examples are examined, too
                 if budget.behind((place + turn / plan.walks) / len(plan.examples)):
                     coverage.complete = False
@@ -117,7 +134,6 @@ def check_space(
                     walk.go()
     except SpentError:
         coverage.complete = False
-    return Report(findings.found, coverage)
 
 
 def assert_space(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import monotonic
 
-from lols.contract.checks.guards import WORK
+from lols.contract.checks.guards import WORK, SpentError
 
 # A unit of work is a read or write of a guarded array, where the functions spend most of their time; a call counts as
 # several units. Seconds would be simpler, but then a busy machine would find other mistakes than an idle one. Common
@@ -16,10 +16,6 @@ WORK_PER_SECOND = 1_300_000
 # steps are shifted. The golden ratio spreads any number of shifts evenly.
 TURNS = 3
 GOLDEN_RATIO = 0.6180339887498949
-
-
-class SpentError(BaseException):
-    """All time or work is spent. Not an `Exception`, so that handlers of the functions' errors do not catch it."""
 
 
 class Budget:

@@ -20,6 +20,7 @@ class Finding:
     example: int | None
     step: int | None
     message: str
+    kind: str = ""
 
     def __str__(self) -> str:
         place = [f"`{self.function}`"]
@@ -47,10 +48,10 @@ class Findings:
 
     def add(self, function: str, kind: str, message: str, example: int | None = None, step: int | None = None) -> None:
         """Report a mistake, unless the same kind was reported for the function."""
-        wanted = self._wanted is None or kind in self._wanted
+        wanted = self._wanted is None or kind.partition(":")[0] in self._wanted
         if wanted and not self.full and not self.has(function, kind):
             self._kinds.add((function, kind))
-            self.found.append(Finding(function, example, step, message))
+            self.found.append(Finding(function, example, step, message, kind))
 
 
 @dataclass

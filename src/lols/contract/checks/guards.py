@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,8 +16,9 @@ WIDER |= dict.fromkeys((np.float16, np.float32), np.float64(-0.0))
 INTEGERS = (int, np.integer)
 COMMON_INTEGERS = frozenset((int, np.int64, np.int32))
 
-# Reads and writes of guarded arrays so far: a measure of work that does not depend on the machine.
-WORK = [0]
+# Reads and writes of guarded arrays so far, a measure of work that does not depend on the machine; and the most that
+# there may be, beyond which even a call that is under way ends.
+WORK, MOST_WORK = [0], [math.inf]
 
 # Most accesses are to single entries, so the methods of the base class are looked up once.
 read_entry, write_entry = np.ndarray.__getitem__, np.ndarray.__setitem__
@@ -28,6 +30,10 @@ FIX = {
     "the feature buffer": "write to it with lols.emit",
     "the item buffer": "write to it with lols.look",
 }
+
+
+class SpentError(BaseException):
+    """All time or work is spent. Not an `Exception`, so that handlers of the functions' errors do not catch it."""
 
 
 class MistakeError(Exception):
@@ -52,6 +58,8 @@ class Guarded(np.ndarray):
 
     def __getitem__(self, index: Any) -> Any:
         WORK[0] += 1
+        if WORK[0] > MOST_WORK[0]:
+            raise SpentError
         if type(index) not in COMMON_INTEGERS or not 0 <= index < len(self):
             self._refuse(index)
         value = read_entry(self, index)
@@ -93,7 +101,7 @@ class GuardedState(Guarded):
     def __setitem__(self, index: Any, value: Any) -> None:
         try:
             super().__setitem__(index, value)
-            kept = not np.any(read_entry(self, index) != value)
+            kept = self.dtype.kind == "f" or not np.any(read_entry(self, index) != value)
         except OverflowError:  # a large number of Python; one of NumPy is cut off
             kept = False
         if not kept:

@@ -11,9 +11,10 @@ from itertools import chain
 
 import numpy as np
 
-from lols.contract.checks.budget import Budget, Pace, SpentError
+from lols.contract.arithmetic import as_compiled
+from lols.contract.checks.budget import Budget, Pace
 from lols.contract.checks.findings import Findings
-from lols.contract.checks.guards import Guarded
+from lols.contract.checks.guards import Guarded, SpentError
 from lols.contract.checks.probe import FailedError, Probe, some_of
 from lols.contract.checks.reference import chosen_action
 from lols.contract.examples import Examples
@@ -35,7 +36,7 @@ def check_indices(
     It takes about this many seconds at most. Other mistakes are left to those who meet them.
     """
     findings, budget = Findings(KINDS), Budget(seconds)
-    with suppress(SpentError), np.errstate(all="ignore"):
+    with suppress(SpentError), as_compiled():
         for index in chosen:
             pace = Pace(budget, max(1.0, float(examples.steps[index]) / EXAMINED))
             probe = Probe(space, reference, examples, index, findings, pace, state_kind=Guarded)

@@ -21,7 +21,7 @@ def find_copied_truth(examples: Examples, findings: Findings) -> None:
                     f"puts the same values into column '{x_name}' of x as into column '{y_name}' of y, in every "
                     "example: the truth leaks into the input; leave it out of x"
                 )
-                findings.add("encode", f"leak of {y_name}", message)
+                findings.add("encode", f"copied:{y_name}", message)
 
 
 def _copied(x_column: Any, y_column: Any) -> bool:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lols.contract.checks.budget import Budget, Pace, SpentError
+from lols.contract.checks.budget import Budget, Pace
 from lols.contract.checks.findings import Coverage, Findings
+from lols.contract.checks.guards import SpentError
 from lols.contract.checks.probe import MOST_ACTIONS, Probe
 from lols.contract.checks.walk import SampleWalk
 from lols.contract.examples import Examples

@@ -23,7 +23,7 @@ from lols.contract.checks.guards import (
 )
 from lols.contract.digest import plain
 from lols.contract.examples import Examples
-from lols.contract.features import FeatureBuffer, ItemBuffer
+from lols.contract.features import FeatureBuffer, FeatureError, ItemBuffer
 from lols.contract.hashing import MASK
 from lols.contract.space import Reference, SearchSpace
 
@@ -116,6 +116,9 @@ class Probe:
             return np.asarray(out)
         if name in ("loss", "cost"):
             return np.float64(result)  # type: ignore[return-value]  # a number is an array without dimensions
+        if check and result != int(result):
+            what = "the number of an action" if name == "Reference.action" else "a whole number"
+            self.report(name, "whole", f"gives {result}, which is cut off: return {what}")
         wrapped = ((int(result) & MASK) ^ (1 << 63)) - (1 << 63)
         return np.int64(wrapped)  # type: ignore[return-value]
 
@@ -229,9 +232,6 @@ class Probe:
             what = "looks at {} items" if name == "items" else "emits {} features"
             self.report(name, "too many", f"{what.format(count)}, but Sizes.{name} is {room}: raise it")
         if isinstance(out, FeatureBuffer):
-            if check and not np.isfinite(second).all():
-                value = second[~np.isfinite(second)][0]
-                self.report(name, "finite", f"emits the value {value}: keep values finite, and within 32-bit floats")
             return np.concatenate([first, second.view(np.int32).astype(np.int64)])
         for item, role in zip(first.tolist(), second.tolist(), strict=True) if check else ():
             if not 0 <= item < self.item_count:
@@ -253,10 +253,13 @@ class Probe:
     def _report_error(self, name: str, error: Exception) -> None:
         """Report an exception of a function, with the line in the user's code."""
         here = Path(__file__).parent
-        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent != here]
+        own = (here, here.parent)
+        frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent not in own]
         place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
         if isinstance(error, MistakeError):
             self.report(name, error.kind, f"{error}{place}")
+        elif isinstance(error, FeatureError):
+            self.report(name, "finite", f"{error}{place}")
         elif isinstance(error, ValueError) and "read-only" in str(error):
             self.report(name, "modifies", f"writes to x or y, which it may only read: keep results in the state{place}")
         else:

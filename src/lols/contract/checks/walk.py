@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.arithmetic import as_compiled
 from lols.contract.checks.findings import Coverage
 from lols.contract.checks.futures import Futures
 from lols.contract.checks.guards import WORK, guard_record
@@ -49,7 +50,7 @@ class SampleWalk:
         self.coverage.walks += 1
         chance = (1.0, 0.0, 0.5)[self.number % 3]
         deviation = -1 if self.number == 0 else int(self.rng.integers(self.length))
-        with np.errstate(all="ignore"):  # in compiled code, too, integers wrap around silently
+        with as_compiled():
             with suppress(FailedError):  # reported where it happened
                 self._go(chance, deviation)
             self.futures.compare()

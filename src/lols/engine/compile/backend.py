@@ -18,7 +18,7 @@ from numba.np import numpy_support
 from lols.contract import features as feature_functions
 from lols.contract import hashing
 from lols.contract.examples import without_collector
-from lols.engine.compile import bits, dual
+from lols.engine.compile import as_in_python, bits, dual
 from lols.engine.compile.value_types import POINTER, BlockType, make_row, parts_maker
 from lols.errors import SpaceError
 
@@ -144,6 +144,14 @@ def _reference_action(bound, x, y, s, rng):
     if function.py_func.__code__.co_argcount == 4:
         return lambda bound, x, y, s, rng: function(x, y, s, rng)
     return lambda bound, x, y, s, rng: function(x, y, s)
+
+
+@overload(dual.near, jit_options=OPTIONS)
+def _near(number):
+    far, no_action = dual.FAR, np.int64(-dual.FAR)
+    if isinstance(number, types.Float):
+        return lambda number: np.int64(number) if abs(number) <= far else no_action
+    return lambda number: np.int64(number)
 
 
 # --- dual functions ---------------------------------------------------------------------------------------------------
@@ -278,3 +286,4 @@ def _take(counter):
 
 
 bits.register(OPTIONS)
+as_in_python.register(OPTIONS)

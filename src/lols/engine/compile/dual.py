@@ -12,6 +12,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from lols.contract import features
 from lols.contract.digest import all_of_library, digest_functions, plain, reached_helpers
 from lols.contract.examples import view
@@ -22,6 +24,7 @@ TWINS: dict[Any, Any] = {
     function: function
     for function in (
         features.above_least,
+        features.append,
         features.emit,
         features.emit_curve,
         features.emit_surface,
@@ -29,7 +32,7 @@ TWINS: dict[Any, Any] = {
         features.look,
         features.uniform,
     )
-}
+} | {features.refuse: features.mark_refused}
 
 
 def dual(function: Any) -> Any:
@@ -38,7 +41,7 @@ def dual(function: Any) -> Any:
     return function
 
 
-NOT_INLINED: set[Any] = set()
+NOT_INLINED: set[Any] = {features.mark_refused}
 
 
 def not_inlined(function: Any) -> Any:
@@ -155,6 +158,14 @@ def reference_action(bound: Any, x: Any, y: Any, s: Any, rng: Any) -> int:
     """The action of a reference, with or without a random stream."""
     function = bound.functions["action"]
     return function(x, y, s, rng) if function.__code__.co_argcount == 4 else function(x, y, s)
+
+
+FAR = float(1 << 62)
+
+
+def near(number: Any) -> Any:
+    """The whole number that a number is cut to; one that no action has for NaN, infinity and those beyond 64 bits."""
+    return np.int64(number) if abs(np.float64(number)) <= FAR else np.int64(-FAR)
 
 
 # --- one name, several functions --------------------------------------------------------------------------------------

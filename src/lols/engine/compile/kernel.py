@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
+from lols.contract.arithmetic import as_compiled
 from lols.contract.digest import digest_functions
 from lols.contract.user_frames import one_line
 from lols.engine.compile import store
@@ -45,7 +44,7 @@ class Kernel:
 
     def __call__(self, compiled: bool, *arguments: Any) -> Any:
         if not compiled or DISABLED:
-            with np.errstate(over="ignore", invalid="ignore"):
+            with as_compiled():
                 return self.plain(*arguments)
         block = block_of(arguments)
         entry, unpack = self._loaded.get(block.layout) or self.prepare(block.layout)

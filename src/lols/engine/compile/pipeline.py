@@ -14,7 +14,9 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_machinery import AnalysisPass, register_pass
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import AnnotateTypes
+from numba.core.untyped_passes import ReconstructSSA
 
+from lols.engine.compile.as_in_python import AsInPython
 from lols.engine.compile.dual import CHECKED, NOT_INLINED
 
 
@@ -162,6 +164,8 @@ class HelperCompiler(compiler.CompilerBase):  # type: ignore[misc]
         if self.state.func_id.modname.startswith("lols."):
             manager.passes = [entry for entry in manager.passes if entry[0].__name__ not in UNUSED]
         manager.add_pass_after(_TakeLibrary, AnnotateTypes)
+        if self.state.func_id.func in CHECKED:
+            manager.add_pass_after(AsInPython, ReconstructSSA)
         manager.finalize()
         return [manager]
 

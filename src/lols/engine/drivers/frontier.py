@@ -9,7 +9,7 @@ from lols.engine.compile.layout import Struct
 from lols.engine.memory import state_type
 from lols.engine.structures import Batch, PendingRollouts, Trail
 
-PLACES = ("row", "example", "number", "stream", "draw")
+PLACES = ("row", "example", "step", "number", "stream", "draw")
 
 
 class Walks(Struct):
@@ -19,6 +19,7 @@ class Walks(Struct):
     legal: np.ndarray  # [row, action]
     row: np.ndarray  # [place]: of the state
     example: np.ndarray  # [place]: in the data set
+    step: np.ndarray  # [place]: of the search; in a roll-out, of the deviation
     number: np.ndarray  # [place]: the number of the walk
     stream: np.ndarray  # [place]
     draw: np.ndarray  # [place]: for a policy that draws at random
@@ -116,6 +117,7 @@ def make_walks(examples: Examples, rows: int, compiled: bool) -> Walks:
         legal=np.zeros((rows, examples.most_actions), np.bool_),
         row=np.zeros(rows, np.int64),
         example=np.zeros(rows, np.int64),
+        step=np.zeros(rows, np.int64),
         number=np.zeros(rows, np.int64),
         stream=np.zeros(rows, np.int64),
         draw=np.zeros(rows, np.int64),

@@ -9,14 +9,14 @@ import numpy as np
 
 from lols.contract.hashing import mix
 from lols.engine.algorithm1 import search_around
-from lols.engine.compile.dual import cost, dual, has, key, loss, row, step
+from lols.engine.compile.dual import cost, dual, has, key, row, step
 from lols.engine.compile.kernel import Kernel
 from lols.engine.merging import merges, repeats
 from lols.engine.policy import cheapest, gather
 from lols.engine.predict import record_step, state_stream
 from lols.engine.roll_in import asks_policy, choose, go_on, teacher_rolls_in, value_trail
 from lols.engine.roll_out import copy_state, teacher_rolls_out
-from lols.engine.search import Search, begin, find_legal, turn_to
+from lols.engine.search import Search, begin, final_loss, find_legal, turn_to
 from lols.engine.structures import (
     AT_EXAMPLE,
     AT_STEP,
@@ -37,10 +37,10 @@ from lols.engine.teacher import teacher_action
 
 
 @dual
-def wait(walks, i, number, t, stream, draw):
-    """Move the walk at place i to those that wait."""
+def wait(walks, i, number, t, at_step, stream, draw):
+    """Move the walk at place i, after t steps of its own, to those that wait."""
     k = walks.waiting[0]
-    walks.row[k], walks.example[k] = walks.row[i], walks.example[i]
+    walks.row[k], walks.example[k], walks.step[k] = walks.row[i], walks.example[i], at_step
     walks.number[k], walks.stream[k], walks.draw[k] = number, stream, draw
     walks.time[number] = t
     walks.waiting[0] = k + 1
@@ -81,7 +81,7 @@ def roll_in(space, reference, data, plan, scratch, rollins, level):
             stream = mix(mix(here.key, ROLL_IN), t)
             teaching = teacher_rolls_in(plan, stream, batch.beta_in[b])
             if not scored and asks_policy(plan, teaching):
-                wait(walks, i, b, t, stream, mix(stream, COMPONENT))
+                wait(walks, i, b, t, t, stream, mix(stream, COMPONENT))
                 break
             if rollins.predicted.shape[0] > 0:
                 at = rollins.trails.action.offsets[b] + t
@@ -223,7 +223,7 @@ def continue_roll_out(search, here, d, i, w, rollouts, level):
         if not scored:
             if not find_legal(search, here, d, legal):
                 if not has(space, "cost"):
-                    paths.value[w] = float(loss(space, here.x, here.y, d))
+                    paths.value[w] = final_loss(space, here.x, here.y, d, report)
                 break
             if plan.horizon > 0 and n >= plan.horizon:
                 break
@@ -244,7 +244,7 @@ def continue_roll_out(search, here, d, i, w, rollouts, level):
         elif scored:
             a = cheapest(level.bits[i], legal, plan.random_ties, mix(draw, TIE))
         else:
-            wait(walks, i, w, n, draw, mix(draw, TEACHER))
+            wait(walks, i, w, n, pending.time[order], draw, mix(draw, TEACHER))
             break
         if report[CODE] != 0:
             break
@@ -327,7 +327,7 @@ def follow(space, data, plan, drawn, scratch, level, ends):
             stream = state_stream(search, here, s, legal, t)
             if report[CODE] != 0:
                 break
-        wait(walks, i, w, t, stream, mix(stream, COMPONENT))
+        wait(walks, i, w, t, t, stream, mix(stream, COMPONENT))
 
 
 roll_in_kernel = Kernel(roll_in)

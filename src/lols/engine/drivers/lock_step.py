@@ -186,7 +186,7 @@ class LockStepDriver(FusedDriver):
             return vectors, np.arange(example.size), legal
 
         find: Any = {"find_states": find_states, "find_features": find_features or self._gather}
-        return States(self.examples, example, np.zeros(example.size, np.int64), **find)
+        return States(self.examples, example, time, np.zeros(example.size, np.int64), **find)
 
     def costs_of(self, policy: Any, states: States) -> np.ndarray:
         """The policy's costs of states, [state, action], in one call."""
@@ -288,6 +288,7 @@ class LockStepDriver(FusedDriver):
                 states = States(
                     self.examples,
                     walks.example[part],
+                    walks.step[part],
                     walks.draw[part],
                     find_states=lambda walks=walks, part=part: walks.found(part),  # type: ignore[misc]
                     find_features=self._gather,
@@ -325,7 +326,12 @@ class LockStepDriver(FusedDriver):
             self._features = make_slots(self.space.sizes, self.actions, rows + rows // 4, self._widest)
         ends, scratch = np.zeros(2, np.int64), self._scratches(None)[0]
         arguments = (self.bound, self.data, scratch, states.where(), self._features, ends)
-        self._run(look_at_kernel, [arguments], lambda _: look_at_kernel.plain(*arguments))
+
+        def again(_: int) -> None:
+            scratch.report[:] = 0
+            look_at_kernel.plain(*arguments)
+
+        self._run(look_at_kernel, [arguments], again)
         return GatheredFeatures(self._features, slice(rows), (int(ends[0]), int(ends[1])))
 
     def _complete(

@@ -10,13 +10,15 @@ import contextlib
 import traceback
 from typing import Any
 
-import numpy as np
-
+from lols.contract.arithmetic import as_compiled
+from lols.contract.features import FeatureError
 from lols.contract.user_frames import one_line, user_line
 from lols.engine.compile.kernel import CompilerError
 from lols.engine.structures import (
     AT_ACTION,
     AT_STEP,
+    BAD_ACTION_FEATURE,
+    BAD_FEATURE,
     CODE,
     ILLEGAL_REFERENCE,
     LARGEST_COST,
@@ -25,6 +27,7 @@ from lols.engine.structures import (
     NO_ACTIONS,
     NO_SUCH_ITEM,
     NOT_FINITE,
+    NOT_WHOLE,
     NOTHING,
     TOO_MANY_FEATURES,
     TOO_MANY_ITEMS,
@@ -42,6 +45,10 @@ def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int
     place = f"example {example}" + (f", step {step}" if step >= 0 else "")
     if code == 0 and error is not None:
         return SpaceError(_failed_function(driver, error, place, again))
+    if code in (BAD_FEATURE, BAD_ACTION_FEATURE):
+        name = "features" if code == BAD_FEATURE else "action_features"
+        value = FeatureError(f"`{name}` emits NaN, infinity or more than 32-bit floats can hold as feature {action}")
+        return SpaceError(_failed_function(driver, value, place, again))
     reason = {
         TOO_MANY_STEPS: f"the search goes on after {driver.examples.steps[example]} steps: `step` never reaches an end "
         "state, or Sizes.steps is too small",
@@ -56,6 +63,8 @@ def explain(driver: Any, error: Exception | None, scratch: Scratch, example: int
         "mistake in it; if costs are so large, divide all of them by the same number",
         LOSS_NOT_FINITE: "`loss` gives NaN or infinity: a dead end, or a mistake in it",
         NEGATIVE: "`loss` is negative: add a constant, so that the best result costs 0",
+        NOT_WHOLE: f"the reference gives {'NaN or infinity' if action == NOTHING else f'a fraction near {action}'} "
+        "as an action: return a whole number",
     }[code]
     return SpaceError(f"{place}: {reason}")
 
@@ -71,7 +80,7 @@ def _failed_function(driver: Any, error: Exception, place: str, again: Any) -> s
     """A message with the user's function and line behind an error, if necessary from a run as plain Python."""
     if driver.compiled:
         try:
-            with np.errstate(all="ignore"):
+            with as_compiled():
                 again()
         except Exception as plain_error:
             error = plain_error
@@ -82,7 +91,11 @@ def _failed_function(driver: Any, error: Exception, place: str, again: Any) -> s
                 at = user_line(error, function.__code__)
                 other = not at.endswith(f":{line})")
                 via = f", called from line {line})" if other else ")"
+                if isinstance(error, FeatureError):
+                    return f"{place}: `{name}` {error}{at[:-1]}{via}"
                 return f"{place}: `{name}` failed with {one_line(error)}{at[:-1]}{via}"
+    if isinstance(error, FeatureError):
+        return f"{place}: {error}"
     fix = "lols.checks.check_space finds out which"
     return f"{place}: a function of the space failed, or returned what it must not: {one_line(error)}; {fix}"
 
