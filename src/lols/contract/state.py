@@ -227,9 +227,9 @@ def _part(name: str, given: Any) -> Part:
     function = callable(size) and not isinstance(size, type)
     if not (whole or function or (isinstance(size, str) and size.isidentifier())):
         kind = size.__name__ if isinstance(size, type) else shown(size)
-        what = "a number, the name of a column of x, or a function of x"
         raise ConfigurationError(
-            f"the size of the state's part `{name}` is {kind}: give {what}; one number is `{name}=int` or `{name}=float`"
+            f"the size of the state's part `{name}` is {kind}: give a number, the name of a column of x, or a function "
+            f"of x; one number is `{name}=int` or `{name}=float`"
         )
     return Part(size, isinstance(given, Reals), number=False)
 
@@ -250,7 +250,7 @@ def _class_of_parts(state: State, *, strict: bool) -> type:
             fill(parts, array)
         for name in tight:
             array = getattr(parts, name)
-            cell = array.view(_one_cell(type(array)))
+            cell = array.view(_one_cell(array.__class__))
             cell.says = state.one_cell(name)
             places[name].__set__(parts, cell)
 

@@ -12,9 +12,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import ir as numba_ir
 from numba.core.errors import TypingError
+from numba.core.imputils import lower_setattr_generic
 from numba.core.rewrites import Rewrite, register_rewrite
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.core.imputils import lower_setattr_generic
 from numba.extending import intrinsic, lower_getattr_generic, models, register_model
 from numba.np import arrayobj, numpy_support
 
