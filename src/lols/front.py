@@ -101,8 +101,9 @@ def train(
     checkpoint, checkpoint_every, resume
         A file to which training is saved every `checkpoint_every` seconds, and whether to continue from it.
     progress
-        Whether to show a progress bar, by default on a terminal only. It is then also said how the policy compares with
-        its teacher (`model.report["teacher"]`); that the policy is worse is a warning unless `progress` is False.
+        Whether to show progress: a bar on a terminal, else a line a pass; by default on a terminal only. It is then
+        also said how the policy compares with its teacher (`model.report["teacher"]`); that the policy is worse is a
+        warning unless `progress` is False.
     after_pass
         Called with the number of the pass and the current model; training stops if it returns True.
     start

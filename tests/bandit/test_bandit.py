@@ -122,7 +122,7 @@ def test_the_file_of_a_log_knows_its_bandit(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"guard"):
         bandit(log=path, guard=True)
     other = lols.Reference(action=lambda x, y, s: 1, needs_truth=False)
-    with pytest.raises(ConfigurationError, match=r"reference.digest"):
+    with pytest.raises(ConfigurationError, match=r"reference.source"):
         StructuredBandit(SPACE, other, epsilon=0.6, seed=4, log=path)
     with pytest.raises(ConfigurationError, match="durability has no effect"):
         bandit(durability="power")

@@ -136,7 +136,8 @@ FLAGS = {
     if option.param_type_name == "option"
 }
 # Where the model goes, how what happened is printed, and going on (test_train_from.py), have tests of their own.
-OPTIONS = [(name, option) for name, option in FLAGS if option not in ("output", "as_json", "resume", "old", "replay")]
+OTHERS = ("output", "as_json", "help_all", "resume", "old", "replay")  # have tests of their own
+OPTIONS = [(name, option) for name, option in FLAGS if option not in OTHERS]
 
 
 def test_every_option_has_a_type_that_can_be_read_from_a_word() -> None:

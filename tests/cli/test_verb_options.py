@@ -62,7 +62,7 @@ CHANGED: dict[str, Any] = {
 POOR = {"tagger": "suffix1\n", "parser": "S0.length\n"}  # templates
 NOT_MINE = {"header": "--no-header"}  # of a classifier, whose table has names
 # What is printed and where, threads and engines, which do not change the result, have tests of their own.
-OTHERS = ("--json", "--output", "--threads", "--engine", "--workers", "--address")
+OTHERS = ("--json", "--all", "--output", "--threads", "--engine", "--workers", "--address")
 GROUP: Any = typer.main.get_command(app)
 OPTIONS = [
     (verb, name, option.opts[0])

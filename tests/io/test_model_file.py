@@ -289,7 +289,7 @@ HEADERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "a list on how to follow": lambda h: h.update(following=[]),
     "no space": lambda h: h.pop("space"),
     "space is a list": lambda h: h.update(space=[]),
-    "no digest": lambda h: h["space"].pop("digest"),
+    "no source": lambda h: h["space"].pop("source"),
     "actions in words": lambda h: h["space"].update(actions="many"),
     "no actions": lambda h: h["space"].update(actions=0),
     "negative actions": lambda h: h["space"].update(actions=-4),

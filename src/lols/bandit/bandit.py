@@ -19,8 +19,8 @@ from lols.bandit.settings import BAG, STEPS, BanditSettings, effective
 from lols.bandit.sqlite_log import Durability
 from lols.bandit.student import BanditStudent
 from lols.bandit.walk import EXPLOIT, EXPLORE, RANDOMISED, REFERENCE, WalkPlan
-from lols.contract.digest import digest_functions
 from lols.contract.hashing import mix, unit
+from lols.contract.identity import LEARNING, identity_of
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.engine.compile.kernel import DISABLED
@@ -369,13 +369,14 @@ class StructuredBandit:
     def identity(self) -> Mapping[str, Any]:
         """What the log depends on: the space, the reference and all settings."""
         return {
+            "learning": LEARNING,
             "space": {
                 "name": self.space.name,
                 "actions": self.space.action_count,
                 "settings": {name: _plain(value) for name, value in sorted(self.space.settings.items())},
-                "digest": digest_functions(self.space.functions()),
+                "source": identity_of(self.space.functions()),
             },
-            "reference": {"name": self.reference.name, "digest": digest_functions(self.reference.functions())},
+            "reference": {"name": self.reference.name, "source": identity_of(self.reference.functions())},
             "settings": asdict(self.settings),
             "guard": None if self.guard is None else self.guard.identity(),
         }

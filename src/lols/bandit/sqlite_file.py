@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,16 @@ def opened(path: Path, sync: bool, wanted: str | None) -> tuple[sqlite3.Connecti
         row = connection.execute("SELECT value FROM about WHERE name = 'identity'").fetchone()
         identity = parsed(row and row[0], path)
         if wanted is not None:
-            compare(identity, parsed(wanted, path), path)
+            asked = parsed(wanted, path)
+            identity, before = _in_words_of_today(identity, asked), identity
+            compare(identity, asked, path)
+            if identity != before:
+                connection.execute("UPDATE about SET value = ? WHERE name = 'identity'", (wanted,))
+                warnings.warn(
+                    f"{path}: begun by lols 0.2, which noted byte code in place of sources: whether the functions have "
+                    "changed since then is not known",
+                    stacklevel=4,
+                )
         return connection, identity
     except BaseException as error:
         if connection is not None:
@@ -141,6 +151,18 @@ def parsed(text: Any, path: Path) -> dict[str, Any]:
     return value
 
 
+def _in_words_of_today(held: dict[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """An identity that 0.2 wrote, with what is wanted in place of its digests of byte code, which nothing can check."""
+    if "learning" in held or "learning" not in wanted:
+        return held
+    parts = {name: held[name] for name in ("space", "reference") if isinstance(held.get(name), dict)}
+    told = {
+        name: {key: value for key, value in part.items() if key != "digest"} | {"source": wanted[name]["source"]}
+        for name, part in parts.items()
+    }
+    return {**held, **told, "learning": wanted["learning"]}
+
+
 def compare(held: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> None:
     """Raise an error that names the differences if a log has other settings.
 
@@ -158,10 +180,10 @@ def compare(held: Mapping[str, Any], wanted: Mapping[str, Any], path: Path) -> N
         if len(different) > MOST:
             named.append(f"{len(different) - MOST} more")
         fix = "give the same settings, or another file"
-        if all(name.endswith(".digest") for name in different):
-            fix = (
-                "its functions (or Python, NumPy or lols) have another version: use that version, or give another file"
-            )
+        if all(name.endswith(".source") for name in different):
+            fix = "its functions have changed: use those of the log, or give another file"
+        elif different == ["learning"]:
+            fix = "lols learns in another way since then: use that version, or give another file"
         raise ConfigurationError(f"{path}: of another bandit: {', '.join(named)}; {fix}")
 
 

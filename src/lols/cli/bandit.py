@@ -128,7 +128,7 @@ def simulate(
     from lols.training.progress import Progress
 
     total = max(rounds, 1) * seeds
-    with Progress(False if as_json else None, total, world, "rounds") as progress:
+    with Progress(not as_json, total, world, "rounds") as progress:
 
         def watch(done: int, loss: float) -> None:
             progress.advance(done, loss=loss)

@@ -52,8 +52,7 @@ def certify_command() -> Any:
         clock = Clock()
         estimator = load(model)
         case = estimator.case_of_file(file, limit=most, seed=seed, **options.values(typed, estimator.VERBS))
-        progress = False if as_json else None
-        made = certify_case(case, seed=seed, top=top, threads=threads, progress=progress)
+        made = certify_case(case, seed=seed, top=top, threads=threads, progress=not as_json)
         result = {"model": model, "file": file, **made.as_dict(), "seconds_compiling": clock.compiling()}
         result["seconds_total"] = clock.total()
         if plot is not None:

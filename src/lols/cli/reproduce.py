@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -64,8 +66,9 @@ def reproduce(
     from lols.reproduction import run
     from lols.reproduction.console import print_sections
     from lols.reproduction.describe import describe
-    from lols.reproduction.report import duration, write_plots, write_report
+    from lols.reproduction.report import write_plots, write_report
     from lols.reproduction.story import story_section
+    from lols.training.progress import duration
 
     if html is not None:
         check_output(html)
@@ -77,10 +80,12 @@ def reproduce(
 
     def show(name: str, found: Any) -> None:
         if name == "story":
-            print_sections([story_section(found)], say)
+            with bar.away():
+                print_sections([story_section(found)], say)
 
+    bar = _Bar()
     try:
-        with _Bar() as bar:
+        with bar:
             result = run.reproduce(
                 part,
                 data=data,
@@ -141,6 +146,7 @@ class _Bar:
                 progress.TextColumn("{task.description}", markup=False),
                 console=Console(stderr=True),
                 transient=True,
+                redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),  # else it belongs into its file
             )
             self.task = self.bar.add_task("", total=None)
 
@@ -164,6 +170,15 @@ class _Bar:
             words = [f"{done} of {total} done", f"{time.monotonic() - self.began:.0f} s", remains]
             words += [] if tenth else ["the first run compiles"]
             print(", ".join(word for word in words if word), file=sys.stderr, flush=True)
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """Take the bar off the terminal while something is printed."""
+        self.__exit__()
+        try:
+            yield
+        finally:
+            self.__enter__()
 
     def say(self, words: str) -> None:
         """Show a few words."""

@@ -11,12 +11,12 @@ from typer.core import TyperGroup
 
 from lols.cli.base import Json, app
 from lols.cli.console import say
-from lols.cli.generate import built_command, optional, parameters_of, required
+from lols.cli.generate import ShortHelp, built_command, help_all, optional, parameters_of, required
 from lols.cli.training import gone_on, replayed, report_training
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_output
 from lols.tasks.engine_options import EngineOptions, engine_of
-from lols.tasks.options import values_of
+from lols.tasks.options import INPUT, values_of
 from lols.tasks.registry import ESTIMATORS, estimator
 
 
@@ -53,6 +53,7 @@ Replay = Annotated[
         metavar="FILE:SHARE",
         help="With --from: old data to mix in, so that less is forgotten, such as old.conllu:0.3; may be repeated.",
         show_default=False,
+        rich_help_panel=INPUT,
     ),
 ]
 Resume = Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint of an interrupted training.")]
@@ -71,6 +72,7 @@ def train_command(name: str) -> Any:
         replay: list[str] | None,
         resume: bool,
         as_json: bool,
+        help_all: bool,
         **typed: Any,
     ) -> None:
         from lols.cli.verb import settle
@@ -90,10 +92,12 @@ def train_command(name: str) -> Any:
         else:
             made, places = gone_on(kind, old, typed, context)
             files = files + replayed(replay, made.seed)
-        made.progress, made.engine = False if as_json else None, engine_of(typed)
+        made.progress, made.engine = not as_json, engine_of(typed)
         settle()
         checkpoint = Path(output).with_name(Path(output).name + ".checkpoint")
         tell = (lambda line: None) if as_json else (lambda line: say.print(line))
+        if resume and not checkpoint.exists():
+            tell(f"there is no checkpoint {checkpoint}: training begins anew")
         if old is not None and (note := made.starts_from_weights()) is not None:
             tell(note)
         with warnings.catch_warnings():
@@ -116,6 +120,6 @@ def train_command(name: str) -> Any:
     ]
     for part in (kind.VERBS.files, kind, *kind.PARTS, *([kind.TRAINING] if kind.TRAINING else []), EngineOptions):
         taken = {*kind.WITHOUT, *(each.name for each in parameters)}
-        parameters += [each for each in parameters_of(part) if each.name not in taken]
-    parameters += [optional("resume", Resume, False), optional("as_json", Json, False)]
-    return built_command(name, parameters, train, kind.HELP)
+        parameters += [each for each in parameters_of(part, short=True) if each.name not in taken]
+    parameters += [optional("resume", Resume, False), optional("as_json", Json, False), help_all()]
+    return built_command(name, parameters, train, kind.HELP, ShortHelp)

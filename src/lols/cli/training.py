@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
@@ -94,6 +95,8 @@ def _summary(result: dict[str, Any], unit: Unit) -> None:
         f"({result['seconds_reading']:.1f} reading, {result['seconds_compiling']:.1f} compiling), "
         f"{result[unit.speed]:,.0f} {unit.name}/s"
     )
+    model = shlex.quote(result["model"])
+    say.print(f"next: lols evaluate {model} FILE, on labelled data; lols predict {model} FILE; lols inspect {model}")
 
 
 def _score(name: str, value: float) -> str:

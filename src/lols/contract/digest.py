@@ -45,10 +45,10 @@ def digest_functions(functions: Mapping[str, Any]) -> str:
     False
     """
     digest = hashlib.sha256(_library_digest())
-    seen: dict[int, int] = {}
+    description = Description()
     for name in sorted(functions):
         digest.update(f"\0{name}=".encode())
-        for part in _describe(functions[name], seen):
+        for part in description.parts(functions[name]):
             digest.update(part)
     return digest.hexdigest()[:16]
 
@@ -67,13 +67,13 @@ def source_digest(functions: Mapping[str, Any]) -> str:
     (True, False)
     """
     digest = hashlib.sha256()
-    seen: dict[int, int] = {}
+    description = Description()
     for name in sorted(functions):
         function = plain(functions[name])
         digest.update(f"\0{name}=".encode())
         helpers = reached_helpers(function) if isinstance(function, types.FunctionType) else ()
         modules = {str(getattr(each, "__module__", "")).encode() for each in (function, *helpers)}
-        for part in _describe(function, seen):
+        for part in description.parts(function):
             digest.update(b"" if part in modules or b" at 0x" in part else _as_in_first_version(part))
     return digest.hexdigest()[:16]
 
@@ -133,11 +133,12 @@ def _trusted(value: Any) -> bool:
     return module.partition(".")[0] in TRUSTED or module in COVERED
 
 
-def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+def codes_of(code: types.CodeType) -> Iterator[types.CodeType]:
+    """A code and all codes within it."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _codes(constant)
+            yield from codes_of(constant)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -146,17 +147,24 @@ def _read(code: types.CodeType) -> frozenset[str]:
     return frozenset(i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"))
 
 
+def _cells(function: types.FunctionType) -> dict[str, Any]:
+    """The closure cells of a function that are filled."""
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = plain(cell.cell_contents)
+        except ValueError:
+            continue
+    return found
+
+
 def _reached(function: types.FunctionType) -> dict[str, Any]:
     """Globals, closure cells and attributes of modules that a function's code names."""
-    codes = list(_codes(function.__code__))
+    codes = list(codes_of(function.__code__))
     names = {name for code in codes for name in code.co_names}
     read = frozenset().union(*map(_read, codes))
     found = {name: function.__globals__[name] for name in read if name in function.__globals__}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:
-            continue
+    found |= _cells(function)
     pending = list(found.items())
     while pending:
         path, module = pending.pop()
@@ -168,41 +176,63 @@ def _reached(function: types.FunctionType) -> dict[str, Any]:
     return {name: plain(value) for name, value in found.items()}
 
 
-def _describe(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
-    """Everything about a value that compiled code may depend on; `seen` numbers the functions met so far."""
-    value = plain(value)
-    if isinstance(value, types.FunctionType):
-        if _trusted(value):
-            yield f"{value.__module__}.{value.__qualname__}".encode()
-        elif id(value) in seen:
-            yield f"function {seen[id(value)]} again".encode()
+class Description:
+    """Everything about a value that what is made of it may depend on; functions that come again are numbered."""
+
+    def __init__(self) -> None:
+        self.seen: dict[int, int] = {}
+
+    def parts(self, value: Any) -> Iterator[bytes]:
+        """The description of a value, in parts."""
+        value = plain(value)
+        if isinstance(value, types.FunctionType):
+            if _trusted(value):
+                yield f"{value.__module__}.{value.__qualname__}".encode()
+            elif id(value) in self.seen:
+                yield f"function {self.seen[id(value)]} again".encode()
+            else:
+                self.seen[id(value)] = len(self.seen)
+                yield from self.function(value)
+        elif isinstance(value, np.ndarray):
+            yield f"{value.dtype}{value.shape}".encode() + value.tobytes()
+        elif isinstance(value, types.ModuleType):
+            yield self.module(value)
+        elif isinstance(value, enum.EnumMeta):
+            yield repr({name: value[name].value for name in value.__members__}).encode()
+        elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
+            yield self.type(value)
+        elif isinstance(value, tuple | dict):
+            yield f"{type(value).__name__}{getattr(value, '_fields', '')} of {len(value)}".encode()
+            for part in value if isinstance(value, tuple) else chain.from_iterable(value.items()):
+                yield b","
+                yield from self.parts(part)
         else:
-            seen[id(value)] = len(seen)
-            yield str(value.__module__).encode()
-            for code in _codes(value.__code__):
-                constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
-                yield repr((code.co_code, constants, code.co_names, code.co_varnames)).encode()
-            marks = sorted(getattr(value, "compiled_as", {}).items())
-            yield repr((value.__defaults__, value.__kwdefaults__, marks)).encode()
-            reached = _reached(value)
-            for name in sorted(reached):
-                yield f"\0{name}=".encode()
-                yield from _describe(reached[name], seen)
-    elif isinstance(value, np.ndarray):
-        yield f"{value.dtype}{value.shape}".encode() + value.tobytes()
-    elif isinstance(value, types.ModuleType):
-        yield f"module {value.__name__} {getattr(value, '__version__', '')}".encode()
-    elif isinstance(value, enum.EnumMeta):
-        yield repr({name: value[name].value for name in value.__members__}).encode()
-    elif isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
-        fields = getattr(value, "_fields", ""), getattr(value, "_field_defaults", "")
-        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}{fields}".encode()
-    elif isinstance(value, tuple | dict):
-        yield f"{type(value).__name__}{getattr(value, '_fields', '')} of {len(value)}".encode()
-        for part in value if isinstance(value, tuple) else chain.from_iterable(value.items()):
-            yield b","
-            yield from _describe(part, seen)
-    else:
-        shown = repr(value)
-        # an address differs from process to process
-        yield f"{type(value).__name__} {'' if ' at 0x' in shown else shown}".encode()
+            shown = repr(value)
+            # an address differs from process to process
+            yield f"{type(value).__name__} {'' if ' at 0x' in shown else shown}".encode()
+
+    def function(self, function: types.FunctionType) -> Iterator[bytes]:
+        """A function: its module, its byte code, and what it reads."""
+        yield str(function.__module__).encode()
+        for code in codes_of(function.__code__):
+            constants = [c for c in code.co_consts if not isinstance(c, types.CodeType)]
+            yield repr((code.co_code, constants, code.co_names, code.co_varnames)).encode()
+        marks = sorted(getattr(function, "compiled_as", {}).items())
+        yield repr((function.__defaults__, function.__kwdefaults__, marks)).encode()
+        yield from self.reached(function)
+
+    def reached(self, function: types.FunctionType, *, closure_only: bool = False) -> Iterator[bytes]:
+        """What a function reads: closure cells, and globals with attributes of modules unless they are left out."""
+        reached = _cells(function) if closure_only else _reached(function)
+        for name in sorted(reached):
+            yield f"\0{name}=".encode()
+            yield from self.parts(reached[name])
+
+    def module(self, module: types.ModuleType) -> bytes:
+        """A module: its name and version."""
+        return f"module {module.__name__} {getattr(module, '__version__', '')}".encode()
+
+    def type(self, kind: Any) -> bytes:
+        """A class or a built-in function: its name and fields."""
+        fields = getattr(kind, "_fields", ""), getattr(kind, "_field_defaults", "")
+        return f"{getattr(kind, '__module__', '')}.{getattr(kind, '__name__', '')}{fields}".encode()

@@ -115,6 +115,7 @@ class State:
             ends.append(f"n{k + 1}")
         exec("\n".join([*lines, f"    return {', '.join(ends)}"]), names)
         bounds: Callable[[Any], tuple[int, ...]] = names["bounds"]
+        bounds.identity = self.parts  # type: ignore[attr-defined]  # what it says is what was given
         return bounds
 
     def _view(self, kind: type) -> Callable[[Any, Any], Any]:

@@ -146,7 +146,7 @@ def _made(
     if task.get("labels") != plain_labels(program.labels):
         raise ModelFileError(f"{path}: trained with other labels, or in another order; load it with the same ones")
     about = {name: fact for name, fact in model.about.items() if name != "space_changed"}
-    if about.get("program") != program.digest:
+    if about.get("program") not in (program.source, program.digest):
         about["program_changed"] = True
     return ProgramModel(program, model.policy, model.plan, about, compiled=compiled, learning=model.learning)
 

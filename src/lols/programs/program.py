@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.identity import said_by
 from lols.contract.space import Reference, SearchSpace, Sizes
 from lols.errors import ConfigurationError
 
@@ -81,8 +82,13 @@ class Program:
         self.name = name or f"{getattr(run, '__module__', '')}:{qualified}"
 
     @property
+    def source(self) -> str:
+        """Sixteen hexadecimal digits that change with what the program says, not with what its helpers do."""
+        return hashlib.sha256(said_by(self.run).encode()).hexdigest()[:16]
+
+    @property
     def digest(self) -> str:
-        """Sixteen hexadecimal digits that change with the code of the program, not with that of its helpers."""
+        """What files of 0.2 have in place of `source`: a digest of the byte code."""
         code = getattr(self.run, "__code__", None) or getattr(type(self.run).__call__, "__code__", None)
         return hashlib.sha256(repr(_described(code)).encode()).hexdigest()[:16]
 

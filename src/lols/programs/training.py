@@ -60,7 +60,7 @@ class ProgramTrainer(Trainer):
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "examples") -> Any:
         """A progress bar that counts objects, because the number of decisions is not known in advance."""
-        return Progress(wanted, self.passes * len(examples), title, unit)
+        return Progress(wanted, self.passes * len(examples), title, unit, self.passes)
 
 
 class ProgramRun(TrainingRun):
@@ -82,7 +82,7 @@ class ProgramRun(TrainingRun):
     def model(self) -> ProgramModel:  # type: ignore[override]
         """The model as it is now."""
         model = super().model()
-        about = model.about | {"program": self.program.digest}
+        about = model.about | {"program": self.program.source}
         return ProgramModel(self.program, model.policy, model.plan, about, model.report, compiled=model.compiled)
 
     def data_digest(self) -> str:
@@ -96,7 +96,7 @@ class ProgramRun(TrainingRun):
     def _task_and_data(self) -> dict[str, Any]:
         """Program and objects, to compare with a checkpoint."""
         return {
-            "program": self.program.digest,
+            "program": self.program.source,
             "set of labels": plain_labels(self.program.labels),
             "data": self.data_digest(),
         }

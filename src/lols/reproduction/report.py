@@ -14,6 +14,7 @@ from lols.reproduction.describe import describe
 from lols.reproduction.document import Chart, TextCell
 from lols.reproduction.paper import CITATION
 from lols.tasks.tokens.pages import render
+from lols.training.progress import duration
 
 HEADING = "Learning to search better than your teacher, reproduced"
 LINK = "https://proceedings.mlr.press/v37/changb15.html"
@@ -51,18 +52,6 @@ def report_page(result: Mapping[str, Any]) -> str:
 
 def _chart_svg(chart: Chart) -> str:
     return inline_svg(chart.draw(), "".join(c if c.isalnum() else "-" for c in chart.name))
-
-
-def duration(seconds: float) -> str:
-    """A duration in minutes and seconds.
-
-    >>> duration(75.2), duration(8.31)
-    ('1 min 15 s', '8.3 s')
-    """
-    if seconds < 60.0:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s"
 
 
 def write_plots(result: Mapping[str, Any], folder: str | os.PathLike[str], ending: str = ".png") -> list[Path]:

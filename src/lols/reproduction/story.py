@@ -97,7 +97,8 @@ def run_story(
     lengths = []
     for size in sizes:
         models = [
-            lols.train(Trip, _maps(size, houses, seed), passes=3, seed=seed, compiled=compiled) for seed in range(SEEDS)
+            lols.train(Trip, _maps(size, houses, seed), passes=3, seed=seed, compiled=compiled, progress=False)
+            for seed in range(SEEDS)
         ]
         lengths.append([model.evaluate(new) for model in models])
     teacher, learned = models[0].reference_losses(new, Trip.teacher), models[0].losses(new)

@@ -60,7 +60,7 @@ class Choice:
         entry = {"pass": float(number + 1)} | self.score(model)
         values = [value_of(e) for e in self.history]
         self.history.append(entry)
-        self.bar.say(f"dev cost {entry['cost']:.4f}" if "cost" in entry else f"dev {100 * value_of(entry):.2f}")
+        self.bar.say(f"dev {shown_score(entry)}")
         if self.best is None or value_of(entry) > max(values):
             self.best = model
         if self.kept is not None and self.best is not None:
@@ -140,6 +140,20 @@ def check_patience(patience: int | None, held_out: bool) -> None:
 
 def value_of(entry: dict[str, float]) -> float:
     """The score that decides; the more, the better."""
+    return -entry["cost"] if "cost" in entry else entry[_deciding(entry)]
+
+
+def shown_score(entry: dict[str, float]) -> str:
+    """The score that decides, in words.
+
+    >>> shown_score({"pass": 1.0, "uas": 0.91, "las": 0.885}), shown_score({"cost": 0.2})
+    ('LAS 88.50', 'cost 0.2000')
+    """
     if "cost" in entry:
-        return -entry["cost"]
-    return entry[next(name for name in DECISIVE if name in entry or name == DECISIVE[-1])]
+        return f"cost {entry['cost']:.4f}"
+    name = _deciding(entry)
+    return f"{name if name == 'accuracy' else name.upper()} {100 * entry[name]:.2f}"
+
+
+def _deciding(entry: dict[str, float]) -> str:
+    return next(name for name in DECISIVE if name in entry or name == DECISIVE[-1])

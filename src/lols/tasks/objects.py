@@ -61,7 +61,7 @@ class ObjectScores:
         """Plain values, as `--json` prints them."""
         return asdict(self)
 
-    def show(self, console: Console) -> None:
+    def show(self, console: Console, *, whole: bool = False) -> None:
         """Print it."""
         from lols.tasks.show import write
 

@@ -48,6 +48,8 @@ class Option(NamedTuple):
         The default on the command line, where it is written differently than in Python; `...` for the field's own.
     cli
         False for what makes no sense on a command line.
+    common
+        Whether `--help` lists it; the others are listed by `--help-all`, in their panels.
 
     """
 
@@ -59,6 +61,7 @@ class Option(NamedTuple):
     parse: Callable[[Any], Any] | None = None
     initial: Any = ...
     cli: bool = True
+    common: bool = False
 
 
 def option(*, default: Any, help: str, panel: str | None = None, **more: Any) -> Any:

@@ -61,6 +61,7 @@ class SearchEstimator(Estimator):
         "reference, whose costs are known without roll-outs, else lols with beta auto.",
         panel=SEARCH,
         kind=str,
+        common=True,
     )
     roll_in: str | None = option(
         default=None,
@@ -86,7 +87,7 @@ class SearchEstimator(Estimator):
         panel=SEARCH,
     )
     reference: str = option(
-        default="optimal", help="The reference (teacher): optimal, suboptimal or bad.", panel=SEARCH
+        default="optimal", help="The reference (teacher): optimal, suboptimal or bad.", panel=SEARCH, common=True
     )
     learner: str = option(
         default="hinge", help="How cost vectors become weights: hinge, csoaa or secoc.", panel=LEARNING
@@ -105,7 +106,7 @@ class SearchEstimator(Estimator):
         "None learns from all states.",
         cli=False,
     )
-    passes: int = option(default=5, help="Passes over the training data.", panel=LEARNING)
+    passes: int = option(default=5, help="Passes over the training data.", panel=LEARNING, common=True)
     batch_size: Any = option(
         default=32,
         help="How many examples are searched with the same policy before it learns from them.",
@@ -113,12 +114,13 @@ class SearchEstimator(Estimator):
         kind=int,
     )
     shuffle: bool = option(default=True, help="Whether each pass takes the examples in another order.", panel=LEARNING)
-    seed: int = option(default=0, help="The seed of all random choices.", panel=LEARNING)
+    seed: int = option(default=0, help="The seed of all random choices.", panel=LEARNING, common=True)
     threads: int | str | None = option(
         default=None,
         help="Threads; their number does not change the result. By default what is fastest: all cores, but at most 6, "
         "and one for small data.",
         kind=int | None,
+        common=True,
     )
     engine: Any = option(
         default=None,
@@ -141,7 +143,9 @@ class SearchEstimator(Estimator):
         "data. By default with dev data only. The weights do not depend on it.",
     )
     progress: bool | None = option(
-        default=None, help="Whether to show a progress bar; None for terminals only.", cli=False
+        default=None,
+        help="Whether to show progress: a bar on a terminal, else a line a pass; None for terminals only.",
+        cli=False,
     )
     warm_start: bool = option(
         default=False, help="Whether `fit` goes on with what was learned before, in place of beginning anew.", cli=False

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SCORES = {"precision": "precision", "recall": "recall", "f1": "F1"}
+MOST = 10  # labels whose scores are printed, unless all are asked for
+LONG = 20  # lines of tables after which the headline is out of sight
 
 
 def styled(text: str, style: str) -> Text:
@@ -58,14 +60,34 @@ def plain_table(*columns: str, right: Sequence[str] = (), **options: Any) -> Pla
 
 
 def show_scores(
-    console: Console, heading: str, rows: Mapping[str, Mapping[str, Any]], more: Mapping[str, str] | None = None
-) -> None:
-    """Precision, recall, F1 and count of each label; `more` are further shares, with their headings."""
+    console: Console,
+    heading: str,
+    rows: Mapping[str, Mapping[str, Any]],
+    more: Mapping[str, str] | None = None,
+    *,
+    whole: bool,
+) -> int:
+    """Precision, recall, F1 and count of the most frequent labels, or of all if `whole`; returns how many those are.
+
+    `more` are further shares, with their headings.
+    """
     shares = SCORES | dict(more or {})
     table = plain_table(heading, right=[*shares.values(), "count"])
-    for name, row in rows.items():
+    shown = dict(rows if whole else sorted(rows.items(), key=lambda item: -item[1]["count"])[:MOST])
+    for name, row in shown.items():
         table.add_row(name, *(f"{100 * row[key]:.2f}" for key in shares), f"{row['count']:,}")
     write(console, table)
+    if len(shown) < len(rows):
+        write(console, f"and {len(rows) - len(shown)} that are less frequent: --all prints all")
+    return len(shown)
+
+
+def show_again(console: Console, headline: Sequence[str], lines: int) -> None:
+    """Print a headline again after so many lines of tables, if it is out of sight."""
+    if lines > LONG:
+        write(console)
+        for line in headline:
+            write(console, line)
 
 
 def show_calibration(console: Console, reliability: Any, of: str = "confidence") -> None:

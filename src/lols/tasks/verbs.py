@@ -147,14 +147,25 @@ class VerbReport(Protocol):
         """Print it."""
 
 
+class Scores(Protocol):
+    """What `evaluate` returns of a task."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plain values."""
+
+    def show(self, console: Console, *, whole: bool = False) -> None:
+        """Print them; of long tables all rows if `whole`."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Evaluation:
     """Scores on a file: how many tokens or rows they are of, and how many seconds reading the file took."""
 
-    scores: VerbReport
+    scores: Scores
     count: int
     seconds_reading: float
     plot: str | None = None  # where it was drawn how reliable confidence is
+    whole: bool = False  # whether all rows of long tables are printed
 
     def as_dict(self) -> dict[str, Any]:
         """The scores as plain values."""
@@ -162,7 +173,7 @@ class Evaluation:
 
     def show(self, console: Console) -> None:
         """Print the scores."""
-        self.scores.show(console)
+        self.scores.show(console, whole=self.whole)
         if self.plot is not None:
             from lols.tasks.show import write
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from lols import __version__
 from lols.contract.digest import source_digest
+from lols.contract.identity import identity_of
 from lols.contract.space import SearchSpace
 from lols.engine.structures import FrozenPolicy, following
 from lols.engine.table import distinct, fill, fixed_table, growing_table, is_fixed
@@ -42,7 +43,7 @@ def contents_of(
         "version": __version__,
         "space": {
             "name": model.space.name,
-            "digest": source_digest(model.space.functions() | {"output": model.space.output}),
+            "source": identity_of(_functions(model.space)),
             "settings": settings,
             "actions": model.space.fixed_actions,
         },
@@ -90,7 +91,10 @@ def parts_of(
         about, how = dict(header["about"]), header["following"]
         plan = following(int(np.int64(how["seed"])), bool(how["random_ties"]))
         actions, kind = header["space"]["actions"], header.get("policy")
-        digest, settings = header["space"]["digest"], dict(header["space"]["settings"])
+        known = {name: header["space"][name] for name in ("source", "digest") if name in header["space"]}
+        settings = dict(header["space"]["settings"])
+        if not known:
+            raise KeyError("source")
         if actions != space.fixed_actions:
             numbers = ["any number of" if n is None else n for n in (actions, space.fixed_actions)]
             raise ModelFileError("trained for {} actions; this space has {}".format(*numbers))
@@ -106,11 +110,22 @@ def parts_of(
     _check_settings(path, settings, space)
     if policy is not None or linear is None:
         policy = filled(path, kind, tensors, policy)
-    if source_digest(space.functions() | {"output": space.output}) != digest:
+    if _changed(known, space):
         about["space_changed"] = True
     learning = StoredState.of(header, tensors)
     own = {"policy": linear or policy, "plan": plan, "about": about}
     return own | {"calibration": calibration, "learning": learning}
+
+
+def _functions(space: SearchSpace) -> dict[str, Any]:
+    return space.functions() | {"output": space.output}
+
+
+def _changed(known: Mapping[str, Any], space: SearchSpace) -> bool:
+    """Whether the functions of a space are others than in training; 0.2 and before told them by their byte code."""
+    if "source" in known:
+        return identity_of(_functions(space)) != known["source"]
+    return source_digest(_functions(space)) != known["digest"]
 
 
 def _check_settings(path: str | os.PathLike[str], settings: Mapping[str, Any], space: SearchSpace) -> None:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lols.contract.digest import digest_functions
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix
+from lols.contract.identity import LEARNING, identity_of
 from lols.engine.structures import Batch
 from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
@@ -175,6 +175,7 @@ class TrainingRun:
         """What must be equal for a checkpoint to belong to this run."""
         trainer = self.trainer
         return {
+            "version of learning": LEARNING,
             "algorithm": plain(trainer.algorithm),
             "learner": self.student.identity(),
             "passes": trainer.passes,
@@ -198,8 +199,8 @@ class TrainingRun:
     def _task_and_data(self) -> dict[str, Any]:
         """Digests of the space, the reference and the data."""
         return {
-            "space": digest_functions(self.trainer.space.functions()),
-            "reference": digest_functions(self.trainer.reference.functions()),
+            "space": identity_of(self.trainer.space.functions()),
+            "reference": identity_of(self.trainer.reference.functions()),
             "data": self.data_digest(),
         }
 
@@ -227,6 +228,10 @@ class TrainingRun:
         header, tensors = read_tensors(path, "checkpoint")
         identity = header.get("identity")
         identity = identity if isinstance(identity, dict) else {}
+        if "version of learning" not in identity:
+            raise ModelFileError(
+                f"{path}: a checkpoint of lols 0.2 or before: train on with that version, or delete it"
+            )
         for name, value in self._identity().items():
             if identity.get(name) != value:
                 raise ModelFileError(

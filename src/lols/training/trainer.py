@@ -202,7 +202,8 @@ class Trainer:
         resume
             Continue from the checkpoint if there is one; the result is bit-identical to that of an uninterrupted run.
         progress
-            Whether to show a progress bar, by default on a terminal only; or the bar to be used, which counts steps.
+            Whether to show progress: a bar on a terminal, else a line a pass; by default on a terminal only. Or the bar
+            to be used, which counts steps.
         after_pass
             Called with the number of the pass and the current model; training stops if it returns True. A checkpoint
             at the end of a pass is written after this call, with the list `history` of the callable if it has one. A
@@ -233,12 +234,16 @@ class Trainer:
                 run.begin_again()
             if resume and checkpoint is not None and Path(checkpoint).exists():
                 run.restore(checkpoint)
+                bar.go_on(run.progress, run.pass_)
             with closing(self._steps(run, driver, bar)) as steps:
                 try:
                     for _ in steps:
                         bar.advance(run.progress, loss=run.progressive_loss)
-                        if run.offset == 0 and after_pass is not None and after_pass(run.pass_ - 1, run.model()):
-                            break  # without a checkpoint: one of this pass would be gone on from
+                        if run.offset == 0:
+                            enough = after_pass is not None and after_pass(run.pass_ - 1, run.model())
+                            bar.end_pass(run.pass_, loss=run.progressive_loss)
+                            if enough:
+                                break  # without a checkpoint: one of this pass would be gone on from
                         late = time.monotonic() - saved >= checkpoint_every
                         if checkpoint is not None and (late or interruption.asked):
                             run.save(checkpoint, getattr(after_pass, "history", ()))
@@ -340,7 +345,7 @@ class Trainer:
 
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
-        return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit)
+        return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit, self.passes)
 
 
 OPTIONS = [name for name, found in inspect.signature(Trainer).parameters.items() if found.kind is found.KEYWORD_ONLY]

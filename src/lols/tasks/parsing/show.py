@@ -15,6 +15,7 @@ from lols.tasks.parsing.tree_svg import parse_page
 from lols.tasks.show import (
     PlainTable,
     plain_table,
+    show_again,
     show_calibration,
     show_legend,
     show_scores,
@@ -74,24 +75,27 @@ class ParserScores:
             plain["calibration_errors"] = {name: seen.error for name, seen in self.confidence.items()}
         return ({"tags": dict(self.tags)} if self.tags else {}) | counts | plain | {"relations": relations}
 
-    def show(self, console: Console) -> None:
+    def show(self, console: Console, *, whole: bool = False) -> None:
         """Print them."""
         found = self.as_dict()
-        for name, share in self.tags.items():
-            write(console, f"{name} {100 * share:.2f}")
         without = "" if self.punctuation else ", punctuation not counted"
-        write(console, f"UAS {100 * found['uas']:.2f} on {found['tokens']:,} tokens{without}")
+        headline = [f"{name} {100 * share:.2f}" for name, share in self.tags.items()]
+        headline.append(f"UAS {100 * found['uas']:.2f} on {found['tokens']:,} tokens{without}")
         if self.labelled:
-            write(console, f"LAS {100 * found['las']:.2f}, with subtypes {100 * found['las_full']:.2f}")
+            headline.append(f"LAS {100 * found['las']:.2f}, with subtypes {100 * found['las_full']:.2f}")
+        for line in headline:
+            write(console, line)
+        if self.labelled:
             write(console, f"CLAS {100 * found['clas']:.2f}")
-        whole = f"sentences without a mistake: {100 * found['exact_heads']:.2f} % by heads"
-        write(console, whole + (f", {100 * found['exact']:.2f} % with relations" if self.labelled else ""))
+        right = f"sentences without a mistake: {100 * found['exact_heads']:.2f} % by heads"
+        write(console, right + (f", {100 * found['exact']:.2f} % with relations" if self.labelled else ""))
         for name, seen in self.confidence.items():
             show_calibration(console, seen, f"confidence in {name}")
         if self.labelled:
             write(console)
             rows = dict(sorted(found["relations"].items(), key=lambda item: -item[1]["count"]))
-            show_scores(console, "relation", rows, {"attached": "head right"})
+            lines = show_scores(console, "relation", rows, {"attached": "head right"}, whole=whole)
+            show_again(console, headline, lines)
 
 
 @dataclass(frozen=True)

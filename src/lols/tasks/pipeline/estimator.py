@@ -88,6 +88,7 @@ class Pipeline(PipelineLearning):
         help="The columns to tag, such as upos,xpos; by default those of upos, xpos and feats that are filled in.",
         kind=str | None,
         parse=tags_of,
+        common=True,
     )
     folds: int = option(
         default=5,

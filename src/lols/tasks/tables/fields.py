@@ -94,6 +94,7 @@ class ClassifierOptions(SearchEstimator):
         help="Passes over the training data; by default 5, for small tables chosen on rows held out.",
         panel=LEARNING,
         kind=int | None,
+        common=True,
     )
     tree: Any = option(
         default="auto",
@@ -120,6 +121,7 @@ class ClassifierOptions(SearchEstimator):
         "the cost of predicting each; or kdd99. By default every mistake costs 1.",
         kind=str | None,
         parse=read_cost_matrix,
+        common=True,
     )
     class_weight: Any = option(
         default=None,

@@ -15,7 +15,9 @@ from lols.tasks.verbs import ROWS, CertifyOptions, FileLayout, InspectOptions, P
 class TableFiles(FileLayout):
     """How tables are laid out: goes into the model file, so that others like them are read the same way."""
 
-    label: str | None = option(default=None, help="The column of the labels; in training by default the last one.")
+    label: str | None = option(
+        default=None, help="The column of the labels; in training by default the last one.", common=True
+    )
     header: bool | None = option(
         default=None,
         help="Whether a CSV file begins with the names of the columns; detected by default. Without names the "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from lols.tasks.explain import ExampleReport
-from lols.tasks.show import plain_table, show_calibration, show_matrix, show_scores, styled, write
+from lols.tasks.show import plain_table, show_again, show_calibration, show_matrix, show_scores, styled, write
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -72,10 +72,11 @@ class ClassifierScores:
         drawn = {} if self.plot is None else {"plot": self.plot}
         return self.scores.as_dict() | {"unknown": self.unknown} | drawn | ({"note": self.note} if self.note else {})
 
-    def show(self, console: Console) -> None:
+    def show(self, console: Console, *, whole: bool = False) -> None:
         """Print them."""
         found = self.scores
-        write(console, f"cost {found.cost:.4f} per row on {found.rows:,} rows, error {100 * found.error:.2f} %")
+        headline = f"cost {found.cost:.4f} per row on {found.rows:,} rows, error {100 * found.error:.2f} %"
+        write(console, headline)
         if self.note:
             write(console, self.note)
         for line in unknown_text(self.unknown):
@@ -89,7 +90,8 @@ class ClassifierScores:
         else:
             _show_worst(console, classes, confusion)
         write(console)
-        show_scores(console, "class", found.by_class())
+        lines = show_scores(console, "class", found.by_class(), whole=whole)
+        show_again(console, [headline], lines + (len(classes) if len(classes) <= MOST else 0))
         if self.plot is not None:
             write(console, f"\n{self.plot} written")
 

@@ -37,7 +37,7 @@ def fit_stream(
     estimator.batch_size_ = estimator.batch_for(total)
     losses: list[float] = []
     training: tuple[ClassificationTask, Stream, Choice] | None = None
-    with Progress(estimator.progress, passes * total, "training", "rows") as bar:
+    with Progress(estimator.progress, passes * total, "training", "rows", passes) as bar:
         done = 0
         for number in range(passes):
             before = np.zeros(2) if training is None else training[1].sums.copy()
@@ -63,7 +63,9 @@ def fit_stream(
             task, stream, choice = training
             loss, seen = stream.sums - before
             losses.append(float(loss / max(seen, 1.0)))
-            if held_out is not None and choice(number, stream.model()):
+            enough = held_out is not None and choice(number, stream.model())
+            bar.end_pass(number + 1, loss=losses[-1])
+            if enough:
                 break
     estimator.set_fitted(task, stream, choice, losses, total, held_out)
 

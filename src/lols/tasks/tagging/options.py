@@ -29,6 +29,7 @@ class FileColumns(TokenColumns):
         help="The column of the labels: upos, xpos, feats:Case, misc:NER, a number from 1 on, or last. In training "
         "upos by default, and the last of plain columns; in prediction a number one beyond the last appends a column.",
         flag="--column",
+        common=True,
     )
     use: Mapping[str, str] | None = option(
         default=None,

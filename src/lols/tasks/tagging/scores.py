@@ -82,11 +82,11 @@ class TagScores:
         made |= {} if self.reliability is None else self.reliability.as_dict()
         return made | {"tags": self.tags, "confusions": [list(c) for c in self.confusions]}
 
-    def show(self, console: Console) -> None:
+    def show(self, console: Console, *, whole: bool = False) -> None:
         """Print them."""
         from lols.tasks.tagging.show import show_tag_scores
 
-        show_tag_scores(self, console)
+        show_tag_scores(self, console, whole=whole)
 
 
 def score_tags(

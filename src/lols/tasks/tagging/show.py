@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lols.tasks.explain import SentenceReport, roll_out_text
-from lols.tasks.show import show_calibration, show_legend, show_scores, step_table, styled, write
+from lols.tasks.show import show_again, show_calibration, show_legend, show_scores, step_table, styled, write
 from lols.tasks.tagging.explain import Explanation, WordDecision
 from lols.tasks.tagging.explain_html import page as tagging_page
 from lols.tasks.tagging.options import TaggerExplainOptions
@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     from lols.tasks.tagging.scores import TagScores
 
 
-def show_tag_scores(scores: TagScores, console: Console) -> None:
+def show_tag_scores(scores: TagScores, console: Console, *, whole: bool = False) -> None:
     """Accuracy, spans, each label, and which labels are confused."""
-    write(console, f"accuracy {100 * scores.accuracy:.2f} on {scores.tokens:,} tokens")
+    values, spans = scores.as_dict(), scores.spans
+    headline = [f"accuracy {100 * scores.accuracy:.2f} on {scores.tokens:,} tokens"]
+    if spans is not None:
+        precision, recall, f1 = (100 * value for value in (spans.precision, spans.recall, spans.f1))
+        headline.append(f"spans: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
+    for line in headline:
+        write(console, line)
     write(console, f"sentences all right {100 * scores.sentence_accuracy:.2f} of {scores.sentences:,}")
     if scores.unknown_accuracy is not None:
         share = 100 * scores.unknown_tokens / scores.tokens
@@ -30,18 +36,15 @@ def show_tag_scores(scores: TagScores, console: Console) -> None:
         )
     if scores.unseen_labels:
         write(console, f"labels never seen in training, counted as wrong: {', '.join(scores.unseen_labels)}")
-    values, spans = scores.as_dict(), scores.spans
-    if spans is not None:
-        precision, recall, f1 = (100 * value for value in (spans.precision, spans.recall, spans.f1))
-        write(console, f"spans: precision {precision:.2f}, recall {recall:.2f}, F1 {f1:.2f}")
     show_calibration(console, scores.reliability)
     write(console)
     rows = values.get("types", values["tags"])
     by_count = dict(sorted(rows.items(), key=lambda item: -item[1]["count"]))
-    show_scores(console, "label" if spans is None else "span type", by_count)
+    lines = show_scores(console, "label" if spans is None else "span type", by_count, whole=whole)
     if scores.confusions:
         write(console, "\nmost frequent mistakes (true → predicted):")
         write(console, ", ".join(f"{a} → {b} {n}" for a, b, n in scores.confusions))
+    show_again(console, headline, lines)
 
 
 @dataclass(frozen=True)

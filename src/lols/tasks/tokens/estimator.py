@@ -69,6 +69,7 @@ class TokenEstimator(SearchEstimator):
         help="linear, on templates; or neural, on words, characters and given tags, which needs PyTorch: "
         "pip install lols[torch].",
         panel=NETWORK,
+        common=True,
     )
     device: str = option(
         default="auto",
