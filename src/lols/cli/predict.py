@@ -37,6 +37,7 @@ def predict_command() -> Any:
 
     def predict(model: str, files: list[str], output: str, threads: int | None, as_json: bool, **typed: Any) -> None:
         from lols.front import load
+        from lols.io.conll import glance
         from lols.tasks.many_files import expanded
         from lols.training.clock import Clock
 
@@ -44,10 +45,13 @@ def predict_command() -> Any:
             raise ConfigurationError(
                 "--json and the predictions cannot both go to standard output: name a file with -o"
             )
-        clock = Clock()
+        clock, names = Clock(), expanded(files)
+        if typed.get("format") is None:
+            for name in names:
+                glance(name)  # before the model is loaded, which may take long
         estimator = load(model)
         values = options.values(typed, estimator.VERBS)
-        engine, names = engine_of(typed), expanded(files)
+        engine = engine_of(typed)
         if engine is not None or len(names) > 1:
             _predict_many(model, names, output, engine, {"threads": threads or 1, **values}, as_json)
             return

@@ -115,7 +115,7 @@ class State:
             ends.append(f"n{k + 1}")
         exec("\n".join([*lines, f"    return {', '.join(ends)}"]), names)
         bounds: Callable[[Any], tuple[int, ...]] = names["bounds"]
-        bounds.identity = self.parts  # type: ignore[attr-defined]  # what it says is what was given
+        bounds.identity = {name: self.declared[name] for name in self.parts}  # type: ignore[attr-defined]  # all it says
         return bounds
 
     def _view(self, kind: type) -> Callable[[Any, Any], Any]:
@@ -129,7 +129,7 @@ class State:
                 for k, (low, high) in enumerate(pairwise(at))
             ))  # fmt: skip
 
-        view.parts_of = self  # type: ignore[attr-defined]
+        view.parts_of, view.identity = self, bounds.identity  # type: ignore[attr-defined]
         return view
 
     def size(self, x: Any) -> int:
@@ -284,7 +284,8 @@ def _class_of_parts(state: State, *, strict: bool) -> type:
         "__setitem__": lambda parts, index, _: no_entry(parts, index),
         "__repr__": show,
     }
-    members["_fields"] = tuple(state.parts.items())  # the digest of a function covers what its state is made of
+    # The digest of a function covers what its state is made of; sizes that are functions are described elsewhere.
+    members["_fields"] = tuple((name, part.real, part.number, part.one_cell) for name, part in state.parts.items())
     members |= {name: number(slot) for name, slot in slots.items() if slot != name}
     kind = type("Parts", (), members)
     places = {name: vars(kind)[slot] for name, slot in slots.items()}

@@ -49,7 +49,7 @@ DISPLAYS = {
 PLACE = re.compile(r'File "([^"]+)", line (\d+)|\bat (\S+) \((\d+)\)')
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 REASON = re.compile(
-    r"(NameError|Untyped|Unknown|Unbound|Cannot|Invalid|Use of|Undecided|Casting|The '|No definition|`\w+` of the state)"
+    r"NameError|Untyped|Unknown|Unbound|Cannot|Invalid|Use of|Undecided|Casting|The '|No definition|`\w+` of the state"
 )
 
 
