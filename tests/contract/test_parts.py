@@ -268,3 +268,39 @@ def test_min_with_a_key_says_what_to_write(tmp_path: Any) -> None:
         SpaceError, match="`reference` cannot be compiled: `min` with `key` has no compiled form: write a"
     ):
         lols.train(task, days(2), **OPTIONS)
+
+
+# --- a task whose rule and loss need no truth -------------------------------------------------------------------------
+
+
+def as_mapping(day):
+    return Couriers.space.encode(day).x
+
+
+def as_example(day):
+    return lols.Example(as_mapping(day))
+
+
+@pytest.mark.parametrize("encode", [as_mapping, as_example])
+@pytest.mark.parametrize("needs_truth", [False, None])
+def test_where_no_truth_is_needed_none_is_asked_for(encode: Any, needs_truth: bool | None) -> None:
+    task: Any = type("Unlabelled", (Couriers,), {"encode": staticmethod(encode), "needs_truth": needs_truth})
+    model = lols.train(task, days(4), compiled=False, held_out=days(8, 1), **OPTIONS)
+    assert model.evaluate(days(4)) > 0.0 and model.reference_losses(days(4)).shape == (4,)
+    assert lols.checks.check_space(task, days(2)) == []
+
+
+# --- nothing to decide ------------------------------------------------------------------------------------------------
+
+NO_ORDERS = (np.zeros(0), np.ones(3))
+
+
+def test_examples_without_a_decision_are_left_out_of_training_and_can_be_predicted() -> None:
+    with pytest.warns(UserWarning, match="1 of 5 examples are left out, .* Sizes.steps gives 0 .*is example 1"):
+        model = lols.train(Couriers, [*days(1), NO_ORDERS, *days(3, 1)], compiled=False, **OPTIONS)
+    same = lols.train(Couriers, [*days(1), *days(3, 1)], compiled=False, **OPTIONS)
+    assert np.array_equal(model.policy.single_stack, same.policy.single_stack)
+    assert model.predict([NO_ORDERS]) == [[0, 0.0, 0.0, [0, 0, 0]]] and model.evaluate([NO_ORDERS]) == 0.0
+    assert lols.checks.check_space(Couriers, [NO_ORDERS, *days(1)]) == []
+    with pytest.raises(SpaceError, match=r"nothing to decide in any example: Sizes\.steps gives 0"):
+        lols.train(Couriers, [NO_ORDERS], compiled=False, **OPTIONS)
