@@ -12,6 +12,7 @@ import lols
 from lols import emit, feature
 from lols.contract.digest import source_digest
 from lols.errors import ConfigurationError, SpaceError
+from lols.specification import Choices, SlowPolicy, SlowSearch
 
 OPTIONS: dict[str, Any] = {"passes": 2, "seed": 1, "progress": False}
 
@@ -130,6 +131,17 @@ def test_numbers_and_cells_compiled_and_plain_learn_the_same() -> None:
         assert np.array_equal(model.policy.single_stack, first.policy.single_stack)
         assert model.predict(days(5, 1)) == first.predict(days(5, 1))
         assert np.array_equal(model.reference_losses(days(5)), first.reference_losses(days(5)))
+
+
+def test_the_specification_sees_the_same() -> None:
+    weights = {feature(0): 0.25, feature(1): 1.0, feature(2, 1): -0.5}
+    policy = SlowPolicy([{}], [weights], [1.0], np.zeros((0, 3), np.float32))
+    lessons = []
+    for task in (Couriers, InCells):
+        examples = [task.space.encode(day) for day in days(3)]
+        searches = [SlowSearch(task.space, task.teacher, one, policy, Choices(), seed=1) for one in examples]
+        lessons.append([search.lessons() for search in searches])
+    assert lessons[0] == lessons[1]
 
 
 def test_such_a_space_is_checked_as_any_other() -> None:
