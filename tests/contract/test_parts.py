@@ -10,7 +10,8 @@ import pytest
 
 import lols
 from lols import emit, feature
-from lols.contract.digest import source_digest
+from lols.contract.digest import digest_functions, source_digest
+from lols.contract.identity import identity_of
 from lols.errors import ConfigurationError, SpaceError
 from lols.specification import Choices, SlowPolicy, SlowSearch
 
@@ -153,7 +154,11 @@ def test_the_digest_covers_what_a_state_is_made_of() -> None:
         s.t[0] = a
 
     states = [lols.State(t=1, u=2), lols.State(t=int, u=2), lols.State(t=float, u=2), lols.State(u=1, t=2)]
-    assert len({source_digest(state.wrapped({"step": step})) for state in states}) == 4
+    wrapped = [state.wrapped({"step": step}) for state in states]
+    for digest in (source_digest, identity_of, digest_functions):
+        assert len({digest(functions) for functions in wrapped}) == 4
+    grown = [lols.State(t=lambda x: x.n).wrapped({"step": step}) for _ in range(2)]
+    assert digest_functions(grown[0]) == digest_functions(grown[1])  # no address of a function is part of it
 
 
 def test_a_state_shows_its_parts() -> None:
