@@ -172,6 +172,15 @@ def test_a_state_shows_its_parts() -> None:
     assert type(parts.t) is int and type(parts.now) is float
 
 
+def test_a_function_that_changes_a_part_is_told_its_name() -> None:
+    class Writing(Couriers):
+        def action_features(x, s, a, out):
+            s.now = 1.0
+
+    found = [str(one) for one in lols.checks.check_space(Writing, days(2))]
+    assert "changes `now` of the state: only `start` and `step` may write it" in found[0]
+
+
 @pytest.mark.parametrize("kind", [bool, str, np.int64, lols.reals(float)])
 def test_numbers_are_int_or_float(kind: Any) -> None:
     with pytest.raises(ConfigurationError, match="one number is `t=int` or `t=float`"):

@@ -115,7 +115,8 @@ class Probe:
         after = np.asarray(state)
         if check and name not in WRITERS and not np.array_equal(after, s):
             cells = np.flatnonzero(after != s).tolist()
-            self.report(name, "modifies", f"changes cell {cells[0]} of the state: only `start` and `step` may write it")
+            what = self._cell(cells[0])
+            self.report(name, "modifies", f"changes {what} of the state: only `start` and `step` may write it")
         if isinstance(out, FeatureBuffer | ItemBuffer):
             return self._emitted(name, out, check)
         if name in WRITERS:
@@ -186,6 +187,14 @@ class Probe:
         return answers
 
     # --- helpers ------------------------------------------------------------------------------------------------------
+
+    def _cell(self, cell: int) -> str:
+        """A cell of the state in words: the part that it belongs to, or its number."""
+        parts = self.space.parts
+        if parts is None:
+            return f"cell {cell}"
+        begins = parts.bounds(self.plain_x)[:-1]
+        return f"`{[name for name, begin in zip(parts.parts, begins, strict=True) if begin <= cell][-1]}`"
 
     def _legal(self, s: np.ndarray) -> np.ndarray:
         legal = np.zeros(self.actions, np.bool_)
