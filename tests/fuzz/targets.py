@@ -183,6 +183,47 @@ class NeuralModels(LaterModels):
         return "--policy", "neural", "--width", 8, "--layers", 1, "--passes", 1
 
 
+class Calibrations(LaterModels):
+    """Labelled samples, and models, to be calibrated with."""
+
+    def case(self, rng: Random) -> bool:
+        kind = rng.choice(self.KINDS)
+        model, path = self.folder / kind / "m.lols", self.folder / f"sample{self.data[kind].suffix}"
+        data = self.sample(kind)
+        if rng.random() < 0.3:
+            mutated_file(rng, model, self.folder / "mutated.lols", "model", ("calibration",))
+            model = self.folder / "mutated.lols"
+        else:
+            data = damaged(rng, data, WRITTEN)
+        path.write_bytes(data)
+        return commanded("calibrate", model, path, "-o", self.folder / "out", data=data)
+
+    def sample(self, kind: str) -> bytes:
+        """A file with decisions enough."""
+        header, rows = b"", self.data[kind].read_bytes()
+        if kind == "classifier":
+            header, _, rows = rows.partition(b"\n")
+            header += b"\n"
+        return header + rows * 3
+
+
+class Inspections(LaterModels):
+    """Model files of all kinds, to be looked into."""
+
+    PARTS: ClassVar[tuple[str, ...]] = ("about", "task", "space", "calibration", "policy")
+
+    def __init__(self, folder: Path):
+        super().__init__(folder)
+        own = [MODELS / f"{name}.lols" for name in ("pipeline", "own")]
+        self.models = [*own, *(folder / kind / "m.lols" for kind in self.KINDS)]
+
+    def case(self, rng: Random) -> bool:
+        path = self.folder / "mutated.lols"
+        mutated_file(rng, rng.choice(self.models), path, "model", self.PARTS)
+        how = rng.choice(((), ("--json",), ("--against",)))
+        return commanded("inspect", path, *how)
+
+
 class OptimisedModels(Target):
     """Model files of `lols optimise`: states with named parts and real numbers."""
 
@@ -348,6 +389,8 @@ TARGETS: dict[str, type[Target]] = {
     "models": ModelFiles,
     "later models": LaterModels,
     **({"networks": NeuralModels} if find_spec("torch") else {}),
+    "calibrations": Calibrations,
+    "inspections": Inspections,
     "optimised": OptimisedModels,
     "replays": ReplayedFiles,
     "vectors": Vectors,

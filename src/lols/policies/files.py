@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError, ModelFileError, shown
 from lols.policies.protocol import checked
 
 
@@ -40,10 +40,12 @@ def state_of(policy: Any) -> dict[str, np.ndarray]:
     return dict(state)
 
 
-def filled(path: str | os.PathLike[str], kind: str | None, tensors: Mapping[str, np.ndarray], policy: Any) -> Any:
+def filled(path: str | os.PathLike[str], kind: Any, tensors: Mapping[str, np.ndarray], policy: Any) -> Any:
     """The policy with the arrays of a file, which belong to class `kind`; None stands for a linear policy."""
     if kind is None:
         raise ModelFileError(f"{path}: holds a linear policy: load it without policy")
+    if not isinstance(kind, str):
+        raise ModelFileError(f"{path}: the header is damaged (the policy is {shown(kind)}, not the name of a class)")
     if policy is None:
         raise ModelFileError(f"{path}: holds a policy of class {kind}: give load(..., policy=...) an object of it")
     check_saved(checked(policy), "a model file")

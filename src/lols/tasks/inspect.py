@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lols.engine.table import features_by_row, is_fixed
-from lols.errors import ConfigurationError, LolsError, ModelFileError
+from lols.errors import ConfigurationError, LolsError, ModelFileError, shown
 from lols.tasks.verbs import Verbs, some_of
 from lols.training.algorithms import Algorithm
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 UNITS = ("bytes", "kB", "MB", "GB")
 MOST_TEMPLATES = 24  # that are written out
+# Facts that are shown, and of which kind they are.
+FACTS = {"reference": str} | dict.fromkeys(("passes", "batch_size", "seed", "examples", "tokens", "best_pass"), int)
+LEARNER = {"reduction": str, "update": str, "margin": str, "rate": Real, "slack": Real}
 Sides = dict[str, list[dict[str, Any]]]  # features for and against
 
 
@@ -32,7 +36,6 @@ def describe_file(
     try:
         about, task = header["about"], header["task"] or {}
         algorithm = stored_algorithm(about)
-        names = ("reference", "passes", "batch_size", "seed", "examples", "tokens", "best_pass")
         return {
             "file": os.fspath(path),
             "kind": task.get("name", "model"),
@@ -43,14 +46,31 @@ def describe_file(
             **_sizes(header, tensors),
             "algorithm": about.get("algorithm"),
             "algorithm_in_words": algorithm.explain() if algorithm is not None else None,
-            "learner": about.get("learner"),
-            **{name: about.get(name) for name in names},
+            "learner": _learner(about.get("learner")),
+            **{name: _plain(name, about.get(name), kind) for name, kind in FACTS.items()},
             "confidence": _confidence(header.get("calibration")),
             "learner_state": isinstance(header.get("learning"), dict),
             **{name: task[name] for name in own},
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
+
+
+def _plain(name: str, value: Any, kind: type) -> Any:
+    """A fact of a file, if it is of its kind or None."""
+    if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        raise ValueError(f"'{name}' is {shown(value)}")
+    return value
+
+
+def _learner(stored: Any) -> Any:
+    """The settings of a learner, or the class of a policy of the user's own."""
+    if stored is None or "policy" in stored:
+        return stored
+    for name, kind in LEARNER.items():
+        if _plain(name, stored.get(name), kind) is None and kind is str:
+            raise ValueError(f"the learner has no '{name}'")
+    return stored
 
 
 def _confidence(fitted: Mapping[str, Any] | None) -> dict[str, Any] | None:

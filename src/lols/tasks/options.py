@@ -76,10 +76,10 @@ def option(*, default: Any, help: str, panel: str | None = None, **more: Any) ->
     return dataclasses.field(default=default, metadata={"option": Option(help, panel, **more)})
 
 
-def shared(kind: type, name: str, *, default: Any) -> Any:
-    """The option of a base class with another default."""
+def shared(kind: type, name: str, *, default: Any, **texts: Any) -> Any:
+    """The option of a base class with another default, or with other texts."""
     found = next(found for each, _, found in options_of(kind) if each == name)
-    return dataclasses.field(default=default, metadata={"option": found})
+    return dataclasses.field(default=default, metadata={"option": found._replace(**texts)})
 
 
 def options_of(kind: type) -> Iterator[tuple[str, dataclasses.Field[Any], Option]]:

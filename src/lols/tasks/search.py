@@ -21,7 +21,7 @@ from lols.tasks.base import Estimator, not_fitted
 from lols.tasks.choice import Choice
 from lols.tasks.options import LEARNING, SEARCH, estimator, is_plain, option
 from lols.training.algorithms import Algorithm, algorithm
-from lols.training.calibration import Judged, fit_calibration, together
+from lols.training.calibration import Judged, NoSciPy, fit_calibration, together
 from lols.training.learning_state import start_of, without_state
 from lols.training.model import Model
 from lols.training.order import shuffled
@@ -33,6 +33,15 @@ FOLDS, PARTS = 5, 10  # held out for confidences: each of 5 parts in turn, or on
 MANY = 5000  # examples, from which on one part will do
 # Options that a model file does not have: who did the work, how it began, and templates, which the task describes.
 NOT_KEPT = ("engine", "warm_start", "device", "templates", "more_templates")
+
+
+class SecondTraining(NamedTuple):
+    """What is held out of the training data for confidences, and who learns from the rest."""
+
+    parts: int  # of equal size
+    used: int  # held out one after the other
+    estimator: Any
+    learned: int  # examples of the others that are learned from, at most
 
 
 class Judges(NamedTuple):
@@ -323,22 +332,39 @@ class SearchEstimator(Estimator):
             return
         if judges.dev is not None:
             self.model_.calibration = fit_calibration(judges.dev(self.model_), "dev data")
-        elif self.calibrate:
-            found = [judges.part(model, part, chosen) for model, part, chosen in self._held_out(task, examples)]
+            return
+        plan = self._second_training(examples) if self.calibrate else self._short_training(examples)
+        if plan is None:
+            return
+        found = [judges.part(model, part, chosen) for model, part, chosen in self._held_out(task, examples, plan)]
+        try:
             self.model_.calibration = fit_calibration(together(found), "held-out data")
+        except NoSciPy:
+            if self.calibrate:
+                raise
 
-    def _held_out(self, task: Any, examples: Examples) -> Iterator[tuple[Model, Examples, np.ndarray]]:
-        """Models that did not see a part of the examples, with that part: a tenth, or of few examples each fifth."""
+    def _second_training(self, examples: Examples) -> SecondTraining:
+        """A tenth of the examples is held out of a training like the first, or of few examples each fifth in turn."""
         count = len(examples)
         if count < FOLDS:
             raise ConfigurationError(f"calibrate needs dev data, or {FOLDS} examples: there are {count}; leave it out")
-        parts, used = (FOLDS, FOLDS) if count < MANY else (PARTS, 1)
+        return SecondTraining(FOLDS, FOLDS, self, count) if count < MANY else SecondTraining(PARTS, 1, self, count)
+
+    def _short_training(self, examples: Examples) -> SecondTraining | None:
+        """What is held out of a shorter training, where confidences were not asked for; nothing unless it is cheap."""
+        return None
+
+    def _held_out(
+        self, task: Any, examples: Examples, plan: SecondTraining
+    ) -> Iterator[tuple[Model, Examples, np.ndarray]]:
+        """Models that did not see a part of the examples, with that part."""
+        count, parts = len(examples), plan.parts
         order = shuffled(count, mix(mix(self.seed, 0xCA11), parts), min(self.NEIGHBOURS, count // parts))
-        for k in range(used):
-            inside = np.zeros(count, np.bool_)
-            inside[order[k * count // parts : (k + 1) * count // parts]] = True
-            rest, chosen = some(examples, np.flatnonzero(~inside)), np.flatnonzero(inside)
-            trainer = self._trainer(task, len(rest))
+        for k in range(plan.used):
+            low, high = k * count // parts, (k + 1) * count // parts
+            others = np.concatenate([order[:low], order[high:]])[: plan.learned]
+            rest, chosen = some(examples, np.sort(others)), np.sort(order[low:high])
+            trainer = plan.estimator._trainer(task, len(rest))
             bar = trainer.bar(rest, self.progress, "calibrating", self.UNIT)
             yield trainer.fit(rest, progress=bar), some(examples, chosen), chosen
 

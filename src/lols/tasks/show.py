@@ -20,9 +20,18 @@ MOST = 10  # labels whose scores are printed, unless all are asked for
 LONG = 20  # lines of tables after which the headline is out of sight
 
 
+def printable(text: str) -> str:
+    """A text that can be printed: halves of characters, which a forged file may hold, are escaped.
+
+    >>> printable("gr\u00fcn"), printable("\ud800")
+    ('gr\u00fcn', '\\\\ud800')
+    """
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def styled(text: str, style: str) -> Text:
     """A text in a style, as it is."""
-    return Text(text, style=style)
+    return Text(printable(text), style=style)
 
 
 def write(console: Console, content: Any = "", *, style: str = "", **options: Any) -> None:
@@ -46,7 +55,7 @@ class PlainTable(Table):
 
 
 def _text(cell: Any) -> Any:
-    return Text(cell) if isinstance(cell, str) else cell
+    return styled(cell, "") if isinstance(cell, str) else cell
 
 
 def plain_table(*columns: str, right: Sequence[str] = (), **options: Any) -> PlainTable:

@@ -24,6 +24,7 @@ FEWEST = 30  # decisions that a model is calibrated with later on
 MOST_JUDGED = 1 << 16  # decisions that a calibration is fitted to
 MOST_CELLS = 1 << 25  # of their costs
 MOST_NUMBERS = 1 << 20  # that a model file may hold
+MOST_SHARP = 1e100  # what a file may multiply or divide costs by: far more than any fit comes to
 NOTHING = np.zeros(0)
 
 
@@ -134,7 +135,8 @@ class Calibration:
     def from_description(cls, facts: Mapping[str, Any], actions: int | None) -> Self:
         """What `describe` described, for this many actions; damage is a `ValueError`."""
         temperature, source, decisions = float(facts["temperature"]), facts["source"], facts["decisions"]
-        if not 0.0 < temperature < float("inf") or not isinstance(source, str) or type(decisions) is not int:
+        finite = 1.0 / MOST_SHARP <= temperature <= MOST_SHARP
+        if not finite or not isinstance(source, str) or type(decisions) is not int:
             raise ValueError("the calibration is damaged")
         arrays = []
         for name in ("knots", "values", "bias"):
@@ -147,7 +149,8 @@ class Calibration:
         knots, values, bias = arrays
         rising = (np.diff(knots) > 0.0).all() and (np.diff(values) >= 0.0).all()
         within = not values.size or 0.0 <= values[0] <= values[-1] <= 1.0
-        if knots.size != values.size or not rising or not within or (bias.size and bias.size != actions):
+        biased = not bias.size or (bias.size == actions and np.abs(bias).max() <= MOST_SHARP)
+        if knots.size != values.size or not rising or not within or not biased:
             raise ValueError("the calibration is damaged")
         return cls(temperature, knots, values, source, decisions, bias)
 
@@ -206,17 +209,22 @@ def check_enough(decisions: int) -> None:
 
 
 def _temperature(judged: Judged) -> float:
-    """The temperature under which it is likeliest that those decisions were right that were, by two grids."""
+    """The temperature under which it is likeliest that those decisions were right that were, by two grids.
+
+    Few decisions prove nothing for certain: as Platt (1999) does, one more is taken to be right, and one to be wrong.
+    """
     at, costs = np.arange(judged.taken.size), judged.costs.astype(np.float64)
     costs = costs - costs[at, judged.taken][:, np.newaxis]
     above = costs[np.isfinite(costs) & (costs > 0.0)]
     middle = float(np.median(above)) if above.size else 1.0
+    count = int(judged.right.sum())
+    chance = np.where(judged.right, (count + 1) / (count + 2), 1.0 / (judged.right.size - count + 2))
 
     def surprise(temperature: float) -> float:
         with np.errstate(over="ignore"):
             share = 1.0 / np.exp(np.minimum(-costs / temperature, 700.0)).sum(axis=1)
-        likely = np.where(judged.right, share, 1.0 - share)
-        return float(-np.log(np.maximum(likely, 1e-6)).mean())
+        sure, doubt = (np.log(np.maximum(each, 1e-6)) for each in (share, 1.0 - share))
+        return float(-(chance * sure + (1.0 - chance) * doubt).mean())
 
     best, step = np.log(middle), np.log(1000.0) / 10
     for _ in range(2):
@@ -226,12 +234,16 @@ def _temperature(judged: Judged) -> float:
     return float(np.exp(best))
 
 
+class NoSciPy(ConfigurationError):
+    """A calibration needs SciPy, and it is not installed."""
+
+
 def _with_bias(plain: Calibration, costs: np.ndarray, true: np.ndarray) -> Calibration:
     """With another temperature, and a bias for each action: what is cheapest need not be likeliest."""
     try:
         from scipy.optimize import minimize
     except ImportError:
-        raise ConfigurationError(
+        raise NoSciPy(
             "the confidence of a classifier with costs needs SciPy: pip install 'lols[sklearn]', or train without "
             "(calibrate=False, --no-calibrate)"
         ) from None

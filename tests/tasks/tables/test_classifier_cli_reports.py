@@ -52,7 +52,8 @@ def test_the_drawing(model: Path, folder: Path, tmp_path: Path, monkeypatch: Any
     options = ("evaluate", model, folder / "test.csv", "--plot")
     mistake(*options, tmp_path / "c.gif", says="c.gif: a drawing is .png, .svg or .pdf; name it so")
     mistake(*options, tmp_path / "no" / "c.png", says="c.png: cannot be written; name a file in an existing")
-    assert sorted(os.listdir(tmp_path)) == ["c.pdf", "c.png", "c.svg"]
+    drawn = [f"c{which}.{ending}" for which in ("-reliability", "") for ending in ("pdf", "png", "svg")]
+    assert sorted(os.listdir(tmp_path)) == drawn
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     mistake(*options, tmp_path / "d.png", says="pip install 'lols[plots]'")
 

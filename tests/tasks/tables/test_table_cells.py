@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from lols import CostSensitiveClassifier
 from lols.errors import LolsError
 from lols.tasks.tables.cells import (
-    MISSING,
     Cells,
     NoNumber,
     _quick_cells,
@@ -26,9 +25,9 @@ from lols.tasks.tables.cells import (
     as_texts,
     cells_of_array,
     cells_of_batch,
-    numbers_of,
 )
 from lols.tasks.tables.input import table_of
+from lols.tasks.tables.meanings import MISSING, numbers_of
 from tests.tasks.tables.table_kinds import KINDS, is_text, number
 
 NUMBERS = st.one_of(st.none(), st.integers(-9, 9), st.floats(-1e6, 1e6, width=32), st.just(math.inf))

@@ -15,8 +15,9 @@ import pytest
 
 from lols import CostSensitiveClassifier
 from lols.tasks.tables import scan
-from lols.tasks.tables.cells import Cells, NoNumber, cells_of_array, numbers_of
+from lols.tasks.tables.cells import Cells, NoNumber, cells_of_array
 from lols.tasks.tables.input import table_of
+from lols.tasks.tables.meanings import numbers_of
 from tests.cli.calling import fine, run
 
 FORMS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%SZ")

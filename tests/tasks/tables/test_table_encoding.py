@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from lols.contract.hashing import mix
 from lols.errors import ConfigurationError, LolsError
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber
+from lols.tasks.tables.cells import Cells, NoNumber
 from lols.tasks.tables.columns import ColumnCode
 from lols.tasks.tables.encoding import TableEncoder
+from lols.tasks.tables.meanings import MISSING
 from lols.tasks.tables.rows import Rows, items_of, joined
 from lols.tasks.tables.sparse_encoding import SparseEncoder
 from tests.tasks.tables.test_table_scan import scanned, untyped

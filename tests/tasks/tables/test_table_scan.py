@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lols.tasks.tables import scan as table_scan
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber, numbers_of
+from lols.tasks.tables.cells import Cells, NoNumber
+from lols.tasks.tables.meanings import MISSING, numbers_of
 from lols.tasks.tables.scan import CATEGORIES, FEW, POINTS, ColumnScan, quantiles
 
 

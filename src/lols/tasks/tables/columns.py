@@ -27,6 +27,11 @@ class ColumnCode(NamedTuple):
         """The size of the numbering."""
         return 1 + (self.edges.size + 1 if self.kind == "number" else len(self.texts))
 
+    @property
+    def is_binary(self) -> bool:
+        """Whether the numbers of training were 0 and 1: Booleans may stand for them."""
+        return self.edges.size > 0 and set(self.edges.tolist()) <= {0.0, 1.0}
+
 
 def column_code(scan: ColumnScan, bins: int, *, ends: bool = False) -> ColumnCode:
     """The numbering of a column, given what was seen of it; with `ends`, least and largest number are edges, too."""
@@ -52,7 +57,7 @@ def column_code(scan: ColumnScan, bins: int, *, ends: bool = False) -> ColumnCod
     logs = np.sign(values) * np.log1p(np.abs(values))
     centre = float(np.average(logs, weights=weights))
     width = float(np.sqrt(np.average((logs - centre) ** 2, weights=weights)))
-    return ColumnCode(scan.name, "number", edges, [], int(sizes.argmax()), centre, width or 1.0, bool(scan.dates))
+    return ColumnCode(scan.name, "number", edges, [], int(sizes.argmax()), centre, width or 1.0, scan.form == "date")
 
 
 def binned(numbers: np.ndarray, edges: np.ndarray) -> np.ndarray:

@@ -10,35 +10,43 @@ import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
-from lols.tasks.search import Judges
+from lols.engines import ExampleFiles
+from lols.tasks.search import FOLDS, MANY, PARTS, Judges, SecondTraining
 from lols.tasks.tables.model import StoredClassifier
 from lols.tasks.tables.predicting import drawn_rows
 from lols.tasks.tables.reading import costs_or_labels
 from lols.tasks.tables.rows import Rows
+from lols.tasks.tables.settling import BATCHES, TRIAL_PARTS, passes_in, settled
 from lols.tasks.tables.targets import Targets
 from lols.tasks.tables.task import ClassificationTask
+from lols.tasks.tables.trials import Trial
+from lols.training.algorithms import algorithm
 from lols.training.calibration import Judged, check_enough, fit_calibration, most_judged, not_calibrated
 from lols.training.confidence import StepScores
 from lols.training.model import Model
 
+SHARE = 0.15  # of the work of `fit` that a calibration by default may add
 TOGETHER = 1 << 15  # rows whose costs are computed at a time
 
 
 class ProbableClassifier(StoredClassifier):
     """A classifier that knows how sure it is."""
 
+    batch_size_: int
+    _trials: list[Trial]
+
     @property
     def predict_proba(self) -> Callable[[Any], np.ndarray]:
         """`predict_proba(X)`: the probability of each class, `[row, class]` in the order of `classes_`.
 
-        There is none unless the classifier is calibrated, or will be (`calibrate=True`). Where mistakes cost the same,
-        the class of the highest probability is the one that `predict` gives; otherwise a less likely class may cost
-        less.
+        There is none with `calibrate=False`, and after `partial_fit`, unless the classifier was calibrated later. Where
+        mistakes cost the same, the class of the highest probability is the one that `predict` gives; otherwise a less
+        likely class may cost less.
         """
         if self.__sklearn_is_fitted__():
             calibrated = self._fitted.calibration is not None
         else:
-            calibrated = bool(self.calibrate)
+            calibrated = self.calibrate is not False
         if not calibrated:
             raise AttributeError(str(not_calibrated(self.named)))
         return self._probabilities
@@ -64,6 +72,33 @@ class ProbableClassifier(StoredClassifier):
         """The numbers of the classes that are predicted for encoded rows, and how likely they are to be right."""
         numbers, made = self.probabilities_of(rows)
         return numbers, made[np.arange(numbers.size), numbers]
+
+    def _short_training(self, examples: Examples) -> SecondTraining | None:
+        """What is held out of a training that takes little of the time of `fit`, trials included.
+
+        With many rows a tenth is held out, else each fifth in turn, or as many of them as there is time for. If not
+        even one training of all passes can be had, it has fewer passes and rows, and its last policy is judged: the
+        average of a short training lags behind.
+        """
+        count, passes = len(examples), int(self.chosen_["passes"])
+        if count < 2 or isinstance(examples, ExampleFiles):
+            return None
+        parts, most = (min(FOLDS, count), FOLDS) if count < MANY else (PARTS, 1)
+        learned, trials = count - count // parts, passes_in(self._trials, count)
+        own: dict[str, Any] = {"engine": None}
+        small = count < MANY and self.batch_size is None
+        if small:  # the time goes into batches, so they are as large as in trials
+            own["batch_size_"] = max(1, learned // BATCHES)
+            room = SHARE * (passes * count / self.batch_size_ / BATCHES + trials)
+        else:
+            room = SHARE * (passes + trials * (1.0 - 1.0 / TRIAL_PARTS)) * count / learned
+        if room >= passes:
+            return SecondTraining(parts, min(parts, most, int(room / passes)), settled(self, own), learned)
+        own["chosen_"] = self.chosen_ | {"passes": max(1, int(room))}
+        chosen = algorithm(self._algorithm())
+        if not chosen.restart:
+            own["algorithm"] = algorithm(chosen, returned="last")
+        return SecondTraining(parts, 1, settled(self, own), learned if small else round(min(1.0, room) * learned))
 
     def _calibrate_with_dev(self, task: ClassificationTask, dev: tuple[Rows, Targets]) -> None:
         """Fit probabilities to dev rows, if that is wanted."""

@@ -7,6 +7,7 @@ feature: in most tables most cells are background, and take no time.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ from lols.engine.compile.kernel import kernel
 from lols.engine.compile.layout import readonly
 from lols.errors import ConfigurationError
 from lols.io.strings import Texts, texts_of
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber, as_texts, numbers_of
+from lols.tasks.tables.cells import Cells, NoNumber, as_texts
 from lols.tasks.tables.columns import ColumnCode, binned, column_code, curved, knot_id, scaled, scaled_id
+from lols.tasks.tables.meanings import MISSING, meaning, numbers_of, spellings
 from lols.tasks.tables.rows import Rows, items_of
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.words import MOST_TEXTS, text_column_of, words_of
@@ -26,7 +28,6 @@ NUMERIC = ("bins", "scaled", "both", "curve")
 MOST_PRODUCTS = 1 << 20  # of two columns
 MOST_TOGETHER = 1 << 22  # of all pairs of columns
 MOST_MISSING = 1 << 12  # texts in a model file, with which every cell is compared
-TRUTHS = {"0": ("false", "False", "FALSE"), "1": ("true", "True", "TRUE")}
 BIAS = 1  # the number of feature types before those of the columns
 EACH = np.zeros(0, np.int32)
 KINDS = ("number", "category", "text")
@@ -181,9 +182,11 @@ class TableEncoder:
             cells = as_texts(cells)
             each = np.array([0 if t in self.missing else 1 for t in cells.texts], np.int32)
         else:
-            known = self._known.setdefault(k, {text: n for n, text in enumerate(column.texts, 1)})
-            cells = _spelled(as_texts(cells), known) if cells.truths else as_texts(cells)
-            each = np.array([0 if t in self.missing else known.get(t, -1) for t in cells.texts], np.int32)
+            if k not in self._known:
+                self._known[k] = {text: n + 1 for text, n in spellings(column.texts).items()}
+            known, cells = self._known[k], as_texts(cells)
+            found = (known[t] if t in known else known.get(meaning(t), -1) for t in cells.texts)
+            each = np.array([0 if t in self.missing else n for t, n in zip(cells.texts, found, strict=True)], np.int32)
             if (each < 0).any():
                 unknown[k] = int(cells.counts()[each < 0].sum())
         assert cells.codes is not None
@@ -282,22 +285,17 @@ def _numbers(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.nda
 
 def _numbers_of_texts(column: ColumnCode, cells: Cells, missing: Sequence[str]) -> np.ndarray:
     assert cells.codes is not None
-    numbers, wrong = numbers_of(cells.texts, missing)
+    read = partial(numbers_of, missing=missing, truths=column.is_binary)
+    numbers, wrong = read(cells.texts)
     if wrong >= 0:  # texts that no cell has do not matter: a slice of a batch may have the dictionary of the whole
         there = np.flatnonzero(cells.counts())
         numbers = np.full(len(cells.texts), np.nan)
-        numbers[there], wrong = numbers_of([cells.texts[k] for k in there.tolist()], missing)
+        numbers[there], wrong = read([cells.texts[k] for k in there.tolist()])
         wrong = int(there[wrong]) if wrong >= 0 else -1
     if wrong >= 0:
         fix = "training showed numbers in this column: correct the cell, or leave it empty"
         raise NoNumber(column.name, str(cells.texts[wrong]), fix=fix)
     return numbers
-
-
-def _spelled(cells: Cells, known: Mapping[str, int]) -> Cells:
-    """Booleans as training spelled them: a data frame read from CSV has Booleans where the file has texts."""
-    texts = [next((t for t in (text, *TRUTHS[text]) if t in known), text) for text in cells.texts]
-    return cells._replace(texts=texts)
 
 
 def _placed(numbers: np.ndarray, background: int, first: int) -> np.ndarray:

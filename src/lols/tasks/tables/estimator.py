@@ -45,8 +45,8 @@ MOST_TOGETHER = 1 << 12  # rows of a batch
 class CostSensitiveClassifier(ProbableClassifier):
     """A classifier that walks down a tree of classes to the one that costs least, trained by learning to search.
 
-    `X` is a data frame (pandas, polars, Arrow), an array, nested lists or a sparse matrix. Columns of texts are
-    categories, all others numbers; both may have missing values.
+    `X` is a data frame (pandas, polars, Arrow), an array, lists, dictionaries or a sparse matrix. Columns of texts are
+    categories, as are Booleans; all others are numbers. Both may have missing values.
 
     Examples
     --------

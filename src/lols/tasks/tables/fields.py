@@ -89,6 +89,16 @@ class ClassifierOptions(SearchEstimator):
         "hundredth of all, at most 4096.",
         panel=LEARNING,
     )
+    calibrate: bool | None = shared(
+        SearchEstimator,
+        "calibrate",
+        default=None,
+        help="Whether probabilities are fitted: to the dev data where there are any; else to rows that are held out of "
+        "a shorter training (None), or of trainings like the first, which take longer and are more exact (True). "
+        "False: never. The weights do not depend on it.",
+        typed="Fit probabilities: to the dev data if there are any, else by a second training without a part of the "
+        "data. By default by a shorter one. The weights do not depend on it.",
+    )
     passes: Any = option(
         default=None,
         help="Passes over the training data; by default 5, for small tables chosen on rows held out.",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, short, shown
 from lols.io.csv_head import check_distinct
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber, arrow, cells_of_array, cells_of_batch
+from lols.tasks.tables.cells import Cells, NoNumber, arrow, cells_of_array, cells_of_batch
+from lols.tasks.tables.meanings import MISSING
 from lols.tasks.tables.scan import ColumnScan
 from lols.tasks.tables.targets import names_text
-from lols.tasks.tables.validation import checked_array, checked_frame, is_sparse
+from lols.tasks.tables.validation import check_names, checked_array, checked_frame, is_sparse
 
 LISTS = ("classes", "categorical", "numerical", "ignore", "text", "missing", "interactions")  # options
 
@@ -34,7 +35,7 @@ def check_lists(estimator: Any) -> None:
 
 
 def table_of(estimator: Any, X: Any, *, reset: bool) -> InputTable:
-    """Columns from a data frame, an Arrow table, an array, or nested lists; a sparse matrix as it is."""
+    """Columns from a data frame, an Arrow table, an array, lists or dictionaries; a sparse matrix as it is."""
     if reset:
         check_lists(estimator)
     if _is_frame(X):
@@ -43,6 +44,13 @@ def table_of(estimator: Any, X: Any, *, reset: bool) -> InputTable:
         checked_frame(estimator, X, names, reset=reset)
         made = _frame(X)
         return made._replace(columns=dict(zip(column_names(estimator), made.columns.values(), strict=True)))
+    named = _named(X, () if reset else getattr(estimator, "feature_names_in_", ()))
+    if named is not None:
+        if not named:
+            raise LolsError("the dictionaries are empty: give rows such as {'age': 17, 'colour': 'red'}")
+        check_distinct(list(named))
+        check_names(estimator, list(named), reset=reset)
+        return InputTable(len(X), {name: cells_of_array(array) for name, array in named.items()})
     array = checked_array(estimator, _listed(X), reset=reset)
     if is_sparse(array):
         from scipy import sparse
@@ -66,13 +74,29 @@ def column_names(estimator: Any) -> list[str]:
 
 
 def _listed(X: Any) -> Any:
-    """Nested lists with texts among numbers as objects: else NumPy would make texts of the numbers."""
-    if not isinstance(X, list | tuple):
+    """Nested lists as objects: else NumPy would make texts of numbers beside texts, and numbers of Booleans."""
+    if not isinstance(X, list | tuple) or not all(isinstance(row, list | tuple) for row in X):
         return X
     try:
-        return np.array(X, dtype=object) if np.asarray(X).dtype.kind in "US" else X
+        return np.array(X, dtype=object) if np.asarray(X).dtype.kind in "USfiumM" else X
     except ValueError:
         return X  # to be told what is wrong with it
+
+
+def _named(X: Any, known: Iterable[str]) -> dict[str, np.ndarray] | None:
+    """The columns of a list of dictionaries, or of an array with named fields; None for anything else.
+
+    The `known` columns come first. A column that a dictionary does not have is missing there.
+    """
+    if isinstance(X, np.ndarray) and X.dtype.names:
+        return {name: X[name] for name in X.dtype.names}
+    if not isinstance(X, list | tuple) or not X or not all(isinstance(row, Mapping) for row in X):
+        return None
+    made = {}
+    for name in dict.fromkeys([*known, *(name for row in X for name in row)]):
+        made[str(name)] = np.empty(len(X), dtype=object)
+        made[str(name)][:] = [row.get(name) for row in X]
+    return made
 
 
 def _is_frame(X: Any) -> bool:

@@ -10,8 +10,9 @@ import numpy as np
 from lols.contract.threads import chosen_threads
 from lols.errors import LolsError, short
 from lols.io.costs import NUMBER, are_costs, bare, mapped
-from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_in, numbers_of
+from lols.tasks.tables.cells import Cells, NoNumber, as_texts, cells_of_batch, numbers_in
 from lols.tasks.tables.encoding import TableEncoder
+from lols.tasks.tables.meanings import WRITTEN, meaning, numbers_of, spellings
 from lols.tasks.tables.options import TableFiles
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.scan import ColumnScan
@@ -143,8 +144,8 @@ class LabelNumbers:
         for k, (text, name) in enumerate(zip(cells.texts, mapped(cells.texts, self.label_map), strict=True)):
             if not there[k]:  # a type of categories may have some that no row has
                 continue
-            if self.given and name is not None and name not in self.numbers and bare(name) in self.numbers:
-                name = bare(name)
+            if self.given and name is not None and name not in self.numbers:
+                name = self._known_as(name)
             if not bare(text) or name is None or (self.known and name not in self.numbers):
                 row = first + int(np.argmax(cells.codes == k))
                 raise LolsError(f"{source.place(row)}, column '{self.column}': {self._reason(text, name)}")
@@ -153,6 +154,16 @@ class LabelNumbers:
             row = first + int(np.argmax(cells.codes < 0))
             raise LolsError(f"{source.place(row)}, column '{self.column}': {self._reason('', None)}")
         return each[cells.codes]
+
+    def _known_as(self, name: str) -> str:
+        """A label as the classes spell it, if one of them means the same."""
+        known = bare(name)
+        if known not in self.numbers and (known in WRITTEN or meaning(known) != known):
+            names = list(self.numbers)
+            spelled = spellings(names)
+            number = spelled.get(known, spelled.get(meaning(known)))
+            known = name if number is None else names[number]
+        return known if known in self.numbers else name
 
     def _reason(self, text: str, name: str | None) -> str:
         if not bare(text):

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lols.tasks.tables.cells import MISSING, Cells, NoNumber, are_dates, as_texts, numbers_of
+from lols.tasks.tables.cells import Cells, NoNumber, as_texts
+from lols.tasks.tables.meanings import MISSING, form_of, numbers_of, one_spelling
 
 CATEGORIES = 1 << 16  # the most of a column
 POINTS = 1 << 13  # the most values in the summary of a column of numbers
@@ -26,7 +27,7 @@ class ColumnScan:
         The name of the column, for messages.
     kind
         `"number"`, `"category"` or `"text"`; None to decide by the cells: texts of a file are numbers if all of them
-        are, and texts anywhere are dates if all of them are.
+        are, and texts anywhere are dates or durations if all of them are. Booleans are categories.
     missing
         Texts that mean a missing value.
     columns
@@ -41,7 +42,7 @@ class ColumnScan:
         self.numeric = kind not in ("category", "text")
         self.settled = kind is not None  # whether the kind can no longer change
         self.values, self.weights = np.zeros(0), np.zeros(0)
-        self.dates: bool | None = None  # whether the numbers are dates
+        self.form: str | None = None  # "number", "date" or "span": what the numbers are
         self.exact = True  # whether the summary has all values
         self.empty = 0
         self.dropped = 0  # cells of categories beyond the most that are kept
@@ -53,9 +54,9 @@ class ColumnScan:
 
     def look(self, cells: Cells) -> None:
         """Add the cells of a piece."""
-        if cells.numbers is not None and self.numeric:
-            if self.dates is None and not np.isnan(cells.numbers).all():  # a column without a value may be anything
-                self.dates = cells.dates
+        if cells.numbers is not None and self.numeric and not (cells.truths and self.wanted is None):
+            if self.form is None and not np.isnan(cells.numbers).all():  # a column without a value may be anything
+                self.form = cells.form
             self._note(cells.numbers, np.ones(cells.size))
             return
         cells = as_texts(cells)
@@ -64,8 +65,10 @@ class ColumnScan:
         if self.wanted == "text":  # its words are hashed: nothing has to be known of them
             self.empty += sum(n for text, n in zip(cells.texts, counts.tolist(), strict=True) if text in self.missing)
             return
-        if cells.typed and not self.settled and counts.any() and not are_dates(cells.texts, self.missing):
-            self._as_categories(cells.texts[int(np.argmax(counts > 0))])
+        if cells.typed and not self.settled and counts.any():
+            there = [cells.texts[k] for k in np.flatnonzero(counts).tolist()]
+            if form_of(there, self.missing) == "number":
+                self._as_categories(there[0])
         if len(self.texts) + len(cells.texts) <= self.few:  # no limit is near
             get = self.texts.get
             self.texts |= {text: get(text, 0) + n for text, n in zip(cells.texts, counts.tolist(), strict=True) if n}
@@ -84,15 +87,15 @@ class ColumnScan:
         """Add what another scan has seen of the same column, before either is finished."""
         self.empty += other.empty
         self.dropped += other.dropped
-        dates = {self.dates, other.dates} - {None}
-        if self.numeric != other.numeric or len(dates) > 1:
+        forms = {self.form, other.form} - {None}
+        if self.numeric != other.numeric or len(forms) > 1:
             for scan in (self, other):
                 if scan.numeric:
                     texts = [*other.texts, *self.texts]
                     wrong = numbers_of(texts, self.missing)[1]
                     scan._as_categories(texts[wrong] if wrong >= 0 else next(iter(texts), ""))
         self.settled, self.exact = self.settled or other.settled, self.exact and other.exact
-        self.dates = next(iter(dates), None)
+        self.form = next(iter(forms), None)
         if other.values.size:
             self._note(other.values, other.weights)
         for text, count in other.texts.items():
@@ -108,16 +111,18 @@ class ColumnScan:
         if self.numeric:
             self._as_numbers()
         self.empty += sum(self.texts.pop(text, 0) for text in self.missing)
+        if self.kind == "category":
+            self.texts = one_spelling(self.texts)
 
     def _as_numbers(self) -> None:
         """Add the texts so far to the summary, if all are numbers; else the column holds categories."""
         texts = list(self.texts)
-        numbers, wrong = numbers_of(texts, self.missing)
+        numbers, wrong = numbers_of(texts, self.missing, truths=self.wanted == "number")
         if wrong < 0 and not np.isnan(numbers).all():
-            dates = are_dates(texts, self.missing)
-            if self.dates not in (None, dates):  # numbers in earlier pieces, and dates in this one
+            form = form_of(texts, self.missing)
+            if self.form not in (None, form):  # numbers in earlier pieces, and dates in this one
                 wrong = int(np.argmin(np.isnan(numbers)))
-            self.dates = dates
+            self.form = form
         if wrong >= 0:
             self._as_categories(texts[wrong])
             return

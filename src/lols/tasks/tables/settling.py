@@ -21,7 +21,7 @@ MOST_CELLS = 1_000_000  # of a table that is small
 FEWEST_ROWS = 40  # that some are held out of
 MOST_CLASSES = 64  # for which one decision among all is tried
 PASSES = (5, 10)  # after which models are compared
-PARTS = 4  # of which one is held out
+TRIAL_PARTS = 4  # of which one is held out
 HELD_OUT = 1500  # rows, if there are that many: in several parts if need be
 BATCHES = 20  # of a pass
 SLOW = 0.05  # the other rate
@@ -82,6 +82,11 @@ def settle(
     return best.settings | ({} if "passes" in given else {"passes": best.passes}), trials
 
 
+def passes_in(trials: Sequence[Trial], rows: int) -> int:
+    """How many passes the trials come to."""
+    return _folds_of(rows) * sum(max(trial.costs) for trial in trials)
+
+
 def _is_open(given: Settings) -> bool:
     """Whether something is to be chosen; bins and rate alone are not."""
     return not {"numeric", "tree", "passes"} <= given.keys()
@@ -103,13 +108,18 @@ def _stages(estimator: Any, given: Settings, targets: Targets, numbers: int) -> 
         yield [{"rate": SLOW}]
 
 
+def _folds_of(rows: int) -> int:
+    """How many parts are held out in turn."""
+    return min(TRIAL_PARTS, -(-HELD_OUT * TRIAL_PARTS // rows))
+
+
 def _folds(targets: Targets, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows to learn from and rows held out, with about the same share of each class."""
     rows = targets.cheapest.size
     mixed = np.random.default_rng(seed).permutation(rows)
     part = np.empty(rows, np.int64)
-    part[mixed[np.argsort(targets.cheapest[mixed], kind="stable")]] = np.arange(rows) % PARTS
-    for k in range(min(PARTS, -(-HELD_OUT * PARTS // rows))):
+    part[mixed[np.argsort(targets.cheapest[mixed], kind="stable")]] = np.arange(rows) % TRIAL_PARTS
+    for k in range(_folds_of(rows)):
         yield np.flatnonzero(part != k), np.flatnonzero(part == k)
 
 

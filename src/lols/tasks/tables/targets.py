@@ -9,7 +9,7 @@ import numpy as np
 
 from lols.errors import ConfigurationError, LolsError, short, shown
 from lols.io.costs import NUMBER, are_costs, class_order, cost_matrix_of, mapped, names_in
-from lols.tasks.tables.cells import absent
+from lols.tasks.tables.meanings import absent
 from lols.tasks.tables.validation import check_classes, checked_labels
 from lols.tasks.tables.weights import row_weights
 

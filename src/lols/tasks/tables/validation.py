@@ -37,6 +37,11 @@ def checked_frame(estimator: Any, X: Any, names: Sequence[Any], *, reset: bool) 
         validate_data(estimator, X, reset=reset, skip_check_array=True)
 
 
+def check_names(estimator: Any, names: Sequence[str], *, reset: bool) -> None:
+    """The same for other tables whose columns have names."""
+    _note(estimator, len(names), names, reset=reset)
+
+
 def checked_array(estimator: Any, X: Any, *, reset: bool) -> Any:
     """An array of two dimensions, or a sparse matrix by rows, with as many columns as in training."""
     try:

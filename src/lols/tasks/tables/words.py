@@ -9,7 +9,8 @@ import numpy as np
 
 from lols.contract.hashing import mix
 from lols.contract.texts import text as hashed
-from lols.tasks.tables.cells import MISSING, Cells, as_texts
+from lols.tasks.tables.cells import Cells, as_texts
+from lols.tasks.tables.meanings import MISSING
 
 WORD = re.compile(r"\w+")
 MOST_TEXTS = 1 << 8  # columns of texts: the last bits of a word's number say which it is in
