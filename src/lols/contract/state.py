@@ -40,7 +40,7 @@ def reals(size: Size) -> Reals:
     return Reals(size)
 
 
-class Part(NamedTuple):
+class StatePart(NamedTuple):
     """How a part of a state is kept: its size, whether it holds real numbers, and whether it is one number."""
 
     size: Size
@@ -219,10 +219,10 @@ WHOLE_KINDS = (int, np.integer, np.bool_)
 REAL_KINDS = (*WHOLE_KINDS, float, np.floating)
 
 
-def _part(name: str, given: Any) -> Part:
+def _part(name: str, given: Any) -> StatePart:
     """What is declared for a part."""
     if given is int or given is float:
-        return Part(1, given is float, number=True)
+        return StatePart(1, given is float, number=True)
     size = given.size if isinstance(given, Reals) else given
     whole = isinstance(size, int | np.integer) and not isinstance(size, bool) and size >= 0
     function = callable(size) and not isinstance(size, type)
@@ -232,7 +232,7 @@ def _part(name: str, given: Any) -> Part:
             f"the size of the state's part `{name}` is {kind}: give a number, the name of a column of x, or a function "
             f"of x; one number is `{name}=int` or `{name}=float`"
         )
-    return Part(size, isinstance(given, Reals), number=False)
+    return StatePart(size, isinstance(given, Reals), number=False)
 
 
 # --- parts, as plain Python sees them ---------------------------------------------------------------------------------
