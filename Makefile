@@ -90,7 +90,7 @@ CAMPAIGN = --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 fuzz: $(DEV)  ## mutated files, models, checkpoints, logs and requests, for MINUTES=5 or longer
 	@$(BIN)/python -m tests.fuzz $(CAMPAIGN)
 
-soak: $(DEV)  ## trainings and bandits that are killed and resumed, for MINUTES=5 or longer
+soak: $(DEV)  ## what is killed and resumed, or shared by threads, for MINUTES=5 or longer
 	@$(BIN)/python -m tests.fuzz.soak $(CAMPAIGN)
 
 lint: $(DEV)  ## ruff (rules and format), mypy, and the layers by import-linter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import warnings
 from collections.abc import Callable, Iterable
@@ -192,7 +193,8 @@ def train(
     else:
         from lols.training.online import OnlineModel
 
-        model = OnlineModel(**vars(made) | {"learning": trainer.state})
+        parts = {each.name: getattr(made, each.name) for each in dataclasses.fields(made)}
+        model = OnlineModel(**parts | {"learning": trainer.state})
     compared = examples if others is None else others
     found = compare_with_teacher(trainer, model, compared, held_out=others is not None)
     if found is not None:
@@ -206,6 +208,7 @@ def load(
     space: SearchSpace | Task | type[Task] | Program | None = None,
     *,
     policy: Any = None,
+    reference: Reference | None = None,
     threads: Threads = None,
     compiled: bool = True,
 ) -> Any:
@@ -214,7 +217,8 @@ def load(
     With a space (or a `Task` or `Program`), returns a model for it. The space must have the number of actions and the
     settings of the one in training; if its functions have changed since, `model.about["space_changed"]` is True.
     Without a space, returns the estimator that wrote the file. If the model was trained with `policy`, an object of the
-    same class must be given; its `load` receives the arrays.
+    same class must be given; its `load` receives the arrays. A model of `lols.optimise` that decides by its `reference`
+    does so again, by that of the task unless another one is given.
     """
     if space is None:
         from lols.tasks.registry import read_model
@@ -223,6 +227,8 @@ def load(
     if isinstance(space, Program):
         if policy is not None:
             raise ConfigurationError("policy has no effect: programs are trained with the linear learner")
+        if reference is not None:
+            raise ConfigurationError("reference has no effect: a program gives its reference at each call of predict")
         from lols.programs.model import load_program
 
         return load_program(path, space, compiled=compiled)
@@ -230,4 +236,4 @@ def load(
     from lols.training.online import OnlineModel
 
     how: dict[str, Any] = {"policy": policy, "threads": threads, "compiled": compiled, "kind_of_model": OnlineModel}
-    return make_model(path, *read_tensors(path, "model"), as_space(space), **how)
+    return make_model(path, *read_tensors(path, "model"), as_space(space), reference, **how)

@@ -72,6 +72,7 @@ CASES: dict[str, dict[str, tuple[str, ...]]] = {
         "--best-of": ("2",),
         "--seed": ("3",),
         "--output": ("FOLDER/found.lols",),
+        "--resume": ("first.lols",),
         "--picture": ("FOLDER/plans.svg",),
         "--sample-steps": ("3",),
         "--threads": ("1",),
@@ -223,6 +224,7 @@ def show(axes, instance, output):
 def test_options_of_optimise(folder: Path, monkeypatch: pytest.MonkeyPatch, flag: str) -> None:
     asked: list[Any] = []
     made = Trainer(Known, Known.teacher, passes=1).untrained()
+    made.save(folder / "first.lols")
 
     def learn(task: Any, source: Any, **options: Any) -> Optimised:
         asked.append((task.__name__, callable(source), {k: v for k, v in options.items() if k != "progress"}))
@@ -261,6 +263,50 @@ def test_files_that_cannot_be_optimised(folder: Path, text: str, typed: str, say
     failed = run(OPTIMISE, "shop.py", *typed.split())
     assert failed.exit_code != 0 and isinstance(failed.exception, LolsError)
     assert says in str(failed.exception)
+
+
+PAYING = """
+import lols
+
+def pay(search, amount):
+    paid = 0
+    while paid < amount:
+        paid += search.predict([min(amount - paid, 9)], [c for c in (4, 3, 1) if c <= amount - paid], 1)
+        search.loss(1)
+    return paid
+
+task = lols.Program(pay, labels=[4, 3, 1])
+instances = range(1, 40)
+"""
+
+
+def test_a_program_is_optimised_from_a_file_and_gone_on_from(folder: Path) -> None:
+    (folder / "pay.py").write_text(PAYING, "utf-8")
+    options = ("pay.py", "--minutes", "0.01", "--best-of", "1", "-o", "m.lols", "--json")
+    first = run(OPTIMISE, *options)
+    assert first.exit_code == 0, first.output
+    second = run(OPTIMISE, *options, "--resume", "m.lols")
+    values = json.loads(second.stdout)
+    assert values["task"] == "task" and values["earlier"] > 0.0 and not values["interrupted"]
+    assert run("inspect", "m.lols").exit_code == 0
+
+
+def test_what_was_interrupted_is_written_and_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def advance(self: Any, done: int, *, loss: float) -> None:
+        raise KeyboardInterrupt
+
+    (folder / "pay.py").write_text(PAYING, "utf-8")
+    monkeypatch.setattr("lols.heuristics.budget.Watch.advance", advance)
+    printed = run(OPTIMISE, "pay.py", "--best-of", "1", "-o", "m.lols")
+    assert printed.exit_code == 130 and "interrupted after" in printed.stdout and (folder / "m.lols").exists()
+    assert "lols optimise pay.py --resume m.lols goes on" in printed.stdout
+
+    def interrupted(*given: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lols.heuristics.optimise.optimise", interrupted)
+    printed = run(OPTIMISE, "pay.py")
+    assert printed.exit_code == 130 and "lols: interrupted" in printed.output
 
 
 def stripped(outcome: Any) -> Any:

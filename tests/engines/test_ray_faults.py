@@ -129,3 +129,18 @@ def test_a_ray_that_does_not_start_is_one_line(message: str, monkeypatch: pytest
     why = "no raylet" if message.strip() else "ConnectionError"
     with pytest.raises(lols.LolsError, match=rf"^Ray did not start on this machine \({why}\): try again$"):
         Ray(workers=1).start()
+
+
+@pytest.mark.parametrize("message", ["", "\n", "the store is full\nsee the logs\n"])
+def test_what_ray_reports_later_is_one_line(message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ray.exceptions.ObjectStoreFullError(message)
+
+    said = r"^Ray has failed \(ObjectStoreFullError: [^\n]*[^\n ][^\n]*\): see its logs, [^\n]*session_latest$"
+    with Ray(workers=1).start() as workers:
+        for name in ("put", "wait"):
+            with monkeypatch.context() as patched, pytest.raises(lols.LolsError, match=said):
+                patched.setattr(ray, name, fail)
+                list(workers.map(len, [workers.share("ab")]))

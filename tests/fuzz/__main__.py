@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from tests.fuzz.campaign import Campaign, Finding, attempt, generator
-from tests.fuzz.targets import TARGETS
+from tests.fuzz.targets import MISSING, TARGETS
 
 
 def repeat(seed: int, name: str, case: int) -> int:
@@ -22,9 +22,9 @@ def repeat(seed: int, name: str, case: int) -> int:
 
 
 def report(campaign: Campaign, seconds: float) -> None:
-    print(f"{'target':<12} {'cases':>8} {'taken':>8} {'refused':>8} {'failed':>8}")
+    print(f"{'target':<20} {'cases':>8} {'taken':>8} {'refused':>8} {'failed':>8}")
     for name, tally in campaign.tallies.items():
-        print(f"{name:<12} {tally.cases:>8} {tally.taken:>8} {tally.refused:>8} {tally.failed:>8}")
+        print(f"{name:<20} {tally.cases:>8} {tally.taken:>8} {tally.refused:>8} {tally.failed:>8}")
     total = sum(tally.cases for tally in campaign.tallies.values())
     print(f"{total} cases in {seconds:.0f} s, seed {campaign.seed}: {len(campaign.findings)} failures")
 
@@ -46,6 +46,9 @@ def main() -> int:
         if given.target is None or given.seed is None:
             parser.error("--case needs --target and --seed")
         return repeat(seed, given.target, given.case)
+    for name, packages in MISSING.items():
+        if packages:
+            print(f"{name}: skipped, because {' and '.join(packages)} cannot be imported")
     campaign, began = Campaign(seed), time.monotonic()
     try:
         campaign.run_for([given.target] if given.target else list(TARGETS), 60 * given.minutes)

@@ -15,6 +15,10 @@ class Wrong(Exception):
     """The library did something else than to succeed or to refuse an input in one line."""
 
 
+class Lost(Exception):
+    """What was killed, or shared by threads, has lost something."""
+
+
 def check_line(line: str, data: bytes) -> None:
     """Check an error message: one line, and not the whole input in it."""
     if "\n" in line or "\r" in line or not line.strip():

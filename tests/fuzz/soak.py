@@ -1,8 +1,9 @@
-"""`python -m tests.fuzz.soak`: trainings and bandits are killed at random, resumed, and must lose nothing."""
+"""`python -m tests.fuzz.soak`: trainings, bandits and workers are killed at random, models shared: nothing is lost."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import shutil
@@ -11,23 +12,27 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lols.cli.optimise import INTERRUPTED
 from lols.training import trainer
 from tests.bandit.killed_bandits import KINDS
 from tests.bandit.test_bandit_kills import Source, Story, wait_for_more
 from tests.cli.calling import run
 from tests.cli.option_files import write_files
 from tests.cli.test_stops import given
+from tests.fuzz.judging import Lost
+from tests.fuzz.soak_ray import RayKills
+from tests.fuzz.soak_threads import SharedModels, SharedNetworks
 
 TRAININGS = ("tagger", "parser", "classifier", "pipeline", "tagger that goes on")
+KINDS_OF_RUNS = (*TRAININGS, "bandit", "optimise", "threads", "networks", "ray")
 PASSES = 12  # a training of a second or so, with a checkpoint after each batch
+OPTIONS = ("--minutes", 0.02, "--best-of", 2)  # of an optimisation of two seconds or so
+PAYING = "from tests.heuristics.paying import PAYING, draw\n"
 KILLS = 8  # of a bandit, before it begins with a new log
-
-
-class Lost(Exception):
-    """A run that was killed has lost something."""
 
 
 class Training:
@@ -98,6 +103,10 @@ class Training:
         self.output.unlink()
         self.done += 1
 
+    def line(self) -> str:
+        """What was done."""
+        return f"{self.kind}: {self.kills} kills in {self.done} trainings, all with the bytes of the first"
+
 
 class Bandits:
     """Bandits with a SQLite log that are killed while they decide and learn."""
@@ -126,35 +135,103 @@ class Bandits:
         self.logs, self.entries = self.logs + 1, self.entries + len(story.entries)
         shutil.rmtree(own)
 
+    def line(self) -> str:
+        """What was done."""
+        return f"bandit: {self.kills} kills on {self.logs} logs, {self.entries} entries, none lost"
 
-def soak(seconds: float, seed: int, folder: Path) -> list[str]:
-    """Kill trainings and bandits in turn until the time is over; a line on each."""
-    rng, end = random.Random(seed), time.monotonic() + seconds
-    trainings = []
-    for kind in TRAININGS:
-        (folder / kind).mkdir()
-        trainings.append(Training(kind, folder / kind))
-    bandits = Bandits(folder)
-    try:
+
+class Optimisations:
+    """`lols optimise`, interrupted and killed at random, and gone on from what it has written."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.output, self.source = folder, folder / "m.lols", folder / "pay.py"
+        self.source.write_text(PAYING, "utf-8")
+        self.interruptions = self.kills = self.done = 0
+        assert self.ends(600.0, signal.SIGKILL) == 0  # compiles, if need be
+
+    def ends(self, seconds: float, number: int) -> int:
+        """The exit code of a run that gets a signal after so many seconds, unless it ends before."""
+        more = ("--resume", self.output) if self.output.exists() else ()
+        pid, limit = os.fork(), time.monotonic() + seconds
+        if pid == 0:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
+                os._exit(run("optimise", self.source, *OPTIONS, "-o", self.output, *more).code)
+            except KeyboardInterrupt:
+                os._exit(INTERRUPTED)  # before the command has begun
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        while (ended := os.waitpid(pid, os.WNOHANG))[0] == 0 and time.monotonic() < limit:
+            time.sleep(0.001)
+        if ended[0] == 0:
+            os.kill(pid, number)
+            ended = os.waitpid(pid, 0)
+        return os.waitstatus_to_exitcode(ended[1])
+
+    def once(self, rng: random.Random) -> None:
+        """One run: the model file is whole, and after an interruption it is there."""
+        number = rng.choice((signal.SIGINT, signal.SIGKILL))
+        code = self.ends(rng.uniform(0.0, 2.5), number)
+        if code not in (0, INTERRUPTED if number == signal.SIGINT else -signal.SIGKILL):
+            raise Lost(f"optimise: exit code {code}; see {self.folder}")
+        self.interruptions, self.kills = self.interruptions + (code == INTERRUPTED), self.kills + (code < 0)
+        if self.output.exists():
+            assert run("inspect", self.output).code == 0
+        elif code == 0:
+            raise Lost(f"optimise: no model was written; see {self.folder}")
+        if code == 0:
+            self.done += 1
+            self.output.unlink()
+
+    def line(self) -> str:
+        """What was done."""
+        counts = f"{self.interruptions} interruptions, {self.kills} kills, {self.done} ends"
+        return f"optimise: {counts}, all with a whole model"
+
+
+def made(kind: str, folder: Path, stack: contextlib.ExitStack) -> Any:
+    """What is soaked, by its name."""
+    own = folder / kind
+    own.mkdir()
+    if kind in TRAININGS:
+        return Training(kind, own)
+    if kind == "bandit":
+        bandits = Bandits(own)
+        stack.callback(bandits.source.close)
+        return bandits
+    if kind == "optimise":
+        return Optimisations(own)
+    if kind == "ray":
+        return RayKills()
+    return SharedModels(own) if kind == "threads" else SharedNetworks(own)
+
+
+def soak(seconds: float, seed: int, folder: Path, kinds: Sequence[str]) -> list[str]:
+    """Kill or share them in turn until the time is over; a line on each."""
+    rng = random.Random(seed)
+    with contextlib.ExitStack() as stack:
+        soaked = [made(kind, folder, stack) for kind in kinds]
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
-            for each in (*trainings, bandits):
+            for each in soaked:
                 each.once(rng)
-    finally:
-        bandits.source.close()
-    lines = [f"{t.kind}: {t.kills} kills in {t.done} trainings, all with the bytes of the first" for t in trainings]
-    return [*lines, f"bandit: {bandits.kills} kills on {bandits.logs} logs, {bandits.entries} entries, none lost"]
+    return [each.line() for each in soaked]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="how long to run")
     parser.add_argument("--seed", type=int, default=None, help="the seed of the kills; by default the time")
+    parser.add_argument("--only", choices=KINDS_OF_RUNS, help="one kind of runs alone")
     chosen = parser.parse_args()
     seed = int(time.time()) if chosen.seed is None else chosen.seed
     trainer.Trainer.fit.__kwdefaults__["checkpoint_every"] = 0.0  # a checkpoint after each batch
     folder = Path(tempfile.mkdtemp(prefix="lols-soak-"))
     try:
-        print(*soak(60 * chosen.minutes, seed, folder), sep="\n")
+        kinds = KINDS_OF_RUNS if chosen.only is None else [chosen.only]
+        print(*soak(60 * chosen.minutes, seed, folder, kinds), sep="\n")
     except Lost as error:
         print(f"{error} (seed {seed})")
         return 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import shutil
 import sqlite3
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from random import Random
@@ -17,18 +19,20 @@ import lols
 from lols.bandit.entries import ARRAYS, SCALARS, Decision, to_row
 from lols.bandit.log import SqliteLog
 from lols.io.model_file import read_tensors, write_tensors
+from lols.tasks.registry import read_model
 from lols.tasks.tokens.vectors import read_vectors
 from tests.bandit import small_bandit
 from tests.cli.calling import run
 from tests.cli.interrupting import interrupted
 from tests.cli.test_stops import given
 from tests.fuzz.judging import called, commanded
-from tests.fuzz.mutators import WRITTEN, change_value, damaged, other_array, other_object, other_value
-from tests.heuristics import small_shop
+from tests.fuzz.mutators import ANY, WRITTEN, change_value, damaged, other_array, other_object, other_value
+from tests.heuristics import paying, small_shop
 from tests.models_0_1.own_task import DATA, Tagging
 from tests.tasks.test_old_models import EXPECTED
 
 MODELS = Path(__file__).parents[1] / "models_0_1"
+NETWORK = ("--policy", "neural", "--width", 8, "--layers", 1)
 SENTENCES = [*EXPECTED["sentences"], [], EXPECTED["sentences"][0][:1] * 9]
 
 
@@ -180,7 +184,7 @@ class NeuralModels(LaterModels):
     PARTS = ("task", "policy")
 
     def how(self) -> tuple[Any, ...]:
-        return "--policy", "neural", "--width", 8, "--layers", 1, "--passes", 1
+        return *NETWORK, "--passes", 1
 
 
 class Calibrations(LaterModels):
@@ -225,20 +229,33 @@ class Inspections(LaterModels):
 
 
 class OptimisedModels(Target):
-    """Model files of `lols optimise`: states with named parts and real numbers."""
+    """Model files of `lols optimise`, with a policy or a kept heuristic: followed, looked at, gone on from."""
 
-    PARTS = ("space", "task")
+    PARTS = ("space", "task", "kept_reference", "about")
 
     def __init__(self, folder: Path):
         super().__init__(folder)
-        lols.train(small_shop.Shop, small_shop.shops(20), passes=1, progress=False).save(folder / "m.lols")
+        model = lols.train(small_shop.Shop, small_shop.shops(20), passes=1, progress=False)
+        model.save(folder / "shop.lols")
+        replace(model, kept_reference=small_shop.Shop.teacher).save(folder / "kept.lols")
+        for name, program in (("pay", paying.PAYING), ("same", paying.SAME)):
+            lols.optimise(program, range(1, 60), minutes=0.002, best_of=1).save(folder / f"{name}.lols")
+        self.programs = {"pay": paying.PAYING, "same": paying.SAME}
 
     def case(self, rng: Random) -> bool:
-        path, jobs = self.folder / "mutated.lols", rng.choice((1, 5, 9))
-        mutated_file(rng, self.folder / "m.lols", path, "model", self.PARTS)
+        path, name = self.folder / "mutated.lols", rng.choice(("shop", "kept", "pay", "same"))
+        jobs, best_of = rng.choice((1, 5, 9)), rng.choice((1, 4))
+        mutated_file(rng, self.folder / f"{name}.lols", path, "model", self.PARTS)
 
         def use() -> None:
-            lols.load(path, small_shop.Shop).predict(small_shop.shops(3, jobs=jobs), best_of=rng.choice((1, 4)))
+            read_model(path).inspect()
+            if name in self.programs:
+                model = lols.load(path, self.programs[name])
+                model.predict(range(1, 9), best_of=best_of)
+                if jobs == 9:
+                    lols.optimise(self.programs[name], range(1, 20), minutes=0.0001, best_of=1, resume=model)
+            else:
+                lols.load(path, small_shop.Shop).predict(small_shop.shops(3, jobs=jobs), best_of=best_of)
 
         return called(use, path.read_bytes())
 
@@ -284,14 +301,16 @@ class Vectors(Target):
 class Checkpoints(Target):
     """Checkpoints, and the best models beside them, of trainings to be resumed."""
 
+    KINDS: ClassVar[tuple[str, ...]] = ("tagger", "classifier")
+    WAYS: ClassVar[tuple[tuple[Any, ...], ...]] = ((), ("--algorithm", "searn"))
+    PARTS: ClassVar[tuple[str, ...]] = ()
+
     def __init__(self, folder: Path):
         super().__init__(folder)
-        self.runs = [
-            self.begin(kind, *how) for kind in ("tagger", "classifier") for how in ((), ("--algorithm", "searn"))
-        ]
+        self.runs = [self.begin(kind, *how) for kind in self.KINDS for how in self.WAYS]
 
     def begin(self, kind: str, *how: Any) -> tuple[tuple[Any, ...], Path]:
-        own = self.folder / "-".join((kind, *how)).replace("--", "")
+        own = self.folder / "-".join(map(str, (kind, *how))).replace("--", "")
         own.mkdir()
         arguments, held = given(kind, own)
         arguments = (*arguments, *how, "--dev", held, "-o", own / "m.lols")
@@ -307,10 +326,71 @@ class Checkpoints(Target):
         for file in files:
             path = own / f"m.lols{file.name.removeprefix('whole')}"
             if file == chosen:
-                mutated_file(rng, file, path, "model" if file.suffix == ".best" else "checkpoint")
+                mutated_file(rng, file, path, "model" if file.suffix == ".best" else "checkpoint", self.PARTS)
             else:
                 shutil.copy(file, path)
         return commanded("train", *arguments, "--resume")
+
+
+class NetworkCheckpoints(Checkpoints):
+    """Checkpoints of networks: weights and their average, and what the optimiser holds of them."""
+
+    KINDS = ("tagger", "parser")
+    WAYS = (NETWORK,)
+    PARTS = ("policy.optimizer.", "policy.counts", "policy.average.", "policy.network.")
+
+
+class EncoderFolders(Target):
+    """Folders of pretrained encoders, to train with, and model files that hold one."""
+
+    SENTENCES: ClassVar[list[list[str]]] = [["the", "dog", "barks"], ["the", "sun"]] * 2
+    SMALL: ClassVar[dict[str, Any]] = {"policy": "neural", "device": "cpu", "width": 4, "layers": 1, "passes": 1}
+    FILES = ("config.json", "config.json", "config.json", "tokenizer.json", "model.safetensors")
+    HARMFUL: ClassVar[dict[str, Any]] = {
+        **{"attn_implementation": "evil/repo", "auto_map": {"AutoModel": "evil/repo--m.M"}, "num_hidden_layers": 10**5},
+        **{
+            "chunk_size_feed_forward": 3,
+            "use_pretrained_backbone": True,
+            "model_type": "modernbert",
+            "is_decoder": True,
+        },
+    }
+
+    def __init__(self, folder: Path):
+        from tests.torch.small_encoder import write_encoder
+
+        super().__init__(folder)
+        (folder / "whole").mkdir()
+        write_encoder(folder / "whole")
+        made = self.train(folder / "whole")
+        made.predict(self.SENTENCES)  # compiles, if need be
+        made.save(folder / "m.lols")
+
+    def train(self, encoder: Path) -> Any:
+        tags = [["D", "N", "V"][: len(words)] for words in self.SENTENCES]
+        return lols.Tagger(**self.SMALL, encoder=str(encoder)).fit(self.SENTENCES, tags)
+
+    def case(self, rng: Random) -> bool:
+        if rng.random() < 0.3:
+            path = self.folder / "mutated.lols"
+            mutated_file(rng, self.folder / "m.lols", path, "model", ("task.network.encoder", "policy.network.encoder"))
+            return called(lambda: lols.load(path).predict(self.SENTENCES), path.read_bytes())
+        own, name = self.folder / "mutated", rng.choice(self.FILES)
+        shutil.rmtree(own, ignore_errors=True)
+        shutil.copytree(self.folder / "whole", own)
+        self.damage(rng, own / name)
+        return called(lambda: self.train(own).predict(self.SENTENCES), (own / name).read_bytes())
+
+    def damage(self, rng: Random, path: Path) -> None:
+        if path.suffix == ".json" and rng.random() < 0.8:
+            described = json.loads(path.read_bytes())
+            change_value(rng, described)
+            if path.name == "config.json" and rng.random() < 0.3:
+                name = rng.choice(sorted(self.HARMFUL))
+                described[name] = other_value(rng, described.get(name, self.HARMFUL[name]))
+            path.write_text(json.dumps(described))
+        else:
+            path.write_bytes(damaged(rng, path.read_bytes(), WRITTEN if path.suffix == ".json" else ANY))
 
 
 class BanditLogs(Target):
@@ -388,7 +468,6 @@ TARGETS: dict[str, type[Target]] = {
     "templates": Templates,
     "models": ModelFiles,
     "later models": LaterModels,
-    **({"networks": NeuralModels} if find_spec("torch") else {}),
     "calibrations": Calibrations,
     "inspections": Inspections,
     "optimised": OptimisedModels,
@@ -398,3 +477,10 @@ TARGETS: dict[str, type[Target]] = {
     "logs": BanditLogs,
     "requests": BanditRequests,
 }
+FURTHER: dict[str, tuple[type[Target], tuple[str, ...]]] = {  # and the packages that they need
+    "networks": (NeuralModels, ("torch",)),
+    "network checkpoints": (NetworkCheckpoints, ("torch",)),
+    "encoders": (EncoderFolders, ("torch", "transformers", "tokenizers")),
+}
+MISSING = {name: [each for each in needed if not find_spec(each)] for name, (_, needed) in FURTHER.items()}
+TARGETS |= {name: target for name, (target, _) in FURTHER.items() if not MISSING[name]}

@@ -9,7 +9,8 @@ from random import Random
 import pytest
 
 from lols.training import trainer
-from tests.fuzz.soak import Lost, Training
+from tests.fuzz.judging import Lost
+from tests.fuzz.soak import Optimisations, Training
 
 
 @pytest.mark.slow
@@ -28,3 +29,15 @@ def test_a_killed_training_is_compared_with_an_undisturbed_one(tmp_path: Path, m
     (tmp_path / "m.lols.checkpoint").write_bytes(b"not a checkpoint")
     with pytest.raises(Lost, match="classifier: exit code 2"):
         training.once(rng)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_an_optimisation_that_is_interrupted_or_killed_leaves_a_whole_model(tmp_path: Path) -> None:
+    runs, rng = Optimisations(tmp_path), Random(5)
+    while not (runs.interruptions and runs.kills and runs.done):
+        runs.once(rng)
+    runs.source.write_text("nothing = 1", "utf-8")
+    with pytest.raises(Lost, match="exit code 2"):
+        while True:
+            runs.once(rng)

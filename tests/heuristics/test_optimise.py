@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import math
+import pickle
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import lols
-from lols.errors import ConfigurationError, SpaceError
+from lols import emit, feature
+from lols.errors import ConfigurationError, ModelFileError, SpaceError
+from lols.heuristics.budget import TimeBudget
 from lols.heuristics.optimise import Optimised
 from lols.heuristics.report import Comparison, OptimisationReport
+from lols.io.model_file import read_tensors
+from lols.tasks.registry import read_model
 from tests.heuristics.small_shop import Shop, draw, shops
 
 
-def test_a_policy_that_is_better_than_its_heuristic() -> None:
+@pytest.fixture(scope="module")
+def compiled() -> None:
+    lols.optimise(Shop, draw, minutes=0.001, best_of=2, threads=1)
+
+
+def test_a_policy_that_is_better_than_its_heuristic(compiled: None, processor_time: None) -> None:
     found = lols.optimise(Shop, draw, minutes=0.05, best_of=16, threads=1)
     heuristic, learned, best = found.report.rows
     assert heuristic.change == 0.0 and learned.high < 0.0 and best.mean <= learned.mean
@@ -26,7 +38,7 @@ def test_a_policy_that_is_better_than_its_heuristic() -> None:
     assert np.mean(found.predict(data, best_of=16)) < np.mean(found.model.reference_outputs(data))
     text = str(found)
     assert (
-        "learned, best of 16" in text and f"chosen: {found.report.chosen}" in text and len(found.report.attempts) == 9
+        "learned, best of 16" in text and f"chosen: {found.report.chosen}" in text and len(found.report.attempts) >= 9
     )
 
 
@@ -68,13 +80,94 @@ def test_the_heuristic_is_kept_if_nothing_is_better() -> None:
     data = on_one_machine(5, seed=3)
     assert found.predict(data) == found.model.reference_outputs(data)
     assert found.predict(data, improve=lambda shop, length: -length) == [-length for length in found.predict(data)]
+    assert "decides by its reference" in repr(found.model)
+    assert found.model.about["optimised"]["kept_heuristic"]
+
+
+class ByNothing(Shop):
+    """With features that say nothing of the jobs, a policy takes the first one."""
+
+    def action_features(x, s, a, out):
+        emit(out, feature(0), 1.0)
+
+
+class WithoutRule(Shop):
+    reference = None
+
+
+def shortest(x, y, s):
+    """The job with the shortest next operation."""
+    chosen = -1
+    for j in range(x.jobs):
+        if s.done[j] < x.machines and (
+            chosen < 0 or x.time[j * x.machines + s.done[j]] < x.time[chosen * x.machines + s.done[chosen]]
+        ):
+            chosen = j
+    return chosen
+
+
+def test_a_kept_heuristic_decides_after_files_and_pickles(tmp_path) -> None:
+    path, data = tmp_path / "m.lols", shops(20, seed=9)
+    found = lols.optimise(ByNothing, shops(40), minutes=0.01, best_of=1, threads=1)
+    assert found.report.kept_heuristic
+    rejected = replace(found.model, kept_reference=None)
+    heuristic, policy = found.model.reference_losses(data), rejected.losses(data)
+    assert policy.mean() > heuristic.mean()
+    found.save(path)
+    for model in (found.model, lols.load(path, ByNothing), pickle.loads(pickle.dumps(found)).model):
+        assert model.losses(data).tolist() == heuristic.tolist()
+        assert model.predict(data) == found.predict(data) == found.model.reference_outputs(data)
+        best = np.minimum(heuristic, rejected.losses(data, best_of=4))
+        assert model.losses(data, best_of=4).tolist() == best.tolist()
+        assert model.losses(data, beam=3).tolist() == np.minimum(heuristic, rejected.losses(data, beam=3)).tolist()
+        assert "space_changed" not in model.about
+    with pytest.raises(ModelFileError, match=r"decides by the reference .* because no policy was better") as failed:
+        lols.load(path, WithoutRule)
+    assert "\n" not in str(failed.value)
+    facts = read_model(path).inspect().as_dict()
+    assert facts["decides_by"] and "margin" in facts["optimised"]["strategy"]
+
+
+def test_a_kept_heuristic_that_is_not_the_tasks_own_is_asked_for(tmp_path) -> None:
+    path, data, given = tmp_path / "m.lols", shops(20, seed=9), lols.Reference(action=shortest)
+    found = lols.optimise(ByNothing, shops(40), given, minutes=0.01, best_of=1, threads=1)
+    assert found.report.kept_heuristic
+    found.save(path)
+    with pytest.raises(ModelFileError, match=r"was given: give it to lols\.load\(path, task, reference=\.\.\.\)"):
+        lols.load(path, ByNothing)
+    again = lols.load(path, ByNothing, reference=given)
+    assert again.predict(data) == found.predict(data) == pickle.loads(pickle.dumps(found)).predict(data)
+
+
+def test_earlier_versions_refuse_files_in_which_the_reference_decides(tmp_path) -> None:
+    model = lols.train(Shop, shops(2), passes=1, compiled=False, progress=False)
+    for kept, number in ((None, 2), (Shop.teacher, 3)):
+        replace(model, kept_reference=kept).save(tmp_path / "m.lols")
+        assert read_tensors(tmp_path / "m.lols", "model")[0]["format"] == number
+
+
+def test_compiling_is_not_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = [0.0]
+    monkeypatch.setattr("lols.heuristics.budget.compile_seconds", lambda: compiled[0])
+    monkeypatch.setattr("lols.heuristics.budget.time", SimpleNamespace(perf_counter=lambda: 10.0 + compiled[0]))
+    budget = TimeBudget(6.0)
+    compiled[0] += 30.0
+    assert (budget.spent(), budget.left(), budget.total(), budget.compiling()) == (0.0, 6.0, 30.0, 30.0)
+
+
+def test_a_drawn_instance_that_fails_can_be_drawn_again() -> None:
+    with pytest.raises(SpaceError, match=r"`loss` gives NaN or infinity.*gives this instance again") as failed:
+        lols.optimise(Endless, draw, minutes=0.01, threads=1)
+    seed = int(str(failed.value).rpartition("default_rng(")[2].partition(")")[0])
+    assert draw(np.random.default_rng(seed))[0].shape == (5, 3)
 
 
 def test_samples_of_a_policy_that_is_not_better_do_not_replace_better_plans_of_the_heuristic() -> None:
     report = OptimisationReport((), "x", 2, (), 1.0, kept_heuristic=True)
-    found = Optimised(lols.train(Shop, shops(2), passes=1, compiled=False, progress=False), Shop.teacher, report)
+    learned = lols.train(Shop, shops(2), passes=1, compiled=False, progress=False)
+    found = Optimised(replace(learned, kept_reference=Shop.teacher), Shop.teacher, report)
     data = shops(30, seed=4)
-    sampled, heuristic = found.model.predict(data, best_of=2), found.model.reference_outputs(data)
+    sampled, heuristic = learned.predict(data, best_of=2), learned.reference_outputs(data)
     assert np.any(np.array(sampled) < heuristic) and np.any(np.array(sampled) > heuristic)
     assert found.predict(data, best_of=2) == np.minimum(sampled, heuristic).tolist()
     assert found.predict(data) == heuristic and found.predict([], best_of=2) == []
@@ -139,7 +232,7 @@ class FewJobs(Shop):
 @pytest.mark.parametrize(
     ("task", "jobs", "says"),
     [
-        (NothingToDo, 5, "example 0, step 0: `actions` allows nothing at the start state: leave such examples out"),
+        (NothingToDo, 5, ", step 0: `actions` allows nothing at the start state: leave such examples out"),
         (Coin, 5, "gives another answer when asked again with the same arguments: draw by lols.uniform(rng), from the"),
         (Saved, 5, "example 0: `loss` is negative: add a constant, so that the best result costs 0"),
         (Endless, 5, "example 0: `loss` gives NaN or infinity: a dead end, or a mistake in it"),
@@ -166,7 +259,8 @@ def test_the_time_is_kept_and_progress_says_what_was_reached(capsys: pytest.Capt
     found = lols.optimise(Shop, draw, minutes=0.05, best_of=16, threads=1, progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert found.report.seconds < 2 * 3.0  # the machine may be busy
-    assert "s  the heuristic: " in lines[0] and "reference roll-outs, margin='cost': " in lines[1]
+    assert "s  the heuristic: " in lines[0]
+    assert any("reference roll-outs, margin='cost': " in line for line in lines)
 
 
 def test_an_interval_that_contains_nothing_is_pointed_out() -> None:
@@ -180,7 +274,10 @@ def test_an_interval_that_contains_nothing_is_pointed_out() -> None:
 def test_time_that_went_into_compiling_is_pointed_out() -> None:
     rows = (Comparison.of("heuristic", np.ones(2), np.ones(2)),) * 2
     report = OptimisationReport((), "x", 2, rows, 20.0, kept_heuristic=False, compiling=15.0)
-    assert "15 of 20 s were spent on compiling" in str(report) and report.as_dict()["compiling"] == 15.0
+    assert (
+        "compiling took 15 s besides, which the budget does not count" in str(report)
+        and report.as_dict()["compiling"] == 15.0
+    )
     assert "compiling" not in str(report._replace(compiling=3.0))
 
 

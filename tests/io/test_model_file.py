@@ -230,7 +230,7 @@ def test_another_format_is_refused_by_number(number: Any, saved: Path, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(model_file, "FORMAT", number)
         write_tensors(saved, "model", header, tensors)
-    refused(saved, f"format {number}; this version of lols reads format 2")
+    refused(saved, f"format {number}; this version of lols reads formats 2 and 3")
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -6,6 +6,9 @@ import csv
 import gzip
 import io
 import os
+import re
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -307,6 +310,30 @@ def test_other_formats_come_back(tmp_path: Path, kind: str) -> None:
     content = path.read_bytes()
     for size in (8, len(content) // 2, len(content) - 1):
         assert fails(write(tmp_path / "cut", content[:size])).startswith(f"{tmp_path / 'cut'}: damaged data (")
+
+
+OVERWRITTEN = """
+import os, sys
+from lols.errors import LolsError
+from lols.io.tables import open_table
+
+batches = open_table(sys.argv[1]).batches()
+next(batches)
+os.truncate(sys.argv[1], 64)
+try:
+    print(sum(batch.num_rows for batch in batches))
+except LolsError as error:
+    print(error)
+"""
+
+
+def test_a_file_that_is_overwritten_while_it_is_read_is_an_error_of_one_line(tmp_path: Path) -> None:
+    path, table = tmp_path / "t.arrow", pa.table({"a": np.arange(1 << 20)})
+    with pa.ipc.new_file(path, table.schema) as writer:
+        writer.write_table(table, 1 << 14)
+    ran = subprocess.run([sys.executable, "-c", OVERWRITTEN, path], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr  # -7 is SIGBUS, which no program survives
+    assert re.fullmatch(rf"{path}: damaged data \(.*\); make or fetch the file again\n", ran.stdout)
 
 
 def test_a_table_without_rows_is_refused(tmp_path: Path) -> None:

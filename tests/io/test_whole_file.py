@@ -60,7 +60,7 @@ def test_what_a_killed_process_left_is_swept_and_what_a_running_one_writes_is_no
 
 @pytest.mark.skipif(whole_file.fcntl is None, reason="there are no locks")
 def test_a_file_that_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, monkeypatch: Any) -> None:
-    lock, swept = whole_file._lock, []
+    lock, swept = whole_file.lock, []
 
     def late(handle: int, *, wait: bool) -> bool:
         if wait and not swept:
@@ -68,9 +68,47 @@ def test_a_file_that_is_swept_before_it_is_locked_is_made_again(tmp_path: Path, 
             swept[0].unlink()
         return lock(handle, wait=wait)
 
-    monkeypatch.setattr(whole_file, "_lock", late)
+    monkeypatch.setattr(whole_file, "lock", late)
     write_whole(tmp_path / "file", b"whole")
     assert swept and (tmp_path / "file").read_bytes() == b"whole"
+
+
+def test_what_one_group_may_do_is_not_for_another(tmp_path: Path, monkeypatch: Any) -> None:
+    """Where the group of a file cannot be kept, it is not readable for the group that its successor has."""
+    path = tmp_path / "model.lols"
+    path.write_text("old")
+    path.chmod(0o660)
+    old = os.stat_result((*path.stat()[:5], path.stat().st_gid + 1, *path.stat()[6:10]))
+    monkeypatch.setattr(os, "fchown", refused(errno.EPERM))
+    with open(path, "r+b") as file:
+        whole_file._take_over(file.fileno(), path, old)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owners")
+def test_a_link_of_another_user_is_not_written_through(tmp_path: Path, monkeypatch: Any) -> None:
+    """As in /tmp: whose link it is, decides, where all may write and only owners rename."""
+    folder, target = tmp_path / "shared", tmp_path / "target"
+    folder.mkdir()
+    target.write_text("old")
+    (folder / "link").symlink_to(target)
+    us = os.geteuid()
+    for mode, owner, written in ((0o755, us + 1, True), (0o1777, us, True), (0o1777, us + 1, False)):
+        folder.chmod(mode)
+        look, now = Path.lstat, owner
+
+        def lstat(path: Path, look: Any = look, now: int = now) -> Any:
+            return os.stat_result((*look(path)[:4], now, *look(path)[5:10]))
+
+        target.write_text("old")
+        with monkeypatch.context() as patched:
+            patched.setattr(Path, "lstat", lstat)
+            if written:
+                write_whole(folder / "link", b"new")
+            else:
+                with pytest.raises(LolsError, match=r"link: cannot be written: the link is another user's$"):
+                    write_whole(folder / "link", b"new")
+        assert target.read_text() == ("new" if written else "old") and (folder / "link").is_symlink()
 
 
 def refused(number: int) -> Any:

@@ -14,6 +14,7 @@ from lols.errors import ConfigurationError, LolsError
 from lols.tasks.tokens.corpus import corpus_of
 from lols.tasks.tokens.pieces import Pieces
 from tests.cli.command_line import run
+from tests.torch.small_encoder import write_encoder
 
 SMALL: dict[str, Any] = {"policy": "neural", "device": "cpu", "width": 12, "layers": 1, "passes": 4, "rate": 0.01}
 NOUNS, VERBS = ("dog", "cat", "sun"), ("sees", "barks")
@@ -44,23 +45,7 @@ def vectors(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a BERT of one layer, and a tokenizer of letters."""
-    import torch
-    from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
-
-    folder = tmp_path_factory.mktemp("encoder")
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", *letters, *(f"##{c}" for c in letters)]
-    tokenizer = Tokenizer(models.WordPiece({p: k for k, p in enumerate(pieces)}, unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer.post_processor = processors.TemplateProcessing(
-        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
-    PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="[PAD]").save_pretrained(folder)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
-    torch.manual_seed(0)
-    BertModel(BertConfig(vocab_size=len(pieces), max_position_embeddings=14, **sizes)).save_pretrained(folder)
-    return folder
+    return write_encoder(tmp_path_factory.mktemp("encoder"))
 
 
 @pytest.mark.parametrize("name", ["v.txt", "w.npy"])

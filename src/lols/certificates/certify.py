@@ -87,6 +87,7 @@ def certify(
 
     """
     if isinstance(model, Model):
+        model.check_policy_decides("regret")
         if isinstance(reference, str):
             raise ConfigurationError("reference is a name, but the model is of your own space: give a lols.Reference")
         case = _case(model, objects, as_teacher(reference, model.space), limit, seed, names)

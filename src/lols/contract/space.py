@@ -330,7 +330,17 @@ class Reference:
     def on(self, state: State | None) -> Reference:
         """The same reference for a space with such a state."""
         wrapped = self.functions() if state is None else state.wrapped(self.functions())
-        return self if wrapped == self.functions() else replace(self, **wrapped)
+        if wrapped == self.functions():
+            return self
+        seeing = replace(self, **wrapped)
+        object.__setattr__(seeing, "_plain", self)
+        return seeing
+
+    @property
+    def plain(self) -> Reference:
+        """The reference as it was written, which can be pickled, before it was made to see the parts of a state."""
+        plain: Reference = vars(self).get("_plain", self)
+        return plain
 
     def functions(self) -> dict[str, Function]:
         """The functions that are compiled, by name."""

@@ -1,13 +1,17 @@
-"""The user's line behind an error: the innermost frame of a traceback that does not belong to a library."""
+"""The user's line behind an error or a warning: the innermost frame that does not belong to a library."""
 
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 import traceback
+import warnings
 from functools import cache
 from pathlib import Path
 from types import CodeType
+
+LIBRARY = str(Path(__file__).parent.parent) + os.sep
 
 
 @cache
@@ -23,8 +27,8 @@ def is_users(filename: str) -> bool:
     if "site-packages" in path or "dist-packages" in path:
         return False
     paths = sysconfig.get_paths()
-    installed = (paths["purelib"], paths["platlib"], paths["stdlib"], str(Path(__file__).parent.parent))
-    return not path.startswith(tuple(folder + os.sep for folder in installed))
+    installed = (paths["purelib"], paths["platlib"], paths["stdlib"])
+    return not path.startswith((LIBRARY, *(folder + os.sep for folder in installed)))
 
 
 def user_line(error: BaseException, code: CodeType | None = None) -> str:
@@ -50,3 +54,11 @@ def one_line(error: BaseException) -> str:
     """
     text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def warn(note: str) -> None:
+    """Warn at the line that called this library, however deep inside it this is."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(LIBRARY):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(note, stacklevel=level)

@@ -125,8 +125,7 @@ class BatchBeamDriver(LockStepDriver):
 
     def _search_together(self, policy: Any, beam: Beam, width: int, some: range, beams: Beams) -> None:
         """Search some examples, asking a policy that scores batches for each step of all their beams at once."""
-        if hasattr(policy, "begin"):
-            policy.begin(self.examples, np.array(some))
+        policy = self._begin(policy, np.array(some))
         scratch, none = self._fresh(None), np.zeros((0, 1), np.float32)
         waiting = [
             (beam_paths(self.examples, width, self.compiled), np.array([example, -1, 0, 0]), none) for example in some

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -156,10 +156,8 @@ class SamplingDriver(FusedDriver):
     ) -> Samples:
         """Draw samples of all examples, and follow the best one of each again."""
         predictions = Predictions(self.examples, self.compiled)
-        count, drawn = len(self.examples), best_of - starts
-        levels = np.geomspace(COOLEST, HOTTEST, drawn) if drawn > 1 else np.ones(drawn)
-        levels = np.concatenate([np.zeros(starts), levels])
-        stake = self.stakes(policy, plan) if drawn > 0 else np.zeros(count)
+        count, levels = len(self.examples), levels_of(best_of, starts)
+        stake = self.stakes(policy, plan) if best_of > starts else np.zeros(count)
         draws = Draws(
             plan=plan,
             seed=seed,
@@ -200,6 +198,23 @@ class SamplingDriver(FusedDriver):
         self._run(sample_kernel, [(*head, scratch, counter) for scratch in scratches], again)
 
 
+def levels_of(best_of: int, starts: int) -> np.ndarray:
+    """The temperatures of all samples, relative to what is at stake; the first `starts` are greedy."""
+    drawn = best_of - starts
+    levels = np.geomspace(COOLEST, HOTTEST, drawn) if drawn > 1 else np.ones(drawn)
+    return np.concatenate([np.zeros(starts), levels])
+
+
+def check_samples(best_of: Any, starts: Any, temperature: float) -> None:
+    """Raise an error if samples cannot be drawn like this."""
+    if not isinstance(best_of, int) or best_of < 1:
+        raise ConfigurationError(f"best_of is {best_of!r}; it must be a whole number from 1 on")
+    if not isinstance(starts, int) or not 1 <= starts <= best_of:
+        raise ConfigurationError(f"starts is {starts!r}; it must be a whole number from 1 to best_of={best_of}")
+    if not 0.0 < temperature < np.inf:
+        raise ConfigurationError(f"temperature is {temperature}; it must be positive")
+
+
 def best_samples(
     model: Model, examples: Examples, best_of: int, *, starts: int = 1, temperature: float = 1.0, seed: int = 0
 ) -> Samples:
@@ -220,12 +235,7 @@ def best_samples(
     True
 
     """
-    if not isinstance(best_of, int) or best_of < 1:
-        raise ConfigurationError(f"best_of is {best_of!r}; it must be a whole number from 1 on")
-    if not isinstance(starts, int) or not 1 <= starts <= best_of:
-        raise ConfigurationError(f"starts is {starts!r}; it must be a whole number from 1 to best_of={best_of}")
-    if not 0.0 < temperature < np.inf:
-        raise ConfigurationError(f"temperature is {temperature}; it must be positive")
+    check_samples(best_of, starts, temperature)
     if not isinstance(model.policy, FrozenPolicy):
         raise ConfigurationError("sampling needs a linear policy")
     if not examples.has_truth:

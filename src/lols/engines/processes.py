@@ -22,10 +22,13 @@ from typing import Any
 from lols.contract.threads import cores
 from lols.contract.whole_numbers import check_whole
 from lols.engines.protocol import MOST_WORKERS, QUIET, Engine, Failed, Function, SharedValue, Workers, attempt
-from lols.errors import LolsError
+from lols.errors import LolsError, lines_of
+from lols.io.whole_file import lock
 
 MOST_DEATHS = 3  # of processes in one call, before it is given up
 ALIGNED = 64
+MEMORY = Path("/dev/shm")  # of Linux: files that are never written to a disk
+PREFIX = "lols-workers-"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,10 +80,9 @@ class ProcessWorkers(Workers):
 
     def __init__(self, workers: int):
         self.workers, self._executor = workers, None
-        place = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self._folder = Path(tempfile.mkdtemp(prefix="lols-", dir=place))
+        self._folder, handle = _new_folder()
         self._numbers = count()
-        self._remove = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        self._remove = weakref.finalize(self, _remove_folder, self._folder, handle, os.getpid())
 
     def _started(self) -> Any:
         if self._executor is None:
@@ -149,7 +151,7 @@ class ProcessWorkers(Workers):
                         self._submit(running, function, again, given[again])
                     break
                 except Exception as error:  # what could not be sent, there or back
-                    outcome = Failed(LolsError(f"a worker's work could not be sent: {error}"))
+                    outcome = Failed(LolsError(f"a worker's work could not be sent: {lines_of(error)[0]}"))
                 del given[number]
                 yield number, outcome
 
@@ -160,6 +162,44 @@ class ProcessWorkers(Workers):
             future = Future()
             future.set_exception(error)
         running[future] = number
+
+
+def _new_folder() -> tuple[Path, int | None]:
+    """A folder for what is shared, and what keeps it locked: as long as it is, its owner lives.
+
+    Folders whose owners were killed before they could remove them are removed.
+    """
+    if not os.access(MEMORY, os.W_OK):
+        return Path(tempfile.mkdtemp(prefix=PREFIX)), None
+    for name in os.listdir(MEMORY):
+        if name.startswith(PREFIX):
+            _sweep(MEMORY / name)
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=MEMORY))
+        handle = os.open(folder, os.O_RDONLY)
+        lock(handle, wait=True)
+        if folder.exists():
+            return folder, handle
+        os.close(handle)  # swept by another process before it was locked
+
+
+def _sweep(folder: Path) -> None:
+    """Remove a folder of this user if nobody has it locked: not by its name, nor by a process that may be elsewhere."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            if os.fstat(handle).st_uid == os.geteuid() and lock(handle, wait=False):
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(handle)
+
+
+def _remove_folder(folder: Path, handle: int | None, owner: int) -> None:
+    """Remove a folder, unless this is the child of a fork of its owner."""
+    if os.getpid() == owner:
+        shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
 
 
 def _within(given: dict[int, Any], window: int) -> bool:

@@ -98,7 +98,7 @@ def connect(ray: Any, engine: Ray) -> bool:
     reach(engine.address)
     try:
         ray.init(address=engine.address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+    except Exception as error:  # of any class, here too
         raise LolsError(
             f"there is no Ray at {engine.address} ({lines_of(error)[0]}): start one, or leave out address"
         ) from None
@@ -160,18 +160,29 @@ class RayWorkers(Workers):
         self._class = self._ray.remote(Actor).options(
             num_cpus=engine.cpus, max_restarts=0, scheduling_strategy="SPREAD"
         )
-        self._wanted = engine.workers or max(1, int(self._ray.cluster_resources().get("CPU", 1) // engine.cpus))
         self._coming: dict[Any, Any] = {}  # workers that have not yet said hello, by its reference
         self._idle: list[Any] = []
         self._busy: dict[Any, Call] = {}  # by the reference of the result
         self._here = versions()
         try:
-            for _ in range(self._wanted):
-                self._start_one()
-            self._first_worker()
+            with self._in_one_line():
+                room = self._ray.cluster_resources().get("CPU", 1)
+                self._wanted = engine.workers or max(1, int(room // engine.cpus))
+                for _ in range(self._wanted):
+                    self._start_one()
+                self._first_worker()
         except BaseException:
             self.close()
             raise
+
+    @contextlib.contextmanager
+    def _in_one_line(self) -> Iterator[None]:
+        """Say in one line what Ray itself reports: a store that is full, a cluster that is gone."""
+        try:
+            yield
+        except self._ray.exceptions.RayError as error:
+            why = f"{type(error).__name__}: {lines_of(error)[0]}"
+            raise LolsError(f"Ray has failed ({why}): see its logs, by default in /tmp/ray/session_latest") from error
 
     def _start_one(self) -> None:
         worker = self._class.remote()
@@ -205,9 +216,14 @@ class RayWorkers(Workers):
         return len(self._idle) + len(self._busy)
 
     def share(self, value: Any) -> SharedObject:
-        return SharedObject(self._ray.put(value))
+        with self._in_one_line():
+            return SharedObject(self._ray.put(value))
 
     def outcomes(self, function: Function, items: Iterable[Any], window: int | None) -> Iterator[tuple[int, Any]]:
+        with self._in_one_line():
+            yield from self._outcomes(function, items, window)
+
+    def _outcomes(self, function: Function, items: Iterable[Any], window: int | None) -> Iterator[tuple[int, Any]]:
         upcoming, more = enumerate(items), True
         given: dict[int, Any] = {}  # items that are not completed
         again: list[int] = []  # those whose workers died

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-COMPILING = 0.2  # a larger share of the time is mentioned
+WIDTH = 110  # of sentences
+COMPILING = 0.2  # of the time: more is mentioned
+CLAIRVOYANT = (
+    "The best of {} is chosen after the fact, by the true loss of each plan: it can only be had if the loss of a plan "
+    "can be computed before acting, that is, if instances contain nothing that is unknown when deciding."
+)
 
 
 class Attempt(NamedTuple):
@@ -31,6 +37,7 @@ class Comparison(NamedTuple):
     high: float
     better: int  # instances on which it is better than the heuristic
     worse: int
+    note: str = ""  # what has to be known of it
 
     @classmethod
     def of(cls, name: str, losses: np.ndarray, heuristic: np.ndarray) -> Comparison:
@@ -62,26 +69,37 @@ class OptimisationReport(NamedTuple):
     rows: Sequence[Comparison]  # the heuristic first
     seconds: float
     kept_heuristic: bool
-    compiling: float = 0.0  # of the seconds
+    compiling: float = 0.0  # of the seconds; the budget does not count them
+    budget: float = 0.0  # seconds
+    earlier: float = 0.0  # seconds that were spent on the policy from which this one went on
+    interrupted: bool = False
+    notes: Sequence[str] = ()  # what there was no time for
 
     def as_dict(self) -> dict[str, Any]:
         """All figures, for JSON; the loss of a strategy that was left out is None."""
         attempts = [a._asdict() | {"loss": None if math.isnan(a.loss) else a.loss} for a in self.attempts]
-        return self._asdict() | {"attempts": attempts, "rows": [row._asdict() for row in self.rows]}
+        rows = [row._asdict() for row in self.rows]
+        return self._asdict() | {"attempts": attempts, "rows": rows, "notes": list(self.notes)}
 
     def __str__(self) -> str:
         """A table for the terminal."""
-        lines = ["tried (mean loss on the instances that choose):"]
+        lines = ["tried (mean loss on the instances that choose):"] if self.attempts else []
         lines += [
             f"  {a.name:<44} {a.loss:10.4g}  {a.instances:6,} instances x {a.passes:<3} {a.seconds:6.1f} s"
             if a.passes
-            else f"  {a.name:<44}   left out: too slow for this budget"
+            else f"  {a.name:<44}   {'cut short' if a.instances else 'left out: too slow for this budget'}"
             for a in self.attempts
         ]
         if self.compiling > COMPILING * self.seconds:
-            took = f"{self.compiling:.0f} of {self.seconds:.0f} s"
-            lines.append(f"{took} were spent on compiling; with kernels cached, another run has them for learning")
-        lines += [f"chosen: {self.chosen}", "", f"{self.held_out:,} held-out instances:"]
+            lines.append(f"compiling took {self.compiling:.0f} s besides, which the budget does not count")
+        if self.earlier:
+            lines.append(f"went on from a policy on which {self.earlier:.0f} s had been spent")
+        if self.interrupted:
+            spent, given = self.seconds - self.compiling, f" of {self.budget:.0f}" if self.budget else ""
+            lines.append(f"interrupted after {spent:.0f}{given} s: this is the best so far, from which resume goes on")
+        for note in self.notes:
+            lines += textwrap.wrap(note, WIDTH)
+        lines += [f"chosen: {self.chosen or 'none'}", "", f"{self.held_out:,} held-out instances:"]
         lines.append(f"  {'':<24} {'mean loss':>10}  {'change':>8}  {'95 % interval':>18}  better / worse")
         for row in self.rows:
             text = f"  {row.name:<24} {row.mean:10.4g}"
@@ -89,8 +107,11 @@ class OptimisationReport(NamedTuple):
                 interval = f"{row.low:+.1f} to {row.high:+.1f} %"
                 text += f"  {row.change:+7.1f}%  {interval:>18}  {row.better} / {row.worse}"
             lines.append(text)
+        for row in self.rows:
+            lines += textwrap.wrap(row.note, WIDTH, initial_indent="  ", subsequent_indent="  ")
         if self.kept_heuristic:
-            lines += ["", "The learned policy is not better than the heuristic here: predictions are the heuristic's."]
+            why = "The learned policy is not better than the heuristic here" if self.chosen else "No policy was learned"
+            lines += ["", f"{why}: predictions are the heuristic's."]
             if len(self.rows) > 2:
                 lines.append("With samples, each is the better one of the heuristic's and the best sample.")
         elif len(self.rows) > 1 and self.rows[1].high >= 0.0:

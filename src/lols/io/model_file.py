@@ -20,6 +20,7 @@ from lols.io.whole_file import write_whole
 
 PICKLED = "the pickled model"  # its name in messages
 FORMAT = 2  # 2: weights without zeros, and the task
+KEPT = 3  # 3: the reference decides, not the policy; earlier versions, which do not know that, refuse the file
 
 
 def write_tensors(
@@ -99,8 +100,9 @@ def _read(file: BinaryIO, path: str | os.PathLike[str], kind: str) -> tuple[dict
     if not isinstance(header, dict) or header.get("kind") != kind:
         found = header.get("kind") if isinstance(header, dict) else None
         raise ModelFileError(f"{path}: holds a {found or 'thing without a kind'}, not a {kind}")
-    if header.get("format") != FORMAT:
-        raise ModelFileError(f"{path}: format {header.get('format')}; this version of lols reads format {FORMAT}")
+    if header.get("format") not in (FORMAT, KEPT):
+        found = header.get("format")
+        raise ModelFileError(f"{path}: format {found}; this version of lols reads formats {FORMAT} and {KEPT}")
     digest = header.pop("digest", None)
     try:
         fits = _digest(header, tensors) == digest

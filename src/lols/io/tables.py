@@ -238,7 +238,7 @@ class _Binary(_File):
         return (
             pyarrow.parquet.ParquetFile(path, **BUFFERED)
             if self.parquet
-            else pyarrow.ipc.open_file(pa.memory_map(path))
+            else pyarrow.ipc.open_file(pa.OSFile(path))  # not mapped: others may overwrite the file
         )
 
     def batches(self, names: list[str], piece: int, threads: int) -> Iterator[Any]:

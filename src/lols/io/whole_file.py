@@ -122,8 +122,17 @@ def _followed(path: Path) -> Path:
         # in /proc are open files, to which /dev/stdout leads: what they were opened as is only a name
         if not path.is_symlink() or path.parent.resolve().is_relative_to("/proc"):
             return path
+        _check_link(path)
         path = path.parent / os.readlink(path)
     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+
+
+def _check_link(path: Path) -> None:
+    """Refuse a link that another user has put into a folder where all may write, as Linux does for who opens it."""
+    folder = path.parent.stat()
+    for_all = folder.st_mode & stat.S_ISVTX and folder.st_mode & stat.S_IWOTH
+    if for_all and hasattr(os, "geteuid") and path.lstat().st_uid not in (os.geteuid(), folder.st_uid):
+        raise PermissionError(errno.EACCES, "the link is another user's")
 
 
 def _special(path: Path) -> bool:
@@ -143,7 +152,7 @@ def _temporary(path: Path) -> tuple[Path, BinaryIO]:
         file = open(handle, "wb")  # noqa: SIM115
         if old is not None:
             _take_over(handle, temporary, old)
-        _lock(file.fileno(), wait=True)
+        lock(file.fileno(), wait=True)
         if os.fstat(file.fileno()).st_nlink:
             return temporary, file
         file.close()  # swept by another process before it was locked
@@ -156,12 +165,15 @@ def _take_over(handle: int, temporary: Path, old: os.stat_result) -> None:
             with contextlib.suppress(OSError):
                 os.fchown(handle, *owner)
                 break
+    mode = stat.S_IMODE(old.st_mode) & 0o777
+    if os.fstat(handle).st_gid != old.st_gid:
+        mode &= ~stat.S_IRWXG  # what one group may do is not for another
     with contextlib.suppress(OSError):  # on a file system without permissions
-        os.chmod(temporary, stat.S_IMODE(old.st_mode) & 0o777)
+        os.chmod(temporary, mode)
 
 
-def _lock(handle: int, *, wait: bool) -> bool:
-    """Lock a file; False if another process has locked it, or if there are no locks."""
+def lock(handle: int, *, wait: bool) -> bool:
+    """Lock a file or a folder as long as it is open; False if another process has it, or if there are no locks."""
     if fcntl is None:
         return False
     try:
@@ -177,5 +189,5 @@ def _sweep(path: Path) -> None:
     with contextlib.suppress(OSError):
         for name in [name for name in os.listdir(path.parent) if ours.fullmatch(name)]:
             with contextlib.suppress(OSError), open(path.parent / name, "rb") as file:
-                if _lock(file.fileno(), wait=False):
+                if lock(file.fileno(), wait=False):
                     os.unlink(path.parent / name)

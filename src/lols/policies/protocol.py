@@ -19,7 +19,8 @@ class Policy(Protocol):
     `batch`
         The most states that one call of `costs` receives; without it there is no limit.
     `begin(examples, indices)`
-        Called before the examples with these numbers are searched: a place to encode their inputs.
+        Called before the examples with these numbers are searched: a place to encode their inputs. It may return the
+        policy to ask in this search, such as a copy that remembers them: then threads can share the policy.
     `most_examples`
         The most examples that prediction searches at a time; without it there is no limit.
     `room`

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from lols.contract.frames import as_objects
+from lols.engine.sampling import check_samples
 from lols.engine.structures import FrozenPolicy, Plan
-from lols.errors import ModelFileError, SpaceError
+from lols.errors import ConfigurationError, ModelFileError, SpaceError
 from lols.io.model_file import PICKLED, from_bytes, read_tensors, to_bytes, write_tensors
 from lols.programs.choices import ActionChoices
 from lols.programs.program import Program
 from lols.programs.rolling import Following, FollowingTeacher
+from lols.programs.sampling import Sampling, best_sample
 from lols.programs.scorer import Scorer
 from lols.training.learning_state import LearningState, StoredState
 from lols.training.model import Model, make_model
@@ -35,6 +38,9 @@ class ProgramModel:
         Figures of the training: progressive loss per pass, seconds, memory.
     learning
         What `lols.train(..., start=model)` goes on from; without it, from the weights alone.
+    kept_reference
+        Whether the program's reference decides in place of the policy, because `lols.optimise` found no policy that is
+        better. With samples, each result is the one of less loss, the reference's or the best sample.
 
     """
 
@@ -48,26 +54,72 @@ class ProgramModel:
         *,
         compiled: bool = True,
         learning: LearningState | StoredState | None = None,
+        kept_reference: bool = False,
     ):
         self.program, self.policy, self.plan, self.compiled = program, policy, plan, compiled
-        self.learning = learning
+        self.learning, self.kept_reference = learning, kept_reference
         self.about, self.report = about or {}, report or {}
-        self._parts: tuple[Any, Any, Any] | None = None
+        self._idle: list[tuple[ActionChoices, Scorer]] = []  # what calls have used, one at a time, and remember
 
     def __repr__(self) -> str:
-        return f"ProgramModel({self.program.name}, {self.program.actions} actions)"
+        decides = ", decides by its reference" if self.kept_reference else ""
+        return f"ProgramModel({self.program.name}, {self.program.actions} actions{decides})"
 
-    def predict(self, objects: Iterable[Any]) -> list[Any]:
-        """The program's results for some objects."""
-        return [result for result, _ in self._follow(Following, objects, truth=False)]
+    def predict(
+        self,
+        objects: Iterable[Any],
+        *,
+        best_of: int = 1,
+        starts: int = 1,
+        beam: int = 1,
+        temperature: float = 1.0,
+        seed: int = 0,
+        improve: Callable[[Any, Any], Any] | None = None,
+    ) -> list[Any]:
+        """The program's results for some objects.
 
-    def predict_one(self, obj: Any) -> Any:
-        """The program's result for one object."""
-        return self.predict([obj])[0]
+        Parameters
+        ----------
+        objects
+            What is to be predicted.
+        best_of
+            More than 1 draws as many samples from the policy for each object, and keeps the one of least loss. The
+            program runs once for each, with `search.truth`: its loss must be computable without labels. The first
+            sample is the greedy prediction, so the result is never worse.
+        starts
+            How many of these samples are greedy, each after another first action, the most promising ones first.
+        beam
+            1: a program goes one way at a time, so that there is no beam search.
+        temperature
+            Scales how far samples stray from the greedy prediction.
+        seed
+            Of the samples.
+        improve
+            `improve(object, result)` returns a better result, or the same one: a local search, for example.
 
-    def losses(self, objects: Iterable[Any]) -> np.ndarray:
-        """The loss of the policy on each object; the objects must have their truth."""
-        return self._losses(Following, objects)
+        """
+        given = list(as_objects(objects))
+        search = {"starts": starts, "beam": beam, "temperature": temperature, "seed": seed}
+        results = [result for result, _ in self._searched(given, best_of, search, truth=False)]
+        return results if improve is None else [improve(*pair) for pair in zip(given, results, strict=True)]
+
+    def predict_one(self, obj: Any, **options: Any) -> Any:
+        """The program's result for one object, with the options of `predict`."""
+        return self.predict([obj], **options)[0]
+
+    def losses(
+        self,
+        objects: Iterable[Any],
+        *,
+        best_of: int = 1,
+        starts: int = 1,
+        beam: int = 1,
+        temperature: float = 1.0,
+        seed: int = 0,
+    ) -> np.ndarray:
+        """The loss of the policy on each object; the objects must have their truth. The options are as in `predict`."""
+        search = {"starts": starts, "beam": beam, "temperature": temperature, "seed": seed}
+        return _losses(self._searched(objects, best_of, search, truth=True))
 
     def evaluate(self, objects: Iterable[Any]) -> float:
         """The mean loss of the policy on objects with their truth."""
@@ -75,7 +127,11 @@ class ProgramModel:
 
     def reference_losses(self, objects: Iterable[Any]) -> np.ndarray:
         """The loss of the program's reference on each object, to compare the policy with."""
-        return self._losses(FollowingTeacher, objects)
+        return _losses(self._follow(FollowingTeacher, objects, truth=True))
+
+    def reference_outputs(self, objects: Iterable[Any]) -> list[Any]:
+        """The program's result for each object if its reference decides."""
+        return [result for result, _ in self._follow(FollowingTeacher, objects, truth=False)]
 
     def reference_needs_truth(self, objects: Iterable[Any]) -> bool:
         """Whether the program's reference cannot answer for each object when the truth is not available."""
@@ -85,20 +141,40 @@ class ProgramModel:
             return True
         return False
 
-    def _losses(self, kind: type[Following], objects: Iterable[Any]) -> np.ndarray:
-        losses = [loss for _, loss in self._follow(kind, objects, truth=True)]
-        if not losses:
-            raise SpaceError("there are no examples: give at least one")
-        return np.array(losses, np.float64)
+    def _searched(
+        self, objects: Iterable[Any], best_of: int, search: dict[str, Any], *, truth: bool
+    ) -> list[tuple[Any, float]]:
+        """Result and loss for each object: of what decides, or the best of a search."""
+        if search.pop("beam") != 1:
+            raise ConfigurationError("beam has no effect: a program goes one way at a time; best_of=64 draws samples")
+        decides = FollowingTeacher if self.kept_reference else Following
+        if best_of == 1 and search["starts"] == 1:
+            return self._follow(decides, objects, truth=truth)
+        check_samples(best_of, search["starts"], search["temperature"])
+        given = list(as_objects(objects))
+        with self._runner(Sampling) as sampling:
+            found = [best_sample(sampling.samples(x, n, best_of, **search)) for n, x in enumerate(given)]
+        if self.kept_reference:
+            kept = self._follow(FollowingTeacher, given, truth=True)
+            found = [min(pair, key=lambda each: each[1]) for pair in zip(kept, found, strict=True)]
+        return found
 
     def _follow(self, kind: type[Following], objects: Iterable[Any], *, truth: bool) -> list[tuple[Any, float]]:
         """Result and loss of the program for each object."""
-        if self._parts is None:
+        with self._runner(kind) as search:
+            return [search.result(x, n, truth=truth, seed=self.plan.seed) for n, x in enumerate(as_objects(objects))]
+
+    @contextlib.contextmanager
+    def _runner(self, kind: type[Any]) -> Iterator[Any]:
+        """Who runs the program, with choices and a scorer that no other call uses: threads may predict together."""
+        try:
+            parts = self._idle.pop()
+        except IndexError:
             scorer = Scorer(self.compiled)
             scorer.follow(self.policy, bool(self.plan.random_ties))
-            self._parts = (self.program, ActionChoices(self.program.actions, self.program.labels), scorer)
-        search = kind(*self._parts)
-        return [search.result(x, n, truth=truth, seed=self.plan.seed) for n, x in enumerate(as_objects(objects))]
+            parts = ActionChoices(self.program.actions, self.program.labels), scorer
+        yield kind(self.program, *parts)
+        self._idle.append(parts)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the program by the name of its function, the policy as the content of a model file."""
@@ -121,7 +197,10 @@ class ProgramModel:
         write_tensors(path, "model", *self._contents(keep_state=keep_state))
 
     def _contents(self, *, keep_state: bool = False) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        model = Model(self.program.space, self.policy, self.plan, self.about, learning=self.learning)
+        kept = self.program.teacher if self.kept_reference else None
+        model = Model(
+            self.program.space, self.policy, self.plan, self.about, learning=self.learning, kept_reference=kept
+        )
         task = {"name": "program", "labels": plain_labels(self.program.labels)}
         return model.contents(task, keep_state=keep_state)
 
@@ -142,13 +221,20 @@ def _made(
     task: Mapping[str, Any] = header.get("task") or {}
     if task.get("name") != "program":
         raise ModelFileError(f"{path}: not of a program; `lols inspect` says what it is")
-    model = make_model(path, header, tensors, program.space, compiled=compiled)
+    model = make_model(path, header, tensors, program.space, program.teacher, compiled=compiled)
     if task.get("labels") != plain_labels(program.labels):
         raise ModelFileError(f"{path}: trained with other labels, or in another order; load it with the same ones")
     about = {name: fact for name, fact in model.about.items() if name != "space_changed"}
     if about.get("program") not in (program.source, program.digest):
         about["program_changed"] = True
-    return ProgramModel(program, model.policy, model.plan, about, compiled=compiled, learning=model.learning)
+    more: Any = {"learning": model.learning, "kept_reference": model.kept_reference is not None}
+    return ProgramModel(program, model.policy, model.plan, about, compiled=compiled, **more)
+
+
+def _losses(found: list[tuple[Any, float]]) -> np.ndarray:
+    if not found:
+        raise SpaceError("there are no examples: give at least one")
+    return np.array([loss for _, loss in found], np.float64)
 
 
 def plain_labels(labels: list[Any] | None) -> list[Any] | None:

@@ -47,6 +47,12 @@ class ProgramTrainer(Trainer):
         self.tricks = dict.fromkeys(TRICKS, True) | (tricks or {})
         self.plan = self.plan._replace(closed_form=self.tricks["closed_form"])
 
+    def untrained(self) -> ProgramModel:  # type: ignore[override]
+        """A model that has learned nothing, to compare with, or to follow the reference."""
+        model = super().untrained()
+        about = {"program": self.program.source}
+        return ProgramModel(self.program, model.policy, model.plan, about, compiled=self.compiled)
+
     def new_run(self, data: Any) -> ProgramRun:
         """A new run over these objects."""
         objects = self.encoded(data)

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from lols.contract.sharing import Shareable, exclusive
 from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.tasks.options import values_of
@@ -26,7 +27,7 @@ Variants = Mapping[str, Mapping[str, Any]]  # parameters by the name of what the
 NOTES = ("path_", "training_facts_", "table_", "mended_")  # attributes that no model file keeps
 
 
-class Estimator(FileVerbs):
+class Estimator(Shareable, FileVerbs):
     """Parameters are the arguments of the constructor, which does nothing but keep them.
 
     >>> class Guess(Estimator):
@@ -68,6 +69,10 @@ class Estimator(FileVerbs):
         """The trained model."""
         return self.model_
 
+    def _settle(self) -> None:
+        if self.__sklearn_is_fitted__():
+            _ = self._fitted  # made of what a stream has learned since
+
     def calibrated(self) -> Any:
         """The calibration of the model; an error that says what to do if there is none."""
         calibration = self._fitted.calibration
@@ -85,6 +90,7 @@ class Estimator(FileVerbs):
         """The models that predict."""
         return (self._fitted,)
 
+    @exclusive
     def calibrate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Recalibration:
         """Fit confidence to a labelled file that training did not see: a sample of the data that are to come.
 
@@ -119,16 +125,18 @@ class Estimator(FileVerbs):
         """Header and arrays of the model file."""
         raise NotImplementedError
 
+    @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file: weights, settings and what the task needs; nothing in it is ever executed."""
         from lols.io.model_file import write_tensors
 
         write_tensors(path, "model", *self.contents())
 
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the parameters, and what was learned as the content of a model file, which is data only."""
         if not self.__sklearn_is_fitted__():
-            return dict(vars(self))
+            return super().__getstate__()
         from lols.io.model_file import to_bytes
 
         state: dict[str, Any] = {name: vars(self)[name] for name in (*self._defaults(), *NOTES) if name in vars(self)}
@@ -144,11 +152,12 @@ class Estimator(FileVerbs):
             vars(self).update(vars(loaded))
         vars(self).update(state)
 
+    @exclusive
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """A copy with everything, so that it can go on learning where this one can."""
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        vars(made).update(copy.deepcopy(vars(self), memo))
+        vars(made).update(copy.deepcopy(Shareable.__getstate__(self), memo))
         return made
 
     @classmethod
@@ -211,6 +220,7 @@ class Estimator(FileVerbs):
         parameters = inspect.signature(cls.__init__).parameters
         return {name: parameters[name].default for name in sorted(parameters) if name != "self"}
 
+    @exclusive
     def fit_files(
         self,
         paths: Sequence[str] | str,
@@ -242,6 +252,7 @@ class Estimator(FileVerbs):
                 made |= {f"{name}__{inner}": each for inner, each in value.get_params().items()}
         return made
 
+    @exclusive
     def set_params(self, **params: Any) -> Self:
         """Change parameters, those of a parameter as `name__parameter`."""
         names = list(self._defaults())

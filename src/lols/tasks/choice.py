@@ -81,7 +81,7 @@ class Choice:
         header, _ = read_tensors(checkpoint, "checkpoint")
         try:
             passes, seen, identity = int(header["pass"]), list(header["history"]), dict(header["identity"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelFileError(f"{checkpoint}: the checkpoint is damaged ({error})") from error
         if len(seen) != (0 if self.score is None else passes):
             raise _other_data(checkpoint)
@@ -95,7 +95,7 @@ class Choice:
         try:
             history, about = list(header["task"]["history"]), dict(header["about"])
             best = int(np.argmax([float(value_of(entry)) for entry in history]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ModelFileError(
                 f"{self.kept}: what was best so far is damaged; delete it and {checkpoint}, and start again"
             ) from error

@@ -48,12 +48,21 @@ def describe_file(
             "algorithm_in_words": algorithm.explain() if algorithm is not None else None,
             "learner": _learner(about.get("learner")),
             **{name: _plain(name, about.get(name), kind) for name, kind in FACTS.items()},
+            "decides_by": str(header["kept_reference"]["name"]) if header.get("kept_reference") else None,
+            "optimised": _optimised(about.get("optimised")),
             "confidence": _confidence(header.get("calibration")),
             "learner_state": isinstance(header.get("learning"), dict),
             **{name: task[name] for name in own},
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ModelFileError(f"{path}: the header is damaged ({type(error).__name__}: {error})") from error
+
+
+def _optimised(facts: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What `lols.optimise` chose, and how long it took."""
+    if facts is None:
+        return None
+    return {"strategy": str(facts["strategy"] or "none"), "seconds": float(facts["seconds"])}
 
 
 def _plain(name: str, value: Any, kind: type) -> Any:
@@ -240,6 +249,10 @@ class Inspection:
             yield "training", f"{found['passes']} passes{best}, batches of {found['batch_size']}, seed {found['seed']}"
         if found["reference"]:
             yield "teacher", found["reference"]
+        if found["decides_by"] is not None:
+            yield "decides by", f"its reference, {found['decides_by']}: no policy was better"
+        if found["optimised"] is not None:
+            yield "optimised", "strategy: {strategy}; {seconds:.0f} s".format(**found["optimised"])
         learner = found["learner"]
         if learner and "policy" in learner:
             yield "policy", f"of class {learner['policy']}"

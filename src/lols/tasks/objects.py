@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NamedTuple, Self
 import numpy as np
 
 from lols.contract.examples import Examples
+from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task
 from lols.contract.threads import Threads
@@ -101,6 +102,7 @@ class ObjectEstimator(SearchEstimator):
 
     # --- Python objects ---
 
+    @exclusive
     def fit(self, X: Sequence[Any], y: None = None, *, dev: Sequence[Any] | None = None, **fitting: Any) -> Self:
         """Train on labelled objects; with `dev` objects, the pass with the least loss on them is kept."""
         if not len(X):
@@ -118,11 +120,13 @@ class ObjectEstimator(SearchEstimator):
         self._train(task, lambda: Examples(task.space, list(X), truth=truth), score, judges, goes_on=goes_on, **fitting)
         return self
 
+    @on_snapshot
     def predict(self, X: Sequence[Any], *, confidence: bool = False) -> Any:
         """The task's output for each object; with `confidence` also that in each step, as `Model.predict` gives it."""
         self._check_fitted()
         return self.model_.predict(X, confidence=confidence)
 
+    @exclusive
     def calibrate_with(self, X: Sequence[Any]) -> Self:
         """Fit confidences to labelled objects that training did not see; returns the estimator itself."""
         self._check_fitted()
@@ -132,11 +136,13 @@ class ObjectEstimator(SearchEstimator):
     def _judged_on(self, examples: Examples) -> dict[str, Judged]:
         return {"steps": judged_steps(self.model_, examples, self.task_.reference(self.reference))}
 
+    @on_snapshot
     def scores(self, X: Sequence[Any]) -> Any:
         """All actions of all steps, as `Model.scores` gives them."""
         self._check_fitted()
         return self.model_.scores(X)
 
+    @on_snapshot
     def score(self, X: Sequence[Any], y: None = None) -> float:
         """Minus the average loss."""
         self._check_fitted()
@@ -172,6 +178,7 @@ class ObjectEstimator(SearchEstimator):
         self.training_facts_ = {"examples": len(objects), "seconds_reading": reading}
         return self
 
+    @on_snapshot
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
@@ -189,6 +196,7 @@ class ObjectEstimator(SearchEstimator):
             raise LolsError(f"{path}: there are no {self.VERBS.unit} in it; give a file with some")
         return self.model_.labelled(objects)
 
+    @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """The average loss on a labelled file."""
         layout, _ = self.asked("evaluate", options)
@@ -196,11 +204,13 @@ class ObjectEstimator(SearchEstimator):
         reading, self.model_.threads = clock.working(), threads
         return Evaluation(ObjectScores(len(examples), self.model_.evaluate(examples)), len(examples), reading)
 
+    @on_snapshot
     def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
         """Which steps on a labelled file are right."""
         layout, _ = self.asked("calibrate", options)
         return self._judged_on(self.labelled_examples(path, layout))
 
+    @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show the steps of one example: the actions with their predicted costs, and what deviations would cost."""
         from lols.tasks.objects_explain import explain_object
@@ -214,11 +224,13 @@ class ObjectEstimator(SearchEstimator):
 
     # --- certificates ---
 
+    @on_snapshot
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from labelled objects."""
         self._check_fitted()
         return self._case(self.model_.labelled(list(data), self.model_.space.teacher), reference, limit, seed)
 
+    @on_snapshot
     def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
         """A case for a certificate from a labelled file."""
         layout, asked = self.asked("certify", options)
@@ -245,6 +257,7 @@ class ObjectEstimator(SearchEstimator):
 
     # --- model files ---
 
+    @exclusive
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file; the functions of the task are not in it."""
         self._check_fitted()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -13,6 +12,7 @@ import numpy as np
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix
+from lols.contract.user_frames import warn
 from lols.engine.compile.kernel import compile_seconds
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
@@ -294,12 +294,11 @@ class SearchEstimator(Estimator):
             self._check_going_on()
             note = self.starts_from_weights()
             if note is not None:
-                warnings.warn(note, stacklevel=4)
+                warn(note)
         elif self.path_ is not None:
-            warnings.warn(
+            warn(
                 f"fit begins anew and forgets what {self.path_} has learned: to go on, set warm_start=True, or use "
-                "partial_fit",
-                stacklevel=4,
+                "partial_fit"
             )
         return self.warm_start
 
@@ -322,7 +321,7 @@ class SearchEstimator(Estimator):
         """A stream that goes on with what was learned so far."""
         note = self.starts_from_weights()
         if note is not None:
-            warnings.warn(note, stacklevel=4)
+            warn(note)
         trainer = self._trainer(task)
         return Stream(trainer, start_of(self._fitted, trainer, places))
 

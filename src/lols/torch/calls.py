@@ -55,8 +55,6 @@ class NetworkCalls:
     ) -> tuple[torch.Tensor, Any]:
         """The sum of the losses of states, and the network's own loss of their examples."""
         indices, rows = np.unique(lessons.example, return_inverse=True)
-        if indices.size and indices[-1] >= len(examples):  # lessons may be from a file
-            raise LolsError(f"there are lessons of example {indices[-1]}, and only {len(examples)} examples")
         batch = ExampleBatch(examples, indices, self.device)
         memory = self.encode(network, batch)
         states = StateBatch(rows, lessons.inputs, lessons.legal, self.device)

@@ -19,7 +19,7 @@ from lols.contract.whole_numbers import check_seed, check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.torch.losses import LOSSES, Loss
 from lols.torch.replay import KeptLessons, ReplayBuffer
-from lols.torch.restored import advance, check_moments, counted
+from lols.torch.restored import advance, counted, moments_of
 
 SINGLE = ".single"
 Optimizer = Callable[[Any], torch.optim.Optimizer]
@@ -83,14 +83,13 @@ class NetworkLearner:
         """A new optimiser and a new schedule."""
         if not any(p.requires_grad for p in self.network.parameters()):
             raise ConfigurationError(f"{type(self.network).__name__} has no parameters that can be trained")
-        self.optimizer = self._optimizer_of(self.network)
+        self.optimizer = self._new_optimizer()
         self.schedule = None if self.settings.schedule is None else self.settings.schedule(self.optimizer)
 
-    def _optimizer_of(self, network: nn.Module) -> torch.optim.Optimizer:
-        """A new optimiser of a network like this one."""
+    def _new_optimizer(self) -> torch.optim.Optimizer:
         make = self.settings.optimizer or partial(torch.optim.Adam, lr=1e-3)
-        groups: Any = getattr(network, "parameter_groups", None)
-        return make([p for p in network.parameters() if p.requires_grad] if groups is None else groups())
+        groups: Any = getattr(self.network, "parameter_groups", None)
+        return make([p for p in self.network.parameters() if p.requires_grad] if groups is None else groups())
 
     def learn(self, lessons: KeptLessons, losses: Callable[[KeptLessons], tuple[torch.Tensor, Any]]) -> None:
         """Take the optimiser's steps for a batch of lessons.
@@ -139,7 +138,9 @@ class NetworkLearner:
         rounds = np.arange(lessons.rounds().size - 1)
         pieces = min(self.settings.accumulate, rounds.size)
         whole = max(float(lessons.weights.sum()), 1e-12)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.network.zero_grad(
+            set_to_none=True
+        )  # also of parameters in no group, which count when gradients are clipped
         for part in np.array_split(rounds, pieces):
             piece = lessons.select(part) if pieces > 1 else lessons
             of_states, of_examples = losses(piece)
@@ -206,16 +207,15 @@ class NetworkLearner:
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore such a state, if it is one. The schedule is stepped as often as it was then."""
         updates, steps = counted(state)
-        held: dict[str, dict[str, Any]] = {}
+        held: dict[str, dict[str, torch.Tensor]] = {}
         for name, array in arrays_named("optimizer.", state).items():
             k, _, part = name.partition(".")
             held.setdefault(k, {})[part] = torch.from_numpy(array)
-        check_moments(held, self.network, self._optimizer_of, steps)
+        moments = moments_of(held, self._new_optimizer(), steps)
         self._begin()
         if self.schedule is not None:
             advance(self.schedule, self.optimizer, steps)
-        of_parameters = {int(k): moments for k, moments in held.items()}
-        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": of_parameters})
+        self.optimizer.load_state_dict({**self.optimizer.state_dict(), "state": moments})
         if self.average is not None:
             loaded_into(self.average, arrays_named("average.", state))
             self.averaged = int(self.average.n_averaged)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -37,6 +37,21 @@ from lols.torch.losses import Loss
 from lols.torch.replay import KeptLessons, joined, joined_inputs
 
 FUNCTIONS = ("loss", "optimizer", "schedule")  # settings that can be functions of the user
+
+
+class EncodedExamples(NamedTuple):
+    """Examples that a network has encoded for a search."""
+
+    examples: Examples
+    rows: np.ndarray  # the place of each example in the memory, -1 for those that are not in it
+    memory: Any
+
+    @classmethod
+    def of(cls, examples: Examples, indices: np.ndarray, memory: Any) -> EncodedExamples:
+        """The memory of the examples with these numbers."""
+        rows = np.full(len(examples), -1, np.int64)
+        rows[indices] = np.arange(len(indices))
+        return cls(examples, rows, memory)
 
 
 class TorchPolicy:
@@ -103,6 +118,7 @@ class TorchPolicy:
     room = 1 << 30  # for searches in progress: a call for many states takes hardly longer than one for few
     together: int | None = None  # examples of a batch if it learns on; None for as many as in training
     _later: LearningSettings | None = None
+    _encoded: EncodedExamples | None = None  # of the search that this policy belongs to
 
     def __init__(
         self,
@@ -157,26 +173,29 @@ class TorchPolicy:
         self.seconds: dict[str, float] | None = None  # set it to {} to measure where the time goes
         self._background = Background(self.device)
         self._before: nn.Module | None = None  # the network as it was before the last batch was learned from
-        self._memory: Any = None
-        self._examples: Examples | None = None
-        self._forget()
 
     # --- the protocol ---
 
-    def begin(self, examples: Examples, indices: np.ndarray) -> None:
-        """Encode the examples whose search begins."""
-        self._forget()
+    def begin(self, examples: Examples, indices: np.ndarray) -> TorchPolicy:
+        """Encode the examples whose search begins.
+
+        Returns the policy that remembers them, which belongs to this search; this one remembers nothing, so that
+        threads can share it.
+        """
+        if self._remembers(examples, indices):
+            return self
         self._background.wait()  # dropout here and there draws from the same generator
         batch, network = ExampleBatch(examples, indices, self.device), self._searching
         with torch.inference_mode(), self._timed("encoder"):
             if self.noisy and self.learner is not None:
                 seed = self.learner.seed(self._background.is_due)
-                self._memory = with_dropout(network, seed, lambda: self._calls.encode(network, batch))
+                memory = with_dropout(network, seed, lambda: self._calls.encode(network, batch))
             else:
-                self._memory = self._calls.encode(network, batch)
+                memory = self._calls.encode(network, batch)
         self._background.begin(at_once=self.seconds is not None)
-        self._examples, self._rows = examples, np.full(len(examples), -1, np.int64)
-        self._rows[indices] = np.arange(len(indices))
+        made = object.__new__(type(self))
+        vars(made).update(vars(self), _encoded=EncodedExamples.of(examples, indices, memory))
+        return made
 
     def costs(self, states: States) -> np.ndarray:
         """Minus the scores of all actions."""
@@ -185,16 +204,16 @@ class TorchPolicy:
     def costs_of_parts(self, parts: Sequence[States]) -> list[np.ndarray]:
         """The same for states of a level that lie in several places of the memory, in one call of the network."""
         examples, example = parts[0].examples, joined([states.example for states in parts])
-        if self._examples is not examples or (self._rows[example] < 0).any():
-            self.begin(examples, np.unique(example))
+        encoded = self.begin(examples, np.unique(example))._encoded
+        assert encoded is not None
         with torch.inference_mode():
             with self._timed("transfer"):
                 keep = copy.deepcopy if len(parts) > 1 else lambda own: own  # features of all parts share memory
                 inputs = joined_inputs([keep(self._calls.inputs(self.network, states)) for states in parts])
                 legal = joined([states.legal for states in parts])
-                batch = StateBatch(self._rows[example], inputs, legal, self.device)
+                batch = StateBatch(encoded.rows[example], inputs, legal, self.device)
             with self._timed("scoring"):
-                scores = self._calls.score(self._searching, self._memory, batch)
+                scores = self._calls.score(self._searching, encoded.memory, batch)
             with self._timed("transfer"):
                 costs = np.negative(scores.cpu().numpy())
         return np.split(costs, np.cumsum([len(states) for states in parts[:-1]])) if len(parts) > 1 else [costs]
@@ -208,7 +227,6 @@ class TorchPolicy:
         if self.settings.replay or self.ahead:
             inputs = copy.deepcopy(inputs)  # they may be in memory that the driver reuses
         lessons = KeptLessons(states.example.copy(), inputs, states.legal.copy(), costs.copy(), weights.copy())
-        self._forget()  # the network changes
         learner = self.learner
 
         def learn() -> None:
@@ -255,7 +273,6 @@ class TorchPolicy:
 
     def load(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore such a state; without that of learning, the policy is for prediction only."""
-        self._forget()
         self._background.finish()
         self._before, before = None, arrays_named("before.", state)
         if before and self.ahead:
@@ -272,7 +289,6 @@ class TorchPolicy:
 
         If the other policy learns, its optimiser and its average go on as well.
         """
-        self._forget()
         self._background.finish()
         other._background.finish()
         self._before = None
@@ -321,17 +337,15 @@ class TorchPolicy:
 
     @property
     def memory(self) -> Any:
-        """What `encode` gave for the examples of the last search."""
-        return self._memory
+        """What `encode` gave, if this is what `begin` returned."""
+        return None if self._encoded is None else self._encoded.memory
 
-    def _forget(self) -> None:
-        """Drop the memory of examples."""
-        self._memory = self._examples = None
-        self._rows = np.zeros(0, np.int64)
+    def _remembers(self, examples: Examples, indices: np.ndarray) -> bool:
+        encoded = self._encoded
+        return encoded is not None and encoded.examples is examples and bool((encoded.rows[indices] >= 0).all())
 
     def _copy(self, network: nn.Module) -> TorchPolicy:
         made = copy.copy(self)
-        made._forget()
         made.network, made.seconds, made.learner = copied(network), None, None
         made._background, made._before = Background(self.device), None
         return made
@@ -349,7 +363,7 @@ class TorchPolicy:
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled; of a copy for prediction without functions that cannot be, such as lambdas."""
         self._background.finish()
-        state = vars(self) | {"_memory": None, "_examples": None}
+        state = vars(self) | {"_encoded": None}
         if self.learner is None:
             functions = [name for name in FUNCTIONS if not _pickles(getattr(self.settings, name))]
             usual = LearningSettings()

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 
-from lols.errors import ConfigurationError
+from lols.contract.user_frames import one_line
+from lols.errors import ConfigurationError, LolsError, shown
 from lols.torch.batches import ExampleBatch, on_device
+from lols.torch.encoder_settings import check_sizes, settings_in
 
 RATE = 5e-5  # the peak of its learning rate: it has learned before
 TOGETHER = 1 << 14  # pieces that are encoded at a time, padding included
+MOST_TOLD = 300  # characters of an error of the library
+PREFIX = "encoder.pretrained."  # of its arrays among those of a network
 
 
 class PretrainedEncoder(nn.Module):
@@ -50,7 +54,13 @@ class PretrainedEncoder(nn.Module):
             there = place < lengths[some][:, np.newaxis]
             at = np.where(there, begins[some][:, np.newaxis] + place, 0)
             pieces, mask = on_device(np.where(there, rows[at, 0], 0), batch.device), on_device(there, batch.device)
-            found = self.model(input_ids=pieces, attention_mask=mask.long()).last_hidden_state
+            try:
+                found = self.model(input_ids=pieces, attention_mask=mask.long()).last_hidden_state
+            except (IndexError, RuntimeError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+                raise LolsError(
+                    f"the encoder cannot read {pieces.shape[1]} pieces of words ({one_line(error)}): does its "
+                    "config.json belong to its weights?"
+                ) from error
             of = np.where(there, word[at], -1).ravel()
             inside = np.flatnonzero(of >= 0)
             vectors = found.reshape(-1, self.width)[on_device(inside, batch.device)].float()
@@ -71,26 +81,70 @@ def _groups(lengths: np.ndarray) -> Iterator[np.ndarray]:
         low = high
 
 
-def _made(config: str, folder: str | None) -> Any:
-    from transformers import AutoConfig, AutoModel
+def check_description(config: str, shapes: Iterable[Sequence[int]]) -> None:
+    """Raise an error if an encoder that is described so would not have arrays of these shapes, before it is built."""
+    with _told("the encoder of the model file"):
+        check_sizes(_settings(config), shapes)
 
-    described = {name: value for name, value in json.loads(config).items() if not name.startswith("_")}
-    for name in ("auto_map", "quantization_config"):  # which would run or fetch other code
-        described.pop(name, None)
+
+def _made(config: str, folder: str | None) -> Any:
+    """An encoder with the weights in a folder, or with random ones."""
+    from transformers import AutoModel
+
+    with _told(folder or "the encoder of the model file"):
+        settings = _settings(config)
+        if folder is None:
+            return AutoModel.from_config(settings, trust_remote_code=False)
+        weights = _weights(folder)
+        check_sizes(settings, [tensor.shape for tensor in weights.values()])
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            kind = type(AutoModel.from_config(settings, trust_remote_code=False))
+        # the folder itself is not shown to the library, which would follow what other files there refer to
+        made, found = kind.from_pretrained(None, config=settings, state_dict=weights, output_loading_info=True)
+        missing = sorted(name for name in found["missing_keys"] if "pooler" not in name)
+        if missing:
+            raise LolsError(f"its weights have no '{missing[0]}'")
+        return made.float()
+
+
+def _settings(config: str) -> Any:
+    from transformers import CONFIG_MAPPING
+
+    settings = settings_in(config)
+    family = settings.pop("model_type")
+    if family not in CONFIG_MAPPING:
+        raise LolsError(f"transformers has no model_type {shown(family)}")
+    kind = CONFIG_MAPPING[family]
+    if getattr(kind, "sub_configs", None) or not hasattr(kind(), "vocab_size"):
+        raise LolsError(f"its model_type {shown(family)} is not an encoder of text")
+    return kind(**settings)
+
+
+def _weights(folder: str) -> dict[str, torch.Tensor]:
+    """The arrays of the safetensors files in a folder."""
+    from safetensors.torch import load
+
+    files = (
+        [path]
+        if (path := Path(folder, "model.safetensors")).is_file()
+        else sorted(Path(folder).glob("model-*.safetensors"))
+    )
+    if not files:
+        raise LolsError("it has no model.safetensors")
+    return {name: tensor for file in files for name, tensor in load(file.read_bytes()).items()}
+
+
+@contextlib.contextmanager
+def _told(what: str) -> Iterator[None]:
+    """Whatever goes wrong with an encoder is told in one line; no progress bars and notes about weights."""
     try:
         with _quiet():
-            settings = AutoConfig.for_model(described.pop("model_type"), **described)
-            if getattr(settings, "is_encoder_decoder", False):
-                raise ValueError("it has a decoder, too")
-            if folder is None:
-                return AutoModel.from_config(settings, trust_remote_code=False)
-            safe = {"local_files_only": True, "trust_remote_code": False, "use_safetensors": True}
-            return AutoModel.from_pretrained(folder, config=settings, **safe).float()
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError, RuntimeError) as error:
-        line = " ".join(str(error).split())
+            yield
+    except Exception as error:  # a description from elsewhere can make the library raise anything
+        reason = error if isinstance(error, LolsError) else one_line(error)[:MOST_TOLD]
         raise ConfigurationError(
-            f"{folder or 'the encoder of the model file'}: cannot be loaded ({line}); give an encoder that "
-            "transformers has, such as BERT, with its weights as safetensors"
+            f"{what}: cannot be loaded ({reason}); give an encoder that transformers has, such as BERT, with its "
+            "weights as safetensors"
         ) from error
 
 

@@ -86,20 +86,21 @@ class KeptLessons(NamedTuple):
 
     def checked(self) -> Self:
         """The same; an error if the arrays do not belong together."""
-        count, inputs = self.example.size, self.inputs
-        whole = self.example.dtype.kind in "iu" and self.example.ndim == 1
-        whole = whole and self.legal.dtype == np.bool_ and self.legal.ndim == 2 and len(self.legal) == count
-        whole = whole and self.costs.dtype.kind == "f" and self.costs.shape == self.legal.shape
-        whole = whole and self.weights.dtype.kind == "f" and self.weights.shape == (count,)
-        if isinstance(inputs, Bags):
-            start = inputs.start
-            whole = whole and start.dtype.kind == "i" and start.shape == (count * max(inputs.width, 1) + 1,)
-            whole = whole and bool(start[0] == 0 and start[-1] == inputs.ids.size and (np.diff(start) >= 0).all())
-            whole = whole and inputs.ids.dtype.kind == "i" and inputs.values.dtype.kind == "f"
-            whole = whole and inputs.ids.ndim == 1 and inputs.values.shape == inputs.ids.shape
+        example, given, legal, costs, weights = self
+        arrays = [(example, "i", 1), (legal, "b", 2), (costs, "f", 2), (weights, "f", 1)]
+        if isinstance(given, Bags):
+            arrays += [(given.start, "i", 1), (given.ids, "i", 1), (given.values, "f", 1)]
         else:
-            whole = whole and inputs.ndim >= 1 and len(inputs) == count
-        if not (whole and (self.example >= 0).all() and (self.weights >= 0.0).all()):
+            arrays.append((given, "iufb", max(given.ndim, 1)))
+        whole = all(array.dtype.kind in kinds and array.ndim == axes for array, kinds, axes in arrays)
+        whole = whole and len(example) == len(legal) == len(weights) and costs.shape == legal.shape
+        if whole and isinstance(given, Bags):
+            start, ids, values, width = given
+            whole = width >= 1 and start.size == width * len(example) + 1 and ids.size == values.size
+            whole = whole and bool(start[0] == 0 and start[-1] == ids.size and (np.diff(start) >= 0).all())
+        elif whole:
+            whole = len(given) == len(example)
+        if not (whole and (example >= 0).all() and (weights >= 0.0).all()):
             raise LolsError("the lessons under 'replay' do not fit together")
         return self
 

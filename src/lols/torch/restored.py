@@ -1,14 +1,13 @@
-"""What a learner goes on from, as a file has it: compared with the network before PyTorch trusts it."""
+"""What a learner goes on from, as a file has it, compared with the network before PyTorch trusts it."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
 from lols.errors import LolsError
@@ -44,82 +43,68 @@ def advance(schedule: Any, optimizer: torch.optim.Optimizer, steps: int) -> None
         schedule.step()
 
 
-def check_moments(
-    held: Mapping[str, Moments],
-    network: nn.Module,
-    optimizer_of: Callable[[nn.Module], torch.optim.Optimizer],
-    steps: int,
-) -> None:
-    """Raise an error if what an optimiser held, by the number of the parameter, is not what one of this network holds.
+def moments_of(
+    held: Mapping[str, Mapping[str, torch.Tensor]], optimizer: torch.optim.Optimizer, steps: int
+) -> dict[int, dict[str, Any]]:
+    """What an optimiser held, by the number of the parameter; an error if this new one would hold something else.
 
-    What that is, a step of a twin without memory says; if there can be none, numbers of the parameters' shapes it is.
+    A step says what it would hold, because fused kernels trust the shapes of their moments. The parameters stay as they
+    are.
     """
-    parameters, wanted = _after_a_step(network, optimizer_of)
-    if steps and not held and any(wanted.values() if wanted else ()):
-        raise LolsError("there is nothing under 'optimizer', which has taken steps")
+    made: dict[int, dict[str, Any]] = {}
+    parameters = [p for group in optimizer.param_groups for p in group["params"]]
+    wanted = _after_a_step(optimizer, parameters)
     for k, moments in held.items():
-        if k not in parameters:
+        if not k.isdecimal() or str(int(k)) != k or int(k) >= len(parameters):
             raise LolsError(f"'optimizer.{k}' is of no parameter: there are {len(parameters)}")
-        expected = None if wanted is None else wanted.get(k, {})
+        expected = None if wanted is None else wanted.get(int(k), {})
         for name in sorted({*(expected or ())} - {*moments}):
             raise LolsError(f"'optimizer.{k}' has no '{name}'")
+        own = made[int(k)] = {}
         for name, value in moments.items():
-            _check_moment(f"'optimizer.{k}.{name}'", name, value, parameters[k], expected, steps)
+            what = f"'optimizer.{k}.{name}'"
+            if expected is None:
+                _check_like(what, value, [parameters[int(k)], torch.tensor(0.0), torch.tensor(0)])
+            elif name in expected:
+                _check_like(what, value, [torch.as_tensor(expected[name])])
+            else:
+                raise LolsError(f"{what} is nothing that this optimiser holds")
+            if name == "step" and not value.ndim and not (0 <= value.item() <= steps and value.item() % 1 == 0):
+                raise LolsError(f"{what} is {value.item():g}, and there were {steps} steps")
+            if name in SQUARES and bool((value < 0).any()):
+                raise LolsError(f"{what} has numbers below 0")
+            number = expected is not None and not isinstance(expected[name], torch.Tensor)
+            own[name] = value.item() if number else value
+    return made
 
 
-def _check_moment(
-    what: str, name: str, value: torch.Tensor, parameter: torch.Tensor, expected: Moments | None, steps: int
-) -> None:
-    """Raise an error if a moment is not what is expected; None is expected if that is not known."""
-    if expected is not None and name not in expected:
-        raise LolsError(f"{what} is nothing that this optimiser holds")
-    if expected is None:
-        shapes, dtypes = [parameter.shape, torch.Size()], [_stored(parameter.dtype), torch.float32, torch.int64]
-    else:
-        like = torch.as_tensor(expected[name])
-        shapes, dtypes = [like.shape], [_stored(like.dtype)]
-    if value.shape not in shapes or value.dtype not in dtypes:
+def _after_a_step(optimizer: torch.optim.Optimizer, parameters: Sequence[torch.Tensor]) -> Mapping[int, Moments] | None:
+    """What an optimiser holds of each parameter after a step; None if it cannot take one with these gradients."""
+    before = [p.detach().clone() for p in parameters]
+    try:
+        for layout in (torch.strided, torch.sparse_coo):
+            for p in parameters:
+                p.grad = torch.zeros_like(p, layout=layout) if p.requires_grad else None
+            with contextlib.suppress(RuntimeError, NotImplementedError):  # it wants the other kind
+                optimizer.step()
+                found: Mapping[int, Moments] = optimizer.state_dict()["state"]
+                return found
+        return None
+    finally:
+        with torch.no_grad():
+            for p, old in zip(parameters, before, strict=True):
+                p.copy_(old)
+                p.grad = None
+
+
+def _check_like(what: str, value: torch.Tensor, allowed: Sequence[torch.Tensor]) -> None:
+    """Raise an error if a tensor from a file has not the shape and the type of one of these."""
+    if not any(value.shape == like.shape and value.dtype == _stored(like.dtype) for like in allowed):
+        like = allowed[0]
         raise LolsError(
             f"{what} has shape {tuple(value.shape)} of {_plain(value.dtype)}, and this optimiser has "
-            f"{tuple(shapes[0])} of {_plain(dtypes[0])}: train with the settings of before"
+            f"{tuple(like.shape)} of {_plain(_stored(like.dtype))}: train with the settings of before"
         )
-    if not value.ndim and name == "step" and not (0 <= value.item() <= steps and float(value) == int(value)):
-        raise LolsError(f"{what} is {value.item():g}, and there were {steps} steps")
-    if name in SQUARES and bool((value < 0).any()):
-        raise LolsError(f"{what} has numbers below 0")
-
-
-def _after_a_step(
-    network: nn.Module, optimizer_of: Callable[[nn.Module], torch.optim.Optimizer]
-) -> tuple[dict[str, torch.Tensor], dict[str, Moments] | None]:
-    """The parameters of an optimiser by number, and what it holds of each after a step; None if that is not known."""
-    optimizer = None
-    try:
-        twin = _without_memory(network)
-        optimizer = optimizer_of(twin)
-        found = _numbered(optimizer)
-        for parameter in found.values():
-            parameter.grad = torch.zeros_like(parameter)
-        optimizer.step()
-        state = optimizer.state_dict()["state"]
-        return found, {str(k): moments for k, moments in state.items()}
-    except Exception:  # this one needs real numbers
-        return _numbered(optimizer_of(network)), None
-
-
-def _numbered(optimizer: torch.optim.Optimizer) -> dict[str, torch.Tensor]:
-    parameters = [p for group in optimizer.param_groups for p in group["params"]]
-    return {str(k): p for k, p in enumerate(parameters)}
-
-
-def _without_memory(network: nn.Module) -> nn.Module:
-    """A copy of a network whose numbers take no memory and have no values."""
-    memo: dict[int, Any] = {}
-    for parameter in network.parameters():
-        memo[id(parameter)] = nn.Parameter(torch.empty_like(parameter, device="meta"), parameter.requires_grad)
-    for buffer in network.buffers():
-        memo[id(buffer)] = torch.empty_like(buffer, device="meta")
-    return copy.deepcopy(network, memo)
 
 
 def _stored(dtype: torch.dtype) -> torch.dtype:

@@ -38,6 +38,7 @@ def _unlabelled(model: Model, objects: Iterable[Any] | Examples) -> Examples | N
 
 def confident_outputs(model: Model, objects: Iterable[Any] | Examples) -> tuple[list[Any], list[np.ndarray]]:
     """The greedy outputs, and how sure each of their steps is."""
+    model.check_policy_decides("confidence")
     calibration, examples = model.calibrated(), _unlabelled(model, objects)
     if examples is None:
         return [], []
@@ -62,6 +63,7 @@ def step_scores(model: Model, objects: Iterable[Any] | Examples) -> list[StepSco
 
 def judged_steps(model: Model, examples: Examples, reference: Reference | None = None) -> Judged:
     """The steps of the policy on examples, and whether they cost least if the reference completes the result."""
+    model.check_policy_decides("confidence")
     reference = as_teacher(reference, model.space)
     plan = following(model.plan.seed, model.plan.random_ties)._replace(
         roll_out=ROLLS["reference"],

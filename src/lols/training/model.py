@@ -11,6 +11,7 @@ import numpy as np
 
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
+from lols.contract.sharing import Shareable, exclusive, on_snapshot
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_space, as_teacher
 from lols.contract.threads import Threads
@@ -26,12 +27,12 @@ from lols.io.room import Room
 from lols.training.calibration import Calibration, not_calibrated, refitted
 from lols.training.confidence import StepScores, confident_outputs, judged_steps, step_scores
 from lols.training.learning_state import LearningState, StoredState
-from lols.training.model_file import contents_of, parts_of
+from lols.training.model_file import contents_of, is_own, parts_of
 from lols.training.model_html import model_html
 
 
 @dataclass
-class Model:
+class Model(Shareable):
     """A policy for a search space.
 
     Parameters
@@ -48,6 +49,9 @@ class Model:
         Results of training: progressive loss of each pass, seconds, memory.
     calibration
         How predicted costs become probabilities, if that was fitted to held-out data.
+    kept_reference
+        The reference that decides in place of the policy, where `lols.optimise` found no policy that is better. With
+        samples or a beam, each result is the one of less loss, the reference's or that of the search.
 
     """
 
@@ -60,6 +64,7 @@ class Model:
     compiled: bool = True
     learning: LearningState | StoredState | None = field(default=None, repr=False)  # what it can go on learning from
     calibration: Calibration | None = None
+    kept_reference: Reference | None = None
 
     def __post_init__(self) -> None:
         self.space = as_space(self.space)
@@ -67,12 +72,14 @@ class Model:
     def __repr__(self) -> str:
         kind = "linear" if isinstance(self.policy, FrozenPolicy) else type(self.policy).__name__
         actions = self.space.fixed_actions or "any number of"
-        return f"Model({self.space.name or 'space'}, {actions} actions, policy: {kind})"
+        decides = f"policy: {kind}" if self.kept_reference is None else "decides by its reference"
+        return f"Model({self.space.name or 'space'}, {actions} actions, {decides})"
 
     def _repr_html_(self) -> str:
         """What notebooks show: what it is, and how its training went."""
         return model_html(repr(self), self.about, self.report)
 
+    @on_snapshot
     def predict(
         self,
         objects: Iterable[Any] | Examples,
@@ -124,7 +131,7 @@ class Model:
             given = list(as_objects(objects))
             if not given:
                 return []
-            examples = Examples(self.space, given, truth=self.space.truth_for() if best_of > 1 or beam > 1 else False)
+            examples = Examples(self.space, given, truth=self._truth(searched=best_of > 1 or beam > 1))
         options: Any = {"starts": starts, "temperature": temperature, "seed": seed}
         predictions = self._searched(examples, best_of, beam, options)
         outputs = [predictions.output(i) for i in range(len(examples))]
@@ -136,10 +143,12 @@ class Model:
             raise not_calibrated("this model")
         return self.calibration
 
+    @on_snapshot
     def scores(self, objects: Iterable[Any] | Examples) -> list[StepScores]:
         """All actions of all steps: what they seem to cost, and their probabilities if the model is calibrated."""
         return step_scores(self, objects)
 
+    @exclusive
     def calibrate_with(self, objects: Iterable[Any] | Examples, reference: Reference | None = None) -> Self:
         """Fit confidences to labelled objects that training did not see; returns the model itself.
 
@@ -155,15 +164,35 @@ class Model:
         """Objects in columns, with the truth that their loss needs, and perhaps a reference."""
         return Examples(self.space, objects, truth=self.space.truth_for(reference))
 
+    def _truth(self, *, searched: bool) -> bool | None:
+        """What `Examples` is told of the truth where something is predicted: what a search and the reference need."""
+        if searched:
+            return self.space.truth_for(self.kept_reference)
+        return False if self.kept_reference is None else bool(self.kept_reference.needs_truth) or None
+
     def _searched(self, examples: Examples, best_of: int, beam: int, options: dict[str, Any]) -> Predictions:
         """The greedy predictions, or the best ones of a search."""
         if best_of != 1 and beam != 1:
             raise ConfigurationError("best_of draws samples and beam follows the best paths: choose one of them")
         if beam != 1:
-            return best_paths(self, examples, beam)
-        if best_of != 1 or options["starts"] != 1:
-            return best_samples(self, examples, best_of, **options).predictions
-        return self.run(examples)
+            predictions = best_paths(self, examples, beam)
+        elif best_of != 1 or options["starts"] != 1:
+            predictions = best_samples(self, examples, best_of, **options).predictions
+        else:
+            return self.run(examples)
+        if self.kept_reference is not None:
+            kept = self.run(examples)
+            with self.driver(examples) as driver:
+                losses = [driver.losses(each, self.policy) for each in (kept, predictions)]
+            predictions.take_over(kept, np.flatnonzero(losses[0] <= losses[1]))
+        return predictions
+
+    def check_policy_decides(self, what: str) -> None:
+        """Raise an error if the reference decides, of whose decisions there is no such thing."""
+        if self.kept_reference is not None:
+            raise ConfigurationError(
+                f"this model decides by its reference, because no policy was better: there is no {what} of its policy"
+            )
 
     def predict_one(self, obj: Any, **options: Any) -> Any:
         """The space's output for one object, with the options of `predict`."""
@@ -178,8 +207,13 @@ class Model:
         """Follow the policy on examples that are already in columns.
 
         With `scores` the predicted costs of all actions are kept. With a `temperature` above 0, so is the share of each
-        action taken in a softmax of the costs.
+        action taken in a softmax of the costs. If the reference was kept, it is followed, which predicts no costs.
         """
+        if self.kept_reference is not None:
+            if scores or temperature > 0.0:
+                self.check_policy_decides("confidence")
+            with self.driver(examples, self.kept_reference) as driver:
+                return driver.follow_teacher(self.plan, self.policy)
         with self.driver(examples) as driver:
             return driver.predict(self.policy, self.plan, scores=scores, temperature=temperature)
 
@@ -192,6 +226,7 @@ class Model:
         """An object that follows the policy on one part of a data set after the other."""
         return Follower(self)
 
+    @on_snapshot
     def losses(
         self,
         objects: Iterable[Any] | Examples,
@@ -213,6 +248,7 @@ class Model:
         """The mean loss of the policy on labelled objects."""
         return float(self.losses(objects).mean())
 
+    @on_snapshot
     def reference_losses(self, objects: Iterable[Any] | Examples, reference: Reference | None = None) -> np.ndarray:
         """The loss of a reference on each labelled object, for comparison with that of the policy.
 
@@ -223,6 +259,7 @@ class Model:
         with self.driver(examples, reference) as driver:
             return driver.losses(driver.follow_teacher(self.plan, self.policy), self.policy)
 
+    @on_snapshot
     def reference_outputs(self, objects: Iterable[Any], reference: Reference | None = None) -> list[Any]:
         """The space's output for each object if a reference decides, by default that of the task."""
         reference = as_teacher(reference, self.space)
@@ -236,20 +273,25 @@ class Model:
 
     # --- files ---
 
+    @exclusive
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled: the space by name, the policy as the content of a model file, which is data only."""
-        state = dict(vars(self))
+        state = super().__getstate__()
         if isinstance(self.policy, FrozenPolicy):  # another one is pickled as its class wants it
             state = {name: state[name] for name in ("space", "report", "threads", "compiled")}
             state["file"] = to_bytes("model", *self.contents(keep_state=True))
+            if self.kept_reference is not None and not is_own(self.kept_reference, self.space):
+                state["kept_reference"] = self.kept_reference.plain
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         content = state.pop("file", None)
         if content is not None:
-            vars(self).update(vars(make_model(PICKLED, *from_bytes(content, "model"), state["space"])))
+            reference = state.pop("kept_reference", None)
+            vars(self).update(vars(make_model(PICKLED, *from_bytes(content, "model"), state["space"], reference)))
         vars(self).update(state)
 
+    @exclusive
     def save(
         self,
         path: str | os.PathLike[str],
@@ -290,7 +332,7 @@ class Follower:
     def run(self, examples: Examples, *, temperature: float = 0.0) -> Predictions:
         """Follow the policy on the next part."""
         model, same = self.model, self._driver is not None
-        if not isinstance(model.policy, FrozenPolicy):
+        if not isinstance(model.policy, FrozenPolicy) or model.kept_reference is not None:
             return model.run(examples, temperature=temperature)
         if self._driver is None:
             self._driver = FusedDriver(model.space, examples, compiled=model.compiled)
@@ -304,6 +346,7 @@ def make_model(
     header: Mapping[str, Any],
     tensors: Mapping[str, np.ndarray],
     space: SearchSpace,
+    reference: Reference | None = None,
     *,
     policy: Any = None,
     threads: Threads = None,
@@ -313,7 +356,8 @@ def make_model(
 ) -> Model:
     """The model that a file's header and arrays describe, for a space.
 
-    `room` is what is left for its weights, if the file holds more than this model. `kind_of_model` may be a subclass.
+    `reference` is the one that decides if the model has kept one, by default that of the space. `room` is what is left
+    for its weights, if the file holds more than this model. `kind_of_model` may be a subclass.
     """
-    parts = parts_of(path, header, tensors, space, policy=policy, compiled=compiled, room=room)
+    parts = parts_of(path, header, tensors, space, reference, policy=policy, compiled=compiled, room=room)
     return kind_of_model(space, **parts, threads=threads, compiled=compiled)

@@ -11,10 +11,12 @@ import numpy as np
 from lols import __version__
 from lols.contract.digest import source_digest
 from lols.contract.identity import identity_of
-from lols.contract.space import SearchSpace
+from lols.contract.space import Reference, SearchSpace
+from lols.contract.task import as_teacher
 from lols.engine.structures import FrozenPolicy, following
 from lols.engine.table import distinct, fill, fixed_table, growing_table, is_fixed
 from lols.errors import ModelFileError, shown
+from lols.io.model_file import KEPT
 from lols.io.room import Room
 from lols.io.sparse import pack, unpack
 from lols.learners.learner import hadamard_code, hadamard_size
@@ -51,6 +53,8 @@ def contents_of(
     }
     if model.calibration is not None:
         header["calibration"] = model.calibration.describe()
+    if model.kept_reference is not None:
+        header |= {"format": KEPT, "kept_reference": _described(model.kept_reference, model.space)}
     arrays = {f"task.{name}": array for name, array in (tensors or {}).items()}
     if not isinstance(model.policy, FrozenPolicy):
         own = {f"policy.{name}": array for name, array in state_of(model.policy).items()}
@@ -80,6 +84,7 @@ def parts_of(
     header: Mapping[str, Any],
     tensors: Mapping[str, np.ndarray],
     space: SearchSpace,
+    reference: Reference | None = None,
     *,
     policy: Any = None,
     compiled: bool = True,
@@ -95,6 +100,8 @@ def parts_of(
         settings = dict(header["space"]["settings"])
         if not known:
             raise KeyError("source")
+        if not isinstance(kind, str | None):
+            raise TypeError(f"the policy is {shown(kind)}")
         if actions != space.fixed_actions:
             numbers = ["any number of" if n is None else n for n in (actions, space.fixed_actions)]
             raise ModelFileError("trained for {} actions; this space has {}".format(*numbers))
@@ -103,6 +110,7 @@ def parts_of(
         classes = header["task"].get("classes")
         biased = len(classes) if isinstance(classes, list) else actions
         calibration = None if fitted is None else Calibration.from_description(fitted, biased)
+        kept = _kept_reference(header.get("kept_reference"), space, reference)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
@@ -112,9 +120,43 @@ def parts_of(
         policy = filled(path, kind, tensors, policy)
     if _changed(known, space):
         about["space_changed"] = True
+    if kept is not None and identity_of(kept.functions()) != header["kept_reference"].get("source"):
+        about["space_changed"] = True
     learning = StoredState.of(header, tensors)
     own = {"policy": linear or policy, "plan": plan, "about": about}
-    return own | {"calibration": calibration, "learning": learning}
+    return own | {"calibration": calibration, "learning": learning, "kept_reference": kept}
+
+
+def is_own(reference: Reference, space: SearchSpace) -> bool:
+    """Whether a reference is that of the space, which knows it by itself."""
+    return space.teacher is not None and reference.functions() == as_teacher(None, space).functions()
+
+
+def _described(reference: Reference, space: SearchSpace) -> dict[str, Any]:
+    """What a file says of the reference that decides; the functions themselves are those of the user's task."""
+    return {
+        "name": reference.name,
+        "source": identity_of(reference.functions()),
+        "own": is_own(reference, space),
+    }
+
+
+def _kept_reference(described: Any, space: SearchSpace, given: Reference | None) -> Reference | None:
+    """The reference that decides if the file says so: the one that is given, else that of the space."""
+    if described is None:
+        return None
+    name = shown(described.get("name"))
+    if given is None and not described["own"]:
+        raise ModelFileError(
+            f"decides by the reference {name} that lols.optimise was given: give it to "
+            "lols.load(path, task, reference=...)"
+        )
+    if given is None and space.teacher is None:
+        raise ModelFileError(
+            f"decides by the reference {name}, because no policy was better, and {space.name or 'the space'} has none: "
+            "give the task that has it, or lols.load(path, task, reference=...)"
+        )
+    return as_teacher(given, space)
 
 
 def _functions(space: SearchSpace) -> dict[str, Any]:

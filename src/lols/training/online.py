@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Self
 
 from lols.contract.examples import Examples
+from lols.contract.sharing import exclusive
 from lols.contract.space import Reference
+from lols.contract.user_frames import warn
 from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
@@ -28,6 +29,7 @@ class OnlineModel(Model):
     that is not linear, the copy learns on that its method `onward` makes: see `PolicyStream`.
     """
 
+    @exclusive
     def partial_fit(self, objects: Iterable[Any], reference: Reference | None = None) -> Self:
         """Learn from further objects, in the given order, taught by the task's reference unless another is given."""
         stream = vars(self).get("_stream")
@@ -46,6 +48,7 @@ class OnlineModel(Model):
         """Learn from one object."""
         return self.partial_fit([obj], reference)
 
+    @exclusive
     def stop_learning(self) -> Self:
         """Let go of what only further learning needs."""
         self.policy = self.policy
@@ -57,12 +60,19 @@ class OnlineModel(Model):
         stream = vars(self).get("_stream")
         if name != "policy" or stream is None:
             raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
-        made = stream.model()
-        self.policy, self.plan, self.learning = made.policy, made.plan, stream.state()
-        self.about |= {"examples": made.about["examples"]}
-        self.report |= made.report
-        return made.policy
+        with self._lock.here():
+            if "policy" not in vars(self):
+                made = stream.model()
+                self.plan, self.learning = made.plan, stream.state()
+                self.about = self.about | {"examples": made.about["examples"]}
+                self.report = self.report | made.report
+                self.policy = made.policy
+            return self.policy
 
+    def _settle(self) -> None:
+        _ = self.policy  # made of what the stream has learned since
+
+    @exclusive
     def contents(self, *given: Any, **options: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Header and arrays of the model file."""
         self.policy = self.policy
@@ -70,13 +80,18 @@ class OnlineModel(Model):
 
     def _opened(self, reference: Reference | None) -> Stream | PolicyStream:
         """A stream that begins where this model is."""
+        if self.kept_reference is not None:
+            raise ConfigurationError(
+                "this model decides by its reference, which does not learn: go on with lols.optimise(..., "
+                "resume=model), or with lols.train(..., start=model)"
+            )
         if not isinstance(self.policy, FrozenPolicy):
             return PolicyStream(self.trainer(reference, policy=learning_copy(self.policy)))
         trainer = self.trainer(reference)
         self.policy = self.policy
         start = start_of(self, trainer)
         if self.learning is None:
-            warnings.warn(without_state("this model"), stacklevel=3)
+            warn(without_state("this model"))
         return Stream(trainer, start)
 
     def trainer(self, reference: Reference | None = None, **changed: Any) -> Trainer:

@@ -14,7 +14,7 @@ from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.contract.identity import LEARNING, identity_of
 from lols.engine.structures import Batch
-from lols.errors import ModelFileError
+from lols.errors import LolsError, ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import Algorithm, schedules
@@ -242,7 +242,9 @@ class TrainingRun:
             raise ModelFileError(f"{path}: made by a version with another beta='auto'; delete it and train anew")
         try:
             self._take_over(header, tensors)
-        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        except LolsError as error:
+            raise ModelFileError(f"{path}: {error}") from error
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RuntimeError) as error:
             raise ModelFileError(f"{path}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
 
     def _take_over(self, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:

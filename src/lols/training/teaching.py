@@ -165,9 +165,7 @@ def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | 
 def _next(trainer: Trainer, found: TeacherComparison) -> str:
     """What to try."""
     settings, chosen = trainer.settings, trainer.algorithm
-    strategies = (
-        "" if found.labelled or hasattr(trainer, "program") else ", or lols.optimise, which compares strategies"
-    )
+    strategies = "" if found.labelled else ", or lols.optimise, which compares strategies"
     if chosen.roll_out == "none":
         return f'{chosen.name} does not see what actions lead to: try algorithm="lols"'
     if trainer.policy is None and settings.reduction == "hinge" and settings.margin == "unit" and not found.labelled:

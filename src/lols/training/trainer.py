@@ -285,7 +285,7 @@ class Trainer:
         for indices, rounds in run.batches():
             beta, beta_in = run.betas(rounds)
             batch = searcher.make_lessons(indices, rounds, run.student.rolling_policy(), self.plan, beta, beta_in)
-            if run.done == 0 and self.policy is None:
+            if run.done == 0 and self.policy is None and not self.unsettled:
                 check_scale(self.settings, batch.lessons)
             run.learn(batch)
             yield

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,10 +30,10 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         said = {"st_uid": 0, "st_gid": 0, "st_mode": 0o40755} | changed.get(path, {})
         return SimpleNamespace(**said) if path == cache or path in cache.parents else found
 
-    import grp
     import pwd
 
     names = {
+        0: SimpleNamespace(gr_name="root", gr_mem=["root"]),
         GROUP: SimpleNamespace(gr_name="ada", gr_mem=[]),
         FAMILY: SimpleNamespace(gr_name="family", gr_mem=["eve"]),
     }
@@ -78,6 +79,8 @@ def test_a_folder_that_others_can_exchange_is_not(seen: Any) -> None:
     assert seen(above=(0, 0, 0o1777)) is None  # as /tmp
     assert seen(above=(US, GROUP, 0o775)) is None  # the user's own group
     assert seen(above=(0, 0, 0o775)) is None  # the system's
+    grp.getgrgid(0).gr_mem.append("eve")
+    assert seen(above=(0, 0, 0o775)) == "others may write in above"
 
 
 def test_links_are_followed_and_what_is_no_folder_is_not_taken(tmp_path: Path) -> None:

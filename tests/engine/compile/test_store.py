@@ -161,6 +161,14 @@ def test_a_folder_that_others_can_exchange_is_not_used(tmp_path: Path) -> None:
         assert says in warning and bool(warning) == bool(says)
 
 
+def test_a_link_to_the_cache_is_followed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was looked at is what is used, wherever the link leads later on."""
+    (tmp_path / "own").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    monkeypatch.setenv("LOLS_CACHE", str(tmp_path / "link"))
+    assert store.usual.__wrapped__()[0] == tmp_path.resolve() / "own" / "lols"
+
+
 @pytest.mark.parametrize("harm", ["writable for its group", "writable for all", "of another user", "a link"])
 def test_a_file_that_others_may_have_written_is_not_loaded(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, harm: str

@@ -36,11 +36,9 @@ def fault(place: Path) -> str | None:
 
 
 def _only_group(status: os.stat_result) -> bool:
-    """Whether a folder may be written by its group alone, and this is the user's own or that of root."""
+    """Whether a folder may be written by its group alone, and this is the user's own or root's, without others."""
     if status.st_mode & stat.S_IWOTH:
         return False
-    if status.st_gid == 0:
-        return True
     import grp
     import pwd
 
@@ -48,7 +46,7 @@ def _only_group(status: os.stat_result) -> bool:
         user, group = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(status.st_gid)
     except KeyError:
         return False
-    return group.gr_name == user and {*group.gr_mem} <= {user}
+    return (group.gr_name == user or status.st_gid == 0) and {*group.gr_mem} <= {user, "root"}
 
 
 def opened(path: Path) -> BinaryIO | None:

@@ -35,13 +35,22 @@ FILE = re.compile(r"[0-9a-f]{32}\.(o|\w{8})")  # a kernel or a temporary file
 
 @functools.cache
 def usual() -> tuple[Path, ...]:
-    """Where kernels may be: `lols` in `LOLS_CACHE` or Numba's cache folder, and in the user's."""
+    """Where kernels may be: `lols` in `LOLS_CACHE` or Numba's cache folder, and in the user's.
+
+    Links are followed once: what they lead to is looked at, and is what is used.
+    """
     chosen = os.environ.get("LOLS_CACHE") or os.environ.get("NUMBA_CACHE_DIR")
     places = [Path(chosen)] if chosen else []
     home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
     with contextlib.suppress(RuntimeError):
         places.append(Path(home) if home else Path.home() / ".cache")
-    return tuple(place / "lols" for place in places)
+    return tuple(_real(place / "lols") for place in places)
+
+
+def _real(place: Path) -> Path:
+    with contextlib.suppress(OSError, RuntimeError):  # a chain of links that does not end
+        return place.resolve()
+    return place
 
 
 @functools.cache
@@ -61,7 +70,7 @@ def folder() -> Path | None:
 def _for_all(place: Path) -> bool:
     """Whether other users may read a folder: the one that `LOLS_CACHE` names, as that of a container image."""
     chosen = os.environ.get("LOLS_CACHE")
-    return chosen is not None and place == Path(chosen) / "lols"
+    return chosen is not None and place == _real(Path(chosen) / "lols")
 
 
 def _make(place: Path, mode: int) -> None:

@@ -113,7 +113,7 @@ class LockStepDriver(FusedDriver):
         batch = make_batch(self._slots, self.examples, indices, rounds, beta, beta_in)
         self._slots = batch.lessons.slots
         plan = plan._replace(bound=False)
-        self._begin(policy, indices)
+        policy = self._begin(policy, indices)
 
         def again(b: int) -> None:
             at, plain = slice(b, b + 1), self._plain()
@@ -190,7 +190,7 @@ class LockStepDriver(FusedDriver):
 
     def costs_of(self, policy: Any, states: States) -> np.ndarray:
         """The policy's costs of states, [state, action], in one call."""
-        self._begin(policy, np.unique(states.example))
+        policy = self._begin(policy, np.unique(states.example))
         found = np.empty((len(states), self.actions), np.float32)
         self._take_costs(policy, states, policy.costs(states), found)
         return found
@@ -218,7 +218,7 @@ class LockStepDriver(FusedDriver):
             self._plain()._follow(policy, plan, Predictions(self.examples, False), at, at + 1)
 
         rows, walks = high - low, self._room(high - low)
-        self._begin(policy, np.arange(low, high))
+        policy = self._begin(policy, np.arange(low, high))
         walks.begin(np.arange(low, high))
         drawn, scratch = bool(getattr(policy, "random", False)), self._scratches(policy)[0]
         before = (self.bound, self.data, plan, drawn, scratch)
@@ -226,10 +226,10 @@ class LockStepDriver(FusedDriver):
 
     # --- levels ---
 
-    def _begin(self, policy: Any, indices: np.ndarray) -> None:
-        """Tell the policy which examples are searched next, if it wants to know."""
-        if hasattr(policy, "begin"):
-            policy.begin(self.examples, indices)
+    def _begin(self, policy: Any, indices: np.ndarray) -> Any:
+        """The policy to ask in a search of these examples; it is told which they are, if it wants to know."""
+        asked = policy.begin(self.examples, indices) if hasattr(policy, "begin") else None
+        return policy if asked is None else asked
 
     def _advance(
         self,

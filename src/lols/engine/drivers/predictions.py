@@ -39,6 +39,15 @@ class Predictions:
         taken = self.taken[self.first_step[index] : self.first_step[index + 1]]
         return taken[: int(np.argmax(taken < 0))]
 
+    def take_over(self, other: Predictions, chosen: np.ndarray) -> None:
+        """Take end states and actions of some examples from other predictions of the same examples."""
+        for own, others, first in (
+            (self.states, other.states, self.first),
+            (self.taken, other.taken, self.first_step),
+        ):
+            for i in chosen.tolist():
+                own[first[i] : first[i + 1]] = others[first[i] : first[i + 1]]
+
     def all_actions(self) -> np.ndarray:
         """The actions taken on all examples, one after the other."""
         return self.taken[self.taken >= 0].astype(np.int64)

@@ -10,6 +10,7 @@ import numpy as np
 
 from lols.contract.choosing import runs
 from lols.contract.examples import Examples
+from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.base import Variants, unfitted
@@ -89,6 +90,7 @@ class Parser(ParserVerbs):
 
     # --- training ---
 
+    @exclusive
     def fit(
         self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
     ) -> Parser:
@@ -140,6 +142,7 @@ class Parser(ParserVerbs):
             )
         return notes
 
+    @exclusive
     def fit_columns(
         self,
         corpus: Corpus,
@@ -198,6 +201,7 @@ class Parser(ParserVerbs):
 
         return score
 
+    @exclusive
     def partial_fit(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Parser:
         """Learn from the next sentences of a stream, in the given order.
 
@@ -269,6 +273,7 @@ class Parser(ParserVerbs):
 
     # --- prediction ---
 
+    @on_snapshot
     def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
         """The tree of each sentence: a head, counted from 1, and a relation for each word.
 
@@ -282,6 +287,7 @@ class Parser(ParserVerbs):
         made = cut(flat, corpus.offsets)
         return made if sure is None else (made, cut(sure, corpus.offsets))
 
+    @on_snapshot
     def predict_confident(self, corpus: Corpus) -> tuple[Trees, np.ndarray]:
         """Trees in columns, and how likely each head is to be right."""
         self._check_fitted()
@@ -295,6 +301,7 @@ class Parser(ParserVerbs):
     def _judged_on(self, X: Sequence[Sentence], y: Sequence[Tree]) -> dict[str, Judged]:
         return {"heads": self.judged_columns(self._corpus(X), checked_trees(X, y)[0])}
 
+    @on_snapshot
     def judged_columns(self, corpus: Corpus, heads: np.ndarray) -> Judged:
         """Which heads of labelled columns are right."""
         check_enough(corpus.tokens)
@@ -312,6 +319,7 @@ class Parser(ParserVerbs):
         """The tree of one sentence."""
         return self.predict([x])[0]
 
+    @on_snapshot
     def predict_columns(self, corpus: Corpus) -> Trees:
         """Heads of all words, counted from 0, -1 for the root, and the numbers of their relations (`relations_`)."""
         self._check_fitted()
@@ -334,10 +342,12 @@ class Parser(ParserVerbs):
         found = self.evaluate(X, y)
         return found.uas if self.task_.labelling == "none" else found.las
 
+    @on_snapshot
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> TreeScores:
         """UAS, LAS, CLAS, whole sentences and single relations, as the CoNLL 2018 scorer counts."""
         return self.evaluate_columns(self._corpus(X), *checked_trees(X, y), punctuation=punctuation)
 
+    @on_snapshot
     def evaluate_columns(
         self, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], *, punctuation: bool = True
     ) -> TreeScores:

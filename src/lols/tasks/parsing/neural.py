@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -97,12 +98,10 @@ class NeuralParsingTask(NetworkTask, ParsingTask):
         whole = np.concatenate([runs(corpus.offsets, numbers)[0] for numbers in chosen])
 
         def parsed(model: Model) -> Trees:
-            policy: Any = model.policy
             found = []
             for offsets, examples in parts:
-                trees = self.trees(self.found_actions(model, examples, beam), offsets)
-                if beam > 1:  # which encodes a few sentences at a time
-                    policy.begin(examples, np.arange(len(examples)))
+                policy = model.policy.begin(examples, np.arange(len(examples)))  # type: ignore[attr-defined]
+                trees = self.trees(self.found_actions(replace(model, policy=policy), examples, beam), offsets)
                 with policy.computing():
                     labels = policy.network.label(policy.memory, trees.heads)
                 relations = np.where(trees.heads >= 0, labels, self.root)

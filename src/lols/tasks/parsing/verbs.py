@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
+from lols.contract.sharing import on_snapshot
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError
 from lols.io import conll
@@ -48,12 +49,14 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         other.beam = options.beam
         return other
 
+    @on_snapshot
     def predict_pieces(
         self, path: Any, columns: ParserColumns, *, threads: Threads = None, confidence: bool = False
     ) -> Iterator[tuple[bytes, int]]:
         """The file with its trees replaced by predictions, piece by piece, and how many tokens each piece has."""
         return parse_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
 
+    @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a treebank."""
         from lols.tasks.parsing.show import ParserScores
@@ -66,11 +69,13 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         report = ParserScores(scores, self.task_.labelling != "none", asked.punctuation)
         return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
 
+    @on_snapshot
     def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
         """Which heads of a treebank are right."""
         data = sample_of(self, path, options)
         return {"heads": self.judged_columns(data.corpus, data.heads)}
 
+    @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed: the tree, and every action with its stack, its buffer and its deviations."""
         from lols.tasks.parsing.explain import explain_parse, read_tree
@@ -90,6 +95,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
 
         return inspect_parser(self, values, asked)
 
+    @on_snapshot
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from sentences and trees."""
         from lols.tasks.parsing.case import treebank_case
@@ -100,6 +106,7 @@ class ParserVerbs(SentenceVerbs, TokenEstimator):
         check_lengths(corpus.offsets)
         return treebank_case(self, corpus, checked_trees(X, y), reference, limit, seed)
 
+    @on_snapshot
     def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
         """A case for a certificate from a treebank."""
         from lols.tasks.parsing.case import treebank_case

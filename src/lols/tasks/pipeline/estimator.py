@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
@@ -141,6 +142,7 @@ class Pipeline(PipelineLearning):
         self.training_facts_ = self.parser_.treebank_facts(data.corpus) | facts
         return self
 
+    @exclusive
     def fit(
         self, X: Sequence[Sentence], y: Sequence[Tree], *, dev: tuple[Sequence[Sentence], Sequence[Tree]] | None = None
     ) -> Pipeline:
@@ -158,6 +160,7 @@ class Pipeline(PipelineLearning):
         )
         tiny.fit([["a", "b", "c"]], [[(2, "x"), (0, "root"), (2, "y")]])
 
+    @exclusive
     def fit_columns(
         self,
         corpus: Corpus,
@@ -223,8 +226,18 @@ class Pipeline(PipelineLearning):
         progress.end()
         return self
 
+    def as_it_is(self) -> Self:
+        """A copy that later changes of the pipeline and its parts leave as it is."""
+        with self._lock.here():
+            made = super().as_it_is()
+            if made.__sklearn_is_fitted__():
+                made.taggers_ = {name: part.as_it_is() for name, part in made.taggers_.items()}
+                made.parser_ = made.parser_.as_it_is()
+            return made
+
     # --- prediction ---
 
+    @on_snapshot
     def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
         """A dictionary for every word: its tags, its `head`, counted from 1, and its relation, `deprel`.
 
@@ -252,6 +265,7 @@ class Pipeline(PipelineLearning):
         made = [flat[a:b] for a, b in places]
         return (made, [{name: each[a:b] for name, each in sure.items()} for a, b in places]) if confidence else made
 
+    @on_snapshot
     def predict_confident(self, corpus: Corpus) -> tuple[Corpus, Trees, dict[str, np.ndarray]]:
         """Words, tags and trees in columns, and how likely the tags of each column and the heads are to be right."""
         self._check_fitted()
@@ -260,6 +274,7 @@ class Pipeline(PipelineLearning):
         trees, sure["head"] = self.parser_.predict_confident(tagged)
         return tagged, trees, sure
 
+    @on_snapshot
     def predict_columns(self, corpus: Corpus) -> tuple[Corpus, Trees]:
         """Words and their tags in columns, and trees."""
         self._check_fitted()
@@ -289,12 +304,14 @@ class Pipeline(PipelineLearning):
             _check_columns(corpus, [WORD])
         return Corpus({WORD: corpus.columns[WORD]}, corpus.offsets)
 
+    @exclusive
     def calibrate_with(self, X: Sequence[Sentence], y: Sequence[Tree]) -> Self:
         """Fit confidence to labelled sentences that training did not see; returns the pipeline itself."""
         self._check_fitted()
         self._recalibrate(self.judged_columns(corpus_of(checked_sentences(X)), checked_trees(X, y)[0]))
         return self
 
+    @on_snapshot
     def judged_columns(self, corpus: Corpus, heads: np.ndarray) -> dict[str, Judged]:
         """Which tags and heads, predicted from words alone, are right."""
         check_enough(corpus.tokens)
@@ -312,10 +329,12 @@ class Pipeline(PipelineLearning):
         found = self.evaluate(X, y).trees
         return found.uas if self.parser_.task_.labelling == "none" else found.las
 
+    @on_snapshot
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Tree], *, punctuation: bool = True) -> PipelineScores:
         """Right tags and trees, from words alone; the tags in `X` are those that would be right."""
         return self.evaluate_columns(corpus_of(checked_sentences(X)), *checked_trees(X, y), punctuation=punctuation)
 
+    @on_snapshot
     def evaluate_columns(
         self, corpus: Corpus, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str], *, punctuation: bool = True
     ) -> PipelineScores:
@@ -337,6 +356,7 @@ class Pipeline(PipelineLearning):
 
     # --- files ---
 
+    @exclusive
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of one model file that holds all parts."""
         self._check_fitted()

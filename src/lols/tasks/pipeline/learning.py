@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.sharing import exclusive
 from lols.errors import ConfigurationError
 from lols.io.strings import Column
 from lols.tasks.base import unfitted
@@ -111,6 +112,7 @@ class PipelineLearning(PipelineVerbs):
         """What is to be said where learning goes on without the learners' states; None if they are there."""
         return self._speaker().starts_from_weights()
 
+    @exclusive
     def go_on_with(self, options: Mapping[str, Any]) -> None:
         """Let `fit` go on, with some other options: those of search and learning are the parser's."""
         own = {name: value for name, value in options.items() if name in self._defaults()}
@@ -120,6 +122,7 @@ class PipelineLearning(PipelineVerbs):
         for part in self.taggers_.values():
             part.set_params(**{name: value for name, value in rest.items() if name in COMMON})
 
+    @exclusive
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn from further sentences, dictionaries with words and tags, and their trees, in the given order.
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.sharing import on_snapshot
 from lols.contract.threads import Threads
 from lols.errors import LolsError
 from lols.io.conll import Sentences
@@ -70,6 +71,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         other.parser_ = self.parser_.searching(options)
         return other
 
+    @on_snapshot
     def predict_pieces(
         self, path: Any, columns: ParserColumns, *, threads: Threads = None, confidence: bool = False, size: int = PIECE
     ) -> Iterator[tuple[bytes, int]]:
@@ -91,6 +93,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         others = list(tags.values())
         return changed_pieces(path, columns, others, predict, needed=False, threads=at_once, size=size)
 
+    @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare tags and trees, predicted from words alone, with a treebank."""
         from lols.tasks.parsing.show import ParserScores
@@ -106,6 +109,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         report = ParserScores(scores.trees, labelled, *counted)
         return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
 
+    @on_snapshot
     def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
         """Which tags and heads of a treebank, predicted from words alone, are right."""
         data = sample_of(self, path, options)
@@ -125,6 +129,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         made: list[ParsedSentence] = [parsed(*pair) for pair in zip(sentences, words, strict=True)]
         return (made, sure) if confidence else made
 
+    @on_snapshot
     def explain(self, sentence: Any, tree: Any = None, *, top: int = 3) -> VerbReport:
         """How one sentence is parsed, step by step, with the tags that the taggers give it.
 
@@ -142,6 +147,7 @@ class PipelineVerbs(SentenceVerbs, Estimator):
         parse = explain_parse(self.parser_, corpus, tree)
         return ParserReport(self.named, "Python", VERBS.one, 1, None, parse, PipelineExplainOptions(top=top))
 
+    @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is parsed, with the tags that the taggers give it; or how one column of it is tagged."""
         from lols.tasks.parsing.explain import explain_parse, read_tree

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from lols.contract.user_frames import warn
 from lols.contract.whole_numbers import check_whole
 from lols.errors import ConfigurationError
 from lols.tasks.tables.cells import NoNumber
@@ -82,7 +82,7 @@ class ClassifierRows(ClassifierOptions):
         options = {"numeric": settings["numeric"], "interactions": [(str(a), str(b)) for a, b in self.interactions]}
         commas = [scan.name for scan in scans if scan.decimal_commas]
         if commas:
-            warnings.warn(comma_note(commas), stacklevel=3)
+            warn(comma_note(commas))
         if self.bins is not None:
             check_whole("bins", self.bins, least=2)
         return TableEncoder.from_scans(scans, rows, settings["bins"], missing=missing_texts(self.missing), **options)

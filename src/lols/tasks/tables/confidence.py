@@ -10,6 +10,7 @@ import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
+from lols.contract.sharing import exclusive, on_snapshot
 from lols.engines import ExampleFiles
 from lols.tasks.search import FOLDS, MANY, PARTS, Judges, SecondTraining
 from lols.tasks.tables.model import StoredClassifier
@@ -51,10 +52,12 @@ class ProbableClassifier(StoredClassifier):
             raise AttributeError(str(not_calibrated(self.named)))
         return self._probabilities
 
+    @on_snapshot
     def _probabilities(self, X: Any) -> np.ndarray:
         self._check_fitted()
         return self.probabilities_of(self._rows(X))[1]
 
+    @on_snapshot
     def probabilities_of(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the classes that are predicted for encoded rows, and the probabilities of all classes."""
         calibration, made, numbers = self.calibrated(), [], []
@@ -68,6 +71,7 @@ class ProbableClassifier(StoredClassifier):
             return np.zeros(0, np.int64), np.zeros((0, len(self.task_.classes)))
         return np.concatenate(numbers), np.concatenate(made)
 
+    @on_snapshot
     def confident_rows(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the classes that are predicted for encoded rows, and how likely they are to be right."""
         numbers, made = self.probabilities_of(rows)
@@ -105,6 +109,7 @@ class ProbableClassifier(StoredClassifier):
         if self.calibrate is not False:
             self.model_.calibration = fit_calibration(_judged(task, self.model_, *dev), "dev data")
 
+    @exclusive
     def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:
         """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
         rows = self._rows(X)
@@ -112,6 +117,7 @@ class ProbableClassifier(StoredClassifier):
         self._recalibrate(self._judged_on(rows, self._targets(rows.rows, y, costs, known)))
         return self
 
+    @on_snapshot
     def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
         """Which classes of a labelled table are right; of a large one, as many rows are held as are needed."""
         layout, _ = self.asked("calibrate", options)
@@ -127,6 +133,7 @@ class ProbableClassifier(StoredClassifier):
         learned_costs = self.file_columns.cost_columns is not None or (before is not None and before.bias.size > 0)
         return {"classes": _judged(self.task_, self._fitted, rows, targets, graded=learned_costs)}
 
+    @on_snapshot
     def scores(self, X: Any) -> list[StepScores]:
         """All children at all nodes on the way to the predicted class, and what they seem to cost.
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.threads import Threads
 from lols.contract.whole_numbers import MOST
 from lols.errors import ConfigurationError, LolsError
@@ -85,6 +86,7 @@ class CostSensitiveClassifier(ProbableClassifier):
 
     # --- training ---
 
+    @exclusive
     def fit(
         self, X: Any, y: Any = None, costs: Any = None, *, sample_weight: Any = None, dev: Any = None
     ) -> CostSensitiveClassifier:
@@ -133,6 +135,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         """Choose the settings that were left open, on rows held out if there are few cells."""
         self.chosen_, self._trials = settle(self, targets, cells, numbers, encode, **kept)
 
+    @exclusive
     def fit_rows(
         self,
         encoder: Encoder,
@@ -185,6 +188,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         found: int | None = getattr(self, "batch_size_", None)
         return int(self._fitted.about["batch_size"]) if found is None else found  # as in its training
 
+    @exclusive
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, costs: Any = None, *, sample_weight: Any = None
     ) -> CostSensitiveClassifier:
@@ -222,6 +226,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         self.classes_ = np.array(task.classes)
         return self
 
+    @exclusive
     def fit_files(
         self,
         paths: Sequence[str] | str,
@@ -258,12 +263,14 @@ class CostSensitiveClassifier(ProbableClassifier):
         self.training_facts_ = self.table_ | {"seconds_reading": seconds["reading"]}
         return self
 
+    @on_snapshot
     def predict_files(self, paths: Sequence[str] | str, *, threads: Threads = None) -> np.ndarray:
         """The class of each row of tables in files, laid out as in training."""
         source = open_files(as_paths(paths), self.file_columns)
         numbers = [batch.numbers for batch in predict_batches(self, source, threads=threads)]
         return self.classes_[np.concatenate(numbers)]
 
+    @on_snapshot
     def evaluate_files(
         self, paths: Sequence[str] | str, *, label: str | None = None, threads: Threads = None
     ) -> ClassScores:
@@ -275,6 +282,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         source = open_files(as_paths(paths), layout)
         return evaluate_files(self, source, costs_or_labels(source, layout), threads=threads)
 
+    @exclusive
     def set_fitted(
         self,
         task: ClassificationTask,
@@ -297,6 +305,7 @@ class CostSensitiveClassifier(ProbableClassifier):
 
     # --- prediction ---
 
+    @on_snapshot
     def predict(self, X: Any, *, confidence: bool = False) -> Any:
         """The class of each row; with `confidence` a pair: these, and how likely each of them is to be right.
 
@@ -310,12 +319,14 @@ class CostSensitiveClassifier(ProbableClassifier):
         numbers, sure = self.confident_rows(self._rows(X))
         return self.classes_[numbers], sure
 
+    @on_snapshot
     def predict_rows(self, rows: Rows) -> np.ndarray:
         """The numbers of the classes of rows that are encoded already."""
         if rows.rows == 0:
             return np.zeros(0, np.int64)
         return self.task_.labels_of(self._fitted.run(self.task_.examples(rows)).states)
 
+    @on_snapshot
     def predict_costs(self, X: Any) -> np.ndarray:
         """How much more each class seems to cost than the one that is predicted: `[row, class]`, 0 for the prediction.
 
@@ -338,6 +349,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         right = self.predict(X) == np.asarray(y)
         return float(np.average(right, weights=sample_weight))
 
+    @on_snapshot
     def evaluate(self, X: Any, y: Any, costs: Any = None) -> ClassScores:
         """The average cost, the share of errors, and which classes were taken for which."""
         rows = self._rows(X)

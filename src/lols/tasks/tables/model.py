@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from lols.contract.sharing import exclusive
 from lols.contract.threads import Threads
 from lols.errors import LolsError, ModelFileError
 from lols.tasks.options import is_plain
@@ -39,11 +40,13 @@ class StoredClassifier(ClassifierVerbs):
     @property
     def _fitted(self) -> Model:
         """The model as it is now."""
-        if self._stream is not None and self._model is None:
-            self._model = self.model_ = self._stream.model()
-            self.model_.learning = self._stream.state()
-        return self.model_
+        with self._lock.here():
+            if self._stream is not None and self._model is None:
+                self._model = self.model_ = self._stream.model()
+                self.model_.learning = self._stream.state()
+            return self.model_
 
+    @exclusive
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()
@@ -65,10 +68,11 @@ class StoredClassifier(ClassifierVerbs):
         training: all zero for a table of fixed size, and for secoc.
         """
         self._check_fitted()
-        if self._importances is None:
-            rows = self._seen
-            self._importances = np.zeros(self.n_features_in_) if rows is None else importances_of(self, rows)
-        return self._importances
+        with self._lock.here():
+            if self._importances is None:
+                rows = self._seen
+                self._importances = np.zeros(self.n_features_in_) if rows is None else importances_of(self, rows)
+            return self._importances
 
     @classmethod
     def from_file(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from lols.contract.sharing import on_snapshot
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.case import Case, pair_of
@@ -50,6 +51,7 @@ class ClassifierVerbs(ClassifierRows):
             raise ConfigurationError("a classifier reads tables from files, not from standard input: name a file")
         return open_files([str(path)], layout)
 
+    @on_snapshot
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
@@ -85,6 +87,7 @@ class ClassifierVerbs(ClassifierRows):
         reading = seconds["reading"]
         return {"rows": rows, "unknown": self.unknown_, "seconds_reading": reading, "examples_per_second": speed}
 
+    @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled table, in constant memory; threads share its pieces."""
         from lols.tasks.tables.show import ClassifierScores
@@ -113,6 +116,7 @@ class ClassifierVerbs(ClassifierRows):
         beside = Path(asked.plot)
         return found.drawn(str(beside.with_stem(f"{beside.stem}-reliability")), scores.reliability)
 
+    @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a row is led down the tree of classes, and which of its values mattered."""
         from lols.tasks.tables.explain import explain_row, read_row, words_in
@@ -140,6 +144,7 @@ class ClassifierVerbs(ClassifierRows):
 
         return inspect_classifier(self, values, asked)
 
+    @on_snapshot
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from a table and labels or costs."""
         from lols.tasks.tables.case import rows_case
@@ -148,6 +153,7 @@ class ClassifierVerbs(ClassifierRows):
         X, y, *costs = pair_of(data)
         return rows_case(self, X, y, costs[0] if costs else None, reference, limit, seed)
 
+    @on_snapshot
     def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
         """A case for a certificate from a labelled table, of which only the rows that may be drawn are held."""
         from lols.tasks.tables.case import table_case

@@ -9,6 +9,7 @@ import numpy as np
 
 from lols.contract.choosing import runs
 from lols.contract.examples import Examples
+from lols.contract.sharing import exclusive, on_snapshot
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.base import Variants
 from lols.tasks.options import INPUT, LEARNING, SEARCH, estimator, option
@@ -101,6 +102,7 @@ class Tagger(TaggerPrediction):
 
     # --- training ---
 
+    @exclusive
     def fit(
         self,
         X: Sequence[Sentence],
@@ -114,6 +116,7 @@ class Tagger(TaggerPrediction):
         held = None if dev is None else (self._corpus(dev[0]), checked_labels(*dev))
         return self.fit_columns(corpus, strings, dev=held)
 
+    @exclusive
     def fit_columns(
         self,
         corpus: Corpus,
@@ -167,6 +170,7 @@ class Tagger(TaggerPrediction):
         self.training_facts_ = sentence_counts(data.corpus) | facts | {"seconds_reading": reading}
         return self
 
+    @exclusive
     def partial_fit(
         self, X: Sequence[Sentence], y: Sequence[Sequence[str]], classes: Sequence[str] | None = None
     ) -> Tagger:
@@ -204,6 +208,7 @@ class Tagger(TaggerPrediction):
         self._finish(corpus, None)
         return self
 
+    @exclusive
     def stop_learning(self) -> Tagger:
         """Let go of what only further learning needs: with many tags, that is most of the memory."""
         self._check_fitted()
@@ -217,10 +222,12 @@ class Tagger(TaggerPrediction):
         """The share of right tags."""
         return self.evaluate(X, y).accuracy
 
+    @on_snapshot
     def evaluate(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> TagScores:
         """Accuracy, also of words not seen in training, and for spans precision, recall and F1 as conlleval counts."""
         return self.evaluate_columns(self._corpus(X), checked_labels(X, y))
 
+    @on_snapshot
     def evaluate_columns(self, corpus: Corpus, labels: Any) -> TagScores:
         """The same on columns; labels that training never saw count as wrong."""
         predicted, sure = self._predicted(corpus)
@@ -229,6 +236,7 @@ class Tagger(TaggerPrediction):
     def _judged_on(self, X: Sequence[Sentence], y: Sequence[Sequence[str]]) -> dict[str, Judged]:
         return {"tags": self.judged_columns(self._corpus(X), checked_labels(X, y))}
 
+    @on_snapshot
     def judged_columns(self, corpus: Corpus, labels: Any) -> Judged:
         """Which tags of labelled columns are right; labels that training never saw are not."""
         check_enough(corpus.tokens)

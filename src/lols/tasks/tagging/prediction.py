@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.sharing import on_snapshot
 from lols.engine.drivers.predictions import Predictions
 from lols.errors import ConfigurationError
 from lols.tasks.tagging.clusters import with_clusters
@@ -23,6 +24,7 @@ Sentence = Sequence[str] | Sequence[Mapping[str, Any]]
 class TaggerPrediction(TaggerVerbs):
     """The predictions of `Tagger`."""
 
+    @on_snapshot
     def predict(self, X: Sequence[Sentence], *, confidence: bool = False) -> Any:
         """The tags of each sentence; with `confidence` a pair: these, and an array of probabilities for each of them.
 
@@ -38,6 +40,7 @@ class TaggerPrediction(TaggerVerbs):
         """The tags of one sentence."""
         return self.predict([x])[0]
 
+    @on_snapshot
     def predict_columns(self, corpus: Corpus) -> np.ndarray:
         """The numbers of the labels of all words (into `classes_`)."""
         corpus = with_clusters(corpus, self.clusters)
@@ -47,6 +50,7 @@ class TaggerPrediction(TaggerVerbs):
         actions = self._run(corpus).all_actions()
         return self.task_.labels_of(actions, corpus.offsets)
 
+    @on_snapshot
     def predict_confident(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the labels of all words, and how likely each is to be right."""
         corpus = with_clusters(corpus, self.clusters)
@@ -58,11 +62,13 @@ class TaggerPrediction(TaggerVerbs):
         sure = calibration.confidence(self.task_.in_order(run.all_shares(), corpus.offsets))
         return self.task_.labels_of(run.all_actions(), corpus.offsets), sure
 
+    @on_snapshot
     def session(self) -> Session:
         """Tag a data set piece by piece, in columns, without doing again what was done for the pieces before."""
         self._check_fitted()
         return Session(self.task_, self._fitted, self.clusters)
 
+    @on_snapshot
     def predict_costs(self, X: Sequence[Sentence]) -> list[np.ndarray]:
         """Predicted costs `[word, action]` of each sentence, infinite for illegal ones; the least was taken.
 
@@ -76,6 +82,7 @@ class TaggerPrediction(TaggerVerbs):
         along = slice(None, None, -1 if self.task_.direction == "backward" else 1)
         return [run.costs(k)[along].copy() for k in range(len(X))]
 
+    @on_snapshot
     def predict_confidence(self, X: Sequence[Sentence]) -> list[np.ndarray]:
         """How sure the tagger is of each tag, between 0 and 1.
 
@@ -88,6 +95,7 @@ class TaggerPrediction(TaggerVerbs):
         plain = Calibration(self.temperature_)
         return [plain.shares(costs).max(axis=1, initial=0.0) for costs in self.predict_costs(X)]
 
+    @on_snapshot
     def predict_kbest(
         self, X: Sequence[Sentence], k: int = 5, width: int | None = None
     ) -> list[list[tuple[list[str], float]]]:

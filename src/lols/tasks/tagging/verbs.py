@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lols.contract.sharing import on_snapshot
 from lols.contract.threads import Threads
 from lols.datasets.worlds import tagging_data
 from lols.errors import LolsError, short
@@ -43,12 +44,14 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         """Where things are in files like those of training."""
         return getattr(self, "columns_", FileColumns(label="upos", use={}))
 
+    @on_snapshot
     def predict_pieces(
         self, path: Any, columns: FileColumns, *, threads: Threads = None, confidence: bool = False
     ) -> Iterator[tuple[bytes, int]]:
         """The file with its tags replaced by predictions, piece by piece, and how many tokens each piece has."""
         return tag_pieces(self, path, columns, threads=self.threads_for(threads), confidence=confidence)
 
+    @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
         columns, asked = self.asked("evaluate", options)
@@ -58,6 +61,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
         scores = self.evaluate_columns(data.corpus, data.labels)
         return Evaluation(scores, data.corpus.tokens, seconds).drawn(asked.plot, scores.reliability)
 
+    @on_snapshot
     def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:
         """Which tags of a labelled file are right."""
         columns, asked = self.asked("calibrate", options)
@@ -71,6 +75,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
             data.check_known(self.task_, "count such labels as wrong with --unseen wrong")
         return data, seconds
 
+    @on_snapshot
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:
         """Show how a sentence is tagged: the labels, the one-step deviations, and what each would have cost."""
         from lols.tasks.tagging.explain import explain_sentence, read_sentence
@@ -90,6 +95,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
 
         return inspect_tagger(self, values, asked)
 
+    @on_snapshot
     def case(self, data: Any, reference: str | None = None, *, limit: int | None = None, seed: int = 0) -> Case:
         """A case for a certificate from sentences and tags."""
         self._check_fitted()
@@ -102,6 +108,7 @@ class TaggerVerbs(SentenceVerbs, TokenEstimator):
             raise LolsError(f"label '{short(unknown[0])}' was never seen in training: leave its sentences out")
         return self._case(corpus, self.task_.number(names)[numbers], reference, limit, seed)
 
+    @on_snapshot
     def case_of_file(self, path: str, *, limit: int | None = None, seed: int = 0, **options: Any) -> Case:
         """A case for a certificate from a labelled file."""
         columns, asked = self.asked("certify", options)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.threads import Threads, chosen_threads
+from lols.contract.user_frames import warn
 from lols.errors import LolsError, ModelFileError, shown
 from lols.io.opening import read_text
 from lols.io.room import Room
@@ -159,7 +160,7 @@ class TokenEstimator(SearchEstimator):
             check_going_on(self)
             note = self.starts_from_weights()
             if note is not None:
-                warnings.warn(note, stacklevel=4)
+                warn(note)
         grown = task.grown_by(corpus)
         if grown.vocabulary != task.vocabulary:
             task = grown
@@ -177,6 +178,7 @@ class TokenEstimator(SearchEstimator):
         self.partial_fit([x], [y])
         return self
 
+    @exclusive
     def calibrate_with(self, X: Sequence[Any], y: Sequence[Any]) -> Self:
         """Fit confidences to labelled sentences that training did not see; returns the estimator itself."""
         self._check_fitted()
@@ -187,6 +189,7 @@ class TokenEstimator(SearchEstimator):
         """Which decisions on labelled sentences are right."""
         raise NotImplementedError
 
+    @on_snapshot
     def scores(self, X: Sequence[Any]) -> list[StepScores]:
         """All actions of all steps of each sentence: costs, and probabilities if the model is calibrated.
 
@@ -209,13 +212,14 @@ class TokenEstimator(SearchEstimator):
     @property
     def _fitted(self) -> Model:
         """The model; what a stream has learned since becomes one when it is asked for."""
-        if self._stream is not None and self._model is None:
-            about = self._about_data()
-            self._model = self.model_ = self._stream.model()
-            self.model_.learning = self._stream.state()
-            self.model_.about |= about
-        model: Model = self.model_
-        return model
+        with self._lock.here():
+            if self._stream is not None and self._model is None:
+                about = self._about_data()
+                self._model = self.model_ = self._stream.model()
+                self.model_.learning = self._stream.state()
+                self.model_.about |= about
+            model: Model = self.model_
+            return model
 
     def _corpus(self, X: Sequence[Any]) -> Corpus:
         return corpus_of(checked_sentences(X))
@@ -250,6 +254,7 @@ class TokenEstimator(SearchEstimator):
             tensors |= string_tensors(f"column.{name}", values)
         return tensors | (self.task_.vocabulary.tensors() if self.policy == "neural" else {})
 
+    @exclusive
     def contents(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Header and arrays of the model file."""
         self._check_fitted()

@@ -101,6 +101,11 @@ def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:
     from lols.torch.learning import check_fits
 
     own = {name.removeprefix("policy."): array for name, array in tensors.items() if name.startswith("policy.")}
+    if task.vocabulary.pieces is not None:
+        from lols.torch.pretrained import PREFIX, check_description
+
+        shapes = [array.shape for name, array in own.items() if name.startswith(f"network.{PREFIX}")]
+        check_description(task.vocabulary.pieces.config, shapes)
     check_fits(lambda: task.network(**sizes_of(estimator)), own)
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from lols.contract.examples import Ragged
-from lols.errors import ConfigurationError
+from lols.contract.user_frames import one_line
+from lols.errors import ConfigurationError, LolsError, short, shown
 from lols.tasks.tokens.corpus import WORD, Corpus
 
 LONGEST = 512  # pieces that an encoder reads at a time, if it does not say
@@ -41,22 +43,26 @@ class Pieces:
         for name in FILES:
             if not Path(folder, name).is_file():
                 raise ConfigurationError(f"{folder}: has no {name}; give a folder with {WANTED}")
-        config, tokenizer = (Path(folder, name).read_text(encoding="utf-8") for name in FILES)
-        made = cls(config, tokenizer, folder)
         try:
+            config, tokenizer = (Path(folder, name).read_text(encoding="utf-8") for name in FILES)
+            made = cls(config, tokenizer, folder)
             made.check()
-        except ValueError as error:
+        except (OSError, ValueError) as error:
             raise ConfigurationError(f"{folder}: {error}; give a folder with {WANTED}") from None
         return made
 
     def check(self) -> None:
-        """Raise a `ValueError` if the tokenizer is none, or does not fit the encoder."""
+        """Raise a `ValueError` if the tokenizer is none, or does not fit the encoder, or that cannot be built."""
+        from lols.torch.encoder_settings import settings_in
+
         try:
             settings = json.loads(self.config)
             size = int(settings["vocab_size"])
-            has = int(self._tokenizer().get_vocab_size())
+            with panics_as_errors():
+                has = int(self._tokenizer().get_vocab_size())
         except Exception as error:
-            raise ValueError(f"its tokenizer or its config cannot be read ({error})") from None
+            raise ValueError(f"its tokenizer or its config cannot be read ({short(one_line(error))})") from None
+        settings_in(self.config)
         if has > size:
             raise ValueError(f"its tokenizer has {has:,} pieces, and the encoder {size:,}")
 
@@ -105,7 +111,14 @@ class Pieces:
 
     def _windows(self, words: list[str], first: int) -> list[tuple[int, Any]]:
         """The pieces of words, in as many windows as are needed, each with the place of its first word."""
-        encoded = self._tokenizer().encode(words, is_pretokenized=True)
+        try:
+            with panics_as_errors():
+                encoded = self._tokenizer().encode(words, is_pretokenized=True)
+        except Exception as error:
+            raise LolsError(
+                f"the tokenizer of the encoder cannot read {shown(words)} ({short(one_line(error))}): give an encoder "
+                "whose tokenizer.json is whole"
+            ) from None
         if len(encoded.ids) <= self.longest or len(words) == 1:
             return [(first, encoded)]
         half = len(words) // 2
@@ -131,6 +144,17 @@ class Pieces:
         made = cls(config, tokenizer)
         made.check()
         return made
+
+
+@contextlib.contextmanager
+def panics_as_errors() -> Iterator[None]:
+    """A panic of the library's Rust code as an error, which it is not."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise RuntimeError(one_line(error)) from None
 
 
 def check_installed() -> None:

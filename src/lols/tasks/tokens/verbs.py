@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
+from lols.contract.sharing import on_snapshot
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
 from lols.io.conll import Sentences
@@ -72,6 +73,7 @@ class SentenceVerbs(FileVerbs):
         """The estimator as the options of a verb want it to search."""
         return self
 
+    @on_snapshot
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:

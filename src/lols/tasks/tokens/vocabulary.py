@@ -44,7 +44,7 @@ class NetworkVocabulary:
     vector_size: int = 0
     values: np.ndarray | None = field(default=None, repr=False, compare=False)  # these vectors, when learning begins
     pieces: Pieces | None = None  # what a pretrained encoder reads
-    _last: list[Any] = field(default_factory=list, repr=False, compare=False)  # strings, and what is known of them
+    _last: list[Any] = field(default_factory=list, repr=False, compare=False)  # a pair: strings, what is known of them
 
     @classmethod
     def of(
@@ -121,20 +121,23 @@ class NetworkVocabulary:
 
     def _forms(self, texts: Texts) -> tuple[np.ndarray, list[np.ndarray], np.ndarray, np.ndarray]:
         """Word, aspects, characters and vector of each distinct string; parts of a corpus share them."""
-        if not self._last or self._last[0] is not texts:
-            forms = texts.strings()
-            letters = {letter: FIRST + k for k, letter in enumerate(self.characters)}
-            spelled = np.zeros((len(forms), LONGEST), np.int64)
-            for k, form in enumerate(forms):
-                cut = marked(form)
-                spelled[k, : len(cut)] = [letters.get(letter, UNKNOWN) for letter in cut]
-            place = {word: 1 + k for k, word in enumerate(self.vectors)}
-            vector = np.array([place.get(f, place.get(f.lower(), 0)) for f in forms], np.int64)
-            words = _numbers([form.lower() for form in forms], self.words)
-            aspects = [_numbers(_aspect(name, forms), values) for name, values in self.aspects.items()]
-            self._last[:] = texts, (words, aspects, spelled, vector)
-        found: tuple[np.ndarray, list[np.ndarray], np.ndarray, np.ndarray] = self._last[1]
-        return found
+        known: tuple[np.ndarray, list[np.ndarray], np.ndarray, np.ndarray]
+        for last, known in self._last:  # a pair is replaced as a whole, because threads share it
+            if last is texts:
+                return known
+        forms = texts.strings()
+        letters = {letter: FIRST + k for k, letter in enumerate(self.characters)}
+        spelled = np.zeros((len(forms), LONGEST), np.int64)
+        for k, form in enumerate(forms):
+            cut = marked(form)
+            spelled[k, : len(cut)] = [letters.get(letter, UNKNOWN) for letter in cut]
+        place = {word: 1 + k for k, word in enumerate(self.vectors)}
+        vector = np.array([place.get(f, place.get(f.lower(), 0)) for f in forms], np.int64)
+        words = _numbers([form.lower() for form in forms], self.words)
+        aspects = [_numbers(_aspect(name, forms), values) for name, values in self.aspects.items()]
+        known = words, aspects, spelled, vector
+        self._last[:] = [(texts, known)]
+        return known
 
     def columns(self, corpus: Corpus) -> dict[str, Ragged | Scalar]:
         """What a network reads, as columns of examples: these rows, and the pieces of a pretrained encoder."""
