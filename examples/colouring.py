@@ -72,7 +72,7 @@ class Colouring(lols.Task):
 
     needs_truth, nonnegative = False, True
     sizes = lols.Sizes(
-        state=lols.State(used=1, count=1, colour="n", colours="n", open="n", seen=lambda x: x.n * x.most),
+        state=lols.State(used=int, count=int, colour="n", colours="n", open="n", seen=lambda x: x.n * x.most),
         steps="n",
         actions="n",
         features=0,
@@ -96,8 +96,8 @@ class Colouring(lols.Task):
     def step(x, s, a):
         c = first_colour(x, s, a)
         s.colour[a] = c + 1
-        s.used[0] = max(s.used[0], c + 1)
-        s.count[0] += 1
+        s.used = max(s.used, c + 1)
+        s.count += 1
         for u in range(x.n):
             if x.joined[a * x.n + u]:
                 s.colours[u] += s.seen[u * x.most + c] == 0
@@ -109,7 +109,7 @@ class Colouring(lols.Task):
         for u in range(x.n):
             rank += s.colour[u] == 0 and preferred(s, u, a)
         lose, lost, keep = effects(x, s, a, c)
-        left, back, behind = x.n - s.count[0], min(s.used[0] - c, 6), most - s.colours[a]
+        left, back, behind = x.n - s.count, min(s.used - c, 6), most - s.colours[a]
         shares = (rank / left, s.open[a] / left, lose / left, lost / left, keep / left)
         for k, share in enumerate(shares):
             emit(out, feature(k), 4.0 * share)
@@ -119,7 +119,7 @@ class Colouring(lols.Task):
         emit(out, feature(12, back, 10 * keep // left))
 
     def cost(x, y, s, a):
-        return 1.0 if first_colour(x, s, a) == s.used[0] else 0.0
+        return 1.0 if first_colour(x, s, a) == s.used else 0.0
 
     def key(x, s):
         found = 0
@@ -128,7 +128,7 @@ class Colouring(lols.Task):
         return found
 
     def loss(x, y, s):
-        return float(s.used[0])
+        return float(s.used)
 
     def output(x, s):
         return (s.colour - 1).tolist()

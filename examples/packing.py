@@ -31,7 +31,7 @@ class Packing(lols.Task):
 
     needs_truth, nonnegative = False, True
     sizes = lols.Sizes(
-        state=lols.State(next=1, bins=1, open=lambda x: x.size + 1, gap=lambda x: len(x.items)),
+        state=lols.State(next=int, bins=int, open=lambda x: x.size + 1, gap=lambda x: len(x.items)),
         steps=lambda x: len(x.items),
         actions=lambda x: x.size + 1,
         features=0,
@@ -43,22 +43,22 @@ class Packing(lols.Task):
         return lols.Example({"size": size, "items": items, "least": items.sum() / size}, {})
 
     def actions(x, s, legal):
-        if s.next[0] < len(x.items):
-            for gap in range(x.items[s.next[0]], x.size):
+        if s.next < len(x.items):
+            for gap in range(x.items[s.next], x.size):
                 legal[gap] = s.open[gap] > 0
             legal[x.size] = True
 
     def step(x, s, a):
         if a == x.size:
-            s.bins[0] += 1
+            s.bins += 1
         else:
             s.open[a] -= 1
-        s.open[a - x.items[s.next[0]]] += 1
-        s.gap[s.next[0]] = a
-        s.next[0] += 1
+        s.open[a - x.items[s.next]] += 1
+        s.gap[s.next] = a
+        s.next += 1
 
     def action_features(x, s, a, out):
-        item, tighter = x.items[s.next[0]], 0
+        item, tighter = x.items[s.next], 0
         left = a - item
         for gap in range(item, a):
             tighter += s.open[gap] > 0
@@ -75,10 +75,10 @@ class Packing(lols.Task):
         return 100.0 / x.least if a == x.size else 0.0
 
     def loss(x, y, s):
-        return 100.0 * s.bins[0] / x.least
+        return 100.0 * s.bins / x.least
 
     def key(x, s):
-        found = s.next[0]
+        found = s.next
         for gap in range(x.size):
             if s.open[gap] > 0:
                 found = lols.mix(lols.mix(found, gap), s.open[gap])
@@ -88,7 +88,7 @@ class Packing(lols.Task):
         return s.gap.tolist()
 
     def reference(x, y, s):
-        for gap in range(x.items[s.next[0]], x.size):
+        for gap in range(x.items[s.next], x.size):
             if s.open[gap] > 0:
                 return gap
         return x.size
@@ -96,7 +96,7 @@ class Packing(lols.Task):
 
 def worst_fit(x, y, s):
     """The emptiest open bin in which the item fits."""
-    for gap in range(x.size - 1, x.items[s.next[0]] - 1, -1):
+    for gap in range(x.size - 1, x.items[s.next] - 1, -1):
         if s.open[gap] > 0:
             return gap
     return x.size

@@ -49,8 +49,8 @@ def insert(x, s, a):
     """Insert a city where it fits best, and see where the others fit best then."""
     p = s.place[a]
     s.after[a], s.after[p] = s.after[p], a
-    s.inside[a], s.last[0] = 1, a
-    s.size[0] += 1
+    s.inside[a], s.last = 1, a
+    s.size += 1
     for c in range(x.n):
         if s.inside[c] == 0:
             s.near[c] = min(s.near[c], far(x, a, c))
@@ -60,7 +60,7 @@ def insert(x, s, a):
             else:
                 s.best[c] = s.second[c] = 1e9
                 q = a
-                for _ in range(s.size[0]):
+                for _ in range(s.size):
                     offer(x, s, q, c)
                     q = s.after[q]
 
@@ -84,7 +84,7 @@ class Trip(lols.Task):
     needs_truth = False
     sizes = lols.Sizes(
         state=lols.State(
-            inside="n", after="n", place="n", size=1, last=1, best=lols.reals("n"), second=lols.reals("n"),
+            inside="n", after="n", place="n", size=int, last=int, best=lols.reals("n"), second=lols.reals("n"),
             near=lols.reals("n"), saves=lols.reals("n"), spoils=lols.reals("n"), lonely=lols.reals("n"),
             detour=lols.reals("n"), net=lols.reals("n"), regret=lols.reals("n"), behind=lols.reals("n"),
         ),
@@ -98,7 +98,7 @@ class Trip(lols.Task):
         return lols.Example(x | dict(zip(("east", "north"), sqrt(len(places)) * places.T, strict=True)), {})
 
     def start(x, s):
-        s.after[x.first], s.after[x.to], s.size[0], s.last[0] = x.to, x.first, 2, x.to
+        s.after[x.first], s.after[x.to], s.size, s.last = x.to, x.first, 2, x.to
         s.inside[x.first] = s.inside[x.to] = 1
         for c in range(x.n):
             s.best[c] = s.second[c] = 1e9
@@ -121,7 +121,7 @@ class Trip(lols.Task):
             lols.above_least(part, legal)
 
     def action_features(x, s, a, out):
-        done, regret = s.size[0] / x.n, s.second[a] - s.best[a]
+        done, regret = s.size / x.n, s.second[a] - s.best[a]
         for n, value in enumerate((s.best[a], s.near[a], s.saves[a], s.spoils[a], s.lonely[a])):
             emit_curve(out, feature(n), value, 0.2)
         for n, value in enumerate((s.detour[a], s.behind[a], s.regret[a], s.net[a], s.saves[a], s.spoils[a])):
@@ -154,7 +154,7 @@ def nearest_to_last(x, y, s):
     """A worse rule, that of the nearest neighbour: the city nearest to the one inserted last."""
     chosen = -1
     for c in range(x.n):
-        if s.inside[c] == 0 and (chosen < 0 or far(x, s.last[0], c) < far(x, s.last[0], chosen)):
+        if s.inside[c] == 0 and (chosen < 0 or far(x, s.last, c) < far(x, s.last, chosen)):
             chosen = c
     return chosen
 

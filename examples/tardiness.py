@@ -32,7 +32,7 @@ def late(x, j, end):
 
 def apparent_cost(x, s, j):
     """The priority of the rule: weight by length, less for jobs that still have time."""
-    return x.weight[j] / x.time[j] * exp(-max(0.0, x.due[j] - x.time[j] - s.now[0]) / (2.0 * x.mean))
+    return x.weight[j] / x.time[j] * exp(-max(0.0, x.due[j] - x.time[j] - s.now) / (2.0 * x.mean))
 
 
 def urgent(x, s):
@@ -48,7 +48,7 @@ def urgent(x, s):
 
 def rest_in_order(x, s, order, a):
     """What the jobs that are left cost if this one goes first, and the others follow in a fixed order."""
-    now = s.now[0] + x.time[a]
+    now = s.now + x.time[a]
     total = late(x, a, now)
     for j in order:
         if s.done[j] == 0 and j != a:
@@ -62,8 +62,8 @@ def swaps(x, s, a):
     total = most = 0.0
     for j in range(x.jobs):
         if s.done[j] == 0 and j != a:
-            after, before = s.now[0] + x.time[a], s.now[0] + x.time[j]
-            both = s.now[0] + x.time[a] + x.time[j]
+            after, before = s.now + x.time[a], s.now + x.time[j]
+            both = s.now + x.time[a] + x.time[j]
             worse = late(x, a, after) + late(x, j, both) - late(x, j, before) - late(x, a, both)
             total, most = total + worse, max(most, worse)
     return total, most
@@ -74,7 +74,7 @@ class Tardiness(lols.Task):
 
     needs_truth, nonnegative = False, True
     sizes = lols.Sizes(
-        state=lols.State(count=1, done="jobs", order="jobs", now=lols.reals(1)),
+        state=lols.State(count=int, done="jobs", order="jobs", now=float),
         steps="jobs",
         actions="jobs",
         features=0,
@@ -92,14 +92,14 @@ class Tardiness(lols.Task):
             legal[j] = s.done[j] == 0
 
     def step(x, s, a):
-        s.now[0] += x.time[a]
+        s.now += x.time[a]
         s.done[a] = 1
-        s.order[s.count[0]] = a
-        s.count[0] += 1
+        s.order[s.count] = a
+        s.count += 1
 
     def action_features(x, s, a, out):
-        left, urgency = x.jobs - s.count[0], apparent_cost(x, s, a) / apparent_cost(x, s, urgent(x, s))
-        slack = (x.due[a] - x.time[a] - s.now[0]) / x.mean
+        left, urgency = x.jobs - s.count, apparent_cost(x, s, a) / apparent_cost(x, s, urgent(x, s))
+        slack = (x.due[a] - x.time[a] - s.now) / x.mean
         length, ratio = x.time[a] / x.mean, x.weight[a] / x.time[a] * x.mean
         dues, ratios = rest_in_order(x, s, x.by_due, a), rest_in_order(x, s, x.by_ratio, a)
         total, most = swaps(x, s, a)
@@ -118,11 +118,11 @@ class Tardiness(lols.Task):
         emit(out, feature(12, int(4.0 * most), int(5.0 * urgency)))
 
     def cost(x, y, s, a):
-        return late(x, a, s.now[0] + x.time[a])
+        return late(x, a, s.now + x.time[a])
 
     def loss(x, y, s):
         now = total = 0.0
-        for k in range(s.count[0]):
+        for k in range(s.count):
             now += x.time[s.order[k]]
             total += late(x, s.order[k], now)
         return total

@@ -31,12 +31,12 @@ def far(x, a, b):
 
 def fits(x, s, c):
     """Whether a customer waits, and the vehicle has enough for the order."""
-    return s.served[c] == 0 and x.order[c] <= s.load[0]
+    return s.served[c] == 0 and x.order[c] <= s.load
 
 
 def saving(x, s, c):
     """What going on to a customer saves over a route of its own."""
-    return far(x, s.here[0], 0) + far(x, c, 0) - far(x, s.here[0], c)
+    return far(x, s.here, 0) + far(x, c, 0) - far(x, s.here, c)
 
 
 def nearest(x, s, here, load, but):
@@ -54,7 +54,7 @@ def savings(x, s):
     chosen, most = 0, 0.0
     for c in range(1, x.places):
         if fits(x, s, c):
-            value = far(x, 0, c) if s.here[0] == 0 else saving(x, s, c)
+            value = far(x, 0, c) if s.here == 0 else saving(x, s, c)
             if chosen == 0 or value > most:
                 chosen, most = c, value
     return chosen
@@ -65,7 +65,7 @@ class Vehicles(lols.Task):
 
     needs_truth, nonnegative = False, True
     sizes = lols.Sizes(
-        state=lols.State(here=1, load=1, waiting=1, count=1, served="places", visits=lambda x: 2 * x.places),
+        state=lols.State(here=int, load=int, waiting=int, count=int, served="places", visits=lambda x: 2 * x.places),
         steps=lambda x: 2 * x.places,
         actions="places",
         features=0,
@@ -79,29 +79,29 @@ class Vehicles(lols.Task):
         return lols.Example(x | {"scale": sqrt(len(places))}, {})
 
     def start(x, s):
-        s.load[0], s.waiting[0] = x.capacity, x.order.sum()
+        s.load, s.waiting = x.capacity, x.order.sum()
 
     def actions(x, s, legal):
         for c in range(1, x.places):
             legal[c] = fits(x, s, c)
-        legal[0] = s.here[0] != 0
+        legal[0] = s.here != 0
 
     def step(x, s, a):
-        s.visits[s.count[0]] = s.here[0] = a
-        s.count[0] += 1
-        s.load[0] = x.capacity if a == 0 else s.load[0] - x.order[a]
-        s.waiting[0] -= x.order[a]
+        s.visits[s.count] = s.here = a
+        s.count += 1
+        s.load = x.capacity if a == 0 else s.load - x.order[a]
+        s.waiting -= x.order[a]
         s.served[a] = 1
 
     def action_features(x, s, a, out):
-        here, load = s.here[0], x.capacity if a == 0 else s.load[0] - x.order[a]
+        here, load = s.here, x.capacity if a == 0 else s.load - x.order[a]
         kind = 2 * (a == 0) + (here == 0)
-        closest, after = nearest(x, s, here, s.load[0], 0), nearest(x, s, a, load, 0)
+        closest, after = nearest(x, s, here, s.load, 0), nearest(x, s, a, load, 0)
         later, lonely = nearest(x, s, after, load - x.order[after], a), nearest(x, s, a, x.capacity, 0)
         way, home, full = x.scale * far(x, here, a), x.scale * far(x, a, 0), load / x.capacity
         detour, inward = way - x.scale * far(x, here, closest), x.scale * far(x, here, 0) - home
         on, further, alone = x.scale * far(x, a, after), x.scale * far(x, after, later), x.scale * far(x, a, lonely)
-        saved, rest = x.scale * saving(x, s, a), s.waiting[0] / x.capacity
+        saved, rest = x.scale * saving(x, s, a), s.waiting / x.capacity
         for k, value in enumerate((way, home, detour, on, further, saved, full, inward, alone)):
             emit(out, feature(k, kind), value)
             emit(out, feature(10 + k, kind, int(4.0 * value)))
@@ -115,17 +115,17 @@ class Vehicles(lols.Task):
         emit(out, feature(27, int(a == savings(x, s)), kind))
 
     def cost(x, y, s, a):
-        return far(x, s.here[0], a)
+        return far(x, s.here, a)
 
     def loss(x, y, s):
         length, here = 0.0, 0
-        for k in range(s.count[0]):
+        for k in range(s.count):
             length += far(x, here, s.visits[k])
             here = s.visits[k]
         return length
 
     def output(x, s):
-        return s.visits[: s.count[0]].tolist()
+        return s.visits[: s.count].tolist()
 
     def reference(x, y, s):
         return savings(x, s)
@@ -133,7 +133,7 @@ class Vehicles(lols.Task):
 
 def nearest_neighbour(x, y, s):
     """The nearest customer who can be served; the depot if there is none."""
-    return nearest(x, s, s.here[0], s.load[0], 0)
+    return nearest(x, s, s.here, s.load, 0)
 
 
 RULES = {

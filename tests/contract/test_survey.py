@@ -141,3 +141,16 @@ def test_a_surface_is_bilinear():
                 if int(lols.mix(lols.mix(feature(3), j), k)) == int(i):
                     value += float(v) * (j * 0.5) * (k * 0.3)
     assert value == pytest.approx(1.3 * -0.4, abs=1e-6)
+
+
+def test_a_rule_that_draws_in_its_own_way_is_not_said_to_read_what_survey_writes() -> None:
+    chance = np.random.default_rng(0)
+
+    class Drawing(Boxes):
+        def reference(x, y, s):
+            free = [a for a in range(x.count) if s.gone[a] == 0]
+            return free[int(chance.integers(len(free)))]
+
+    for seed in range(5):
+        found = check_space(Drawing, [[3, 1, 2], [2, 2]], seed=seed)
+        assert [str(one).partition(": ")[2][:20] for one in found] == ["gives another answer"], found

@@ -39,13 +39,17 @@ def evaluate_command() -> Any:
         **typed: Any,
     ) -> None:
         from lols.engines import as_engine
+        from lols.io.conll import glance
         from lols.tasks.many_files import evaluate_many, expanded
         from lols.training.clock import Clock
 
-        clock = Clock()
+        clock, names = Clock(), expanded(files)
+        if typed.get("format") is None and task is None:
+            for name in names:
+                glance(name)  # before the model is loaded, which may take long
         estimator = loaded(model, task)
         values = options.values(typed, estimator.VERBS)
-        engine, names = engine_of(typed), expanded(files)
+        engine = engine_of(typed)
         if engine is None and len(names) == 1:
             made = replace(estimator.evaluate_file(names[0], threads=threads, **values), whole=whole)
             speed = {estimator.VERBS.counted.speed: made.count / clock.working(made.seconds_reading)}

@@ -45,6 +45,7 @@ def predict_command() -> Any:
         as_json: bool,
         **typed: Any,
     ) -> None:
+        from lols.io.conll import glance
         from lols.tasks.many_files import expanded
         from lols.training.clock import Clock
 
@@ -52,10 +53,13 @@ def predict_command() -> Any:
             raise ConfigurationError(
                 "--json and the predictions cannot both go to standard output: name a file with -o"
             )
-        clock = Clock()
+        clock, names = Clock(), expanded(files)
+        if typed.get("format") is None and task is None:
+            for name in names:
+                glance(name)  # before the model is loaded, which may take long
         estimator = loaded(model, task)
         values = options.values(typed, estimator.VERBS)
-        engine, names = engine_of(typed), expanded(files)
+        engine = engine_of(typed)
         if engine is not None or len(names) > 1:
             check_alone(task)
             _predict_many(model, names, output, engine, {"threads": threads or 1, **values}, as_json)

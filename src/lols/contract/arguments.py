@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 from typing import Any
 
-from lols.contract.digest import plain
+from lols.contract.state import own_function
 
 LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE")  # of arguments, also for nested functions; not of attributes
 
@@ -16,10 +16,7 @@ def reads(function: Any, position: int) -> bool:
     >>> reads(lambda x, y, s: s[0] + x.y[0], 1), reads(lambda x, y, s: y.tags[s[0]], 1)
     (False, True)
     """
-    function = plain(function)
-    if hasattr(function, "sees_parts"):  # what `State` makes of a function passes all arguments on
-        inside = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        function = plain(inside["own"].cell_contents) if "own" in inside else function
+    function = own_function(function)
     name = function.__code__.co_varnames[position]
     loads = (i.argval for i in dis.get_instructions(function) if any(kind in i.opname for kind in LOADS))
     return any(name in value if isinstance(value, tuple) else name == value for value in loads)

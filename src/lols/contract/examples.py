@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import index as whole_number
@@ -49,6 +50,9 @@ class Examples:
     truth
         Whether the truth is needed: True, False, or None for "where every example has it". A space whose `loss` and
         `cost` do not look at `y` needs none.
+    decided
+        Whether to leave out, with a warning, examples in which nothing is to be decided: `Sizes.steps` gives 0. Nothing
+        is learned from them; what is predicted for them is the start state's `output`.
 
     Examples
     --------
@@ -59,12 +63,33 @@ class Examples:
 
     """
 
-    def __init__(self, space: SearchSpace | Task | type[Task], objects: Iterable[Any], *, truth: bool | None = None):
+    def __init__(
+        self,
+        space: SearchSpace | Task | type[Task],
+        objects: Iterable[Any],
+        *,
+        truth: bool | None = None,
+        decided: bool = False,
+    ):
         space, objects = as_space(space), as_objects(objects)
         with without_collector():
             encoded = [_encoded(space, i, obj) for i, obj in enumerate(objects)]
         if not encoded:
             raise SpaceError("there are no examples: give at least one")
+        self._take(space, encoded, truth)
+        if decided and not self.steps.all():
+            first, count = int(self.steps.argmin()), int((self.steps == 0).sum())
+            if count == len(encoded):
+                raise SpaceError("there is nothing to decide in any example: Sizes.steps gives 0 for all of them")
+            warnings.warn(
+                f"{count} of {len(encoded)} examples are left out, because there is nothing to decide in them: "
+                f"Sizes.steps gives 0 (the first is example {first})",
+                stacklevel=2,
+            )
+            self._take(space, [one for one, steps in zip(encoded, self.steps, strict=True) if steps], truth)
+
+    def _take(self, space: SearchSpace, encoded: list[Example], truth: bool | None) -> None:
+        """Store what `encode` gave."""
         with_truth = [e.y is not None for e in encoded]
         if truth is True and not all(with_truth):
             raise SpaceError(f"example {with_truth.index(False)}: it has no truth `y`, which training needs")

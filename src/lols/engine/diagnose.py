@@ -20,18 +20,22 @@ from numba import njit, typeof, types
 from lols.contract.digest import plain, reached_helpers
 from lols.contract.examples import Examples
 from lols.contract.features import feature_buffer, item_buffer
+from lols.contract.misused_parts import misused_part
+from lols.contract.results import shown_name, wrong_result
 from lols.contract.space import SearchSpace
+from lols.contract.state import own_function, parts_seen
 from lols.contract.user_frames import is_users
 from lols.engine.compile.backend import register_twins
+from lols.engine.compile.value_types import PartsType
 
 MOST_VALUES = 6  # of a feature
 INSTEAD = "loop over numbers instead, keep what is needed in the state, or make it in `encode`"
-# What functions must return, as a Numba type and in words.
-RETURNS: dict[str, tuple[Any, str]] = {
-    "loss": (types.Number, "a number"),
-    "cost": (types.Number, "a number"),
-    "key": (types.Integer, "a whole number"),
-    "action": (types.Number, "the number of an action"),
+# What functions must return; `lols.contract.results` has it in words.
+RETURNS: dict[str, Any] = {
+    "loss": types.Number,
+    "cost": types.Number,
+    "key": types.Integer,
+    "action": types.Number,
 }
 DISPLAYS = {
     ast.ListComp: "a list",
@@ -44,7 +48,9 @@ DISPLAYS = {
 }
 PLACE = re.compile(r'File "([^"]+)", line (\d+)|\bat (\S+) \((\d+)\)')
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-REASON = re.compile(r"(NameError|Untyped|Unknown|Unbound|Cannot|Invalid|Use of|Undecided|Casting|The '|No definition)")
+REASON = re.compile(
+    r"NameError|Untyped|Unknown|Unbound|Cannot|Invalid|Use of|Undecided|Casting|The '|No definition|`\w+` of the state"
+)
 
 
 def diagnose(
@@ -60,31 +66,32 @@ def diagnose(
     for name, function in [*functions.items(), *reference.items()]:
         if name in ("loss", "cost") and not examples.has_truth:
             continue
+        own, state = own_function(function), parts_seen(plain(function))
         values["out"] = out.get(name, feature_buffer(1))
-        kinds = arguments[name].split(", ")[: plain(function).__code__.co_argcount]
-        reason = _reason(name, plain(function), tuple(typeof(values[kind]) for kind in kinds), x, y)
+        kinds = arguments[name].split(", ")[: own.__code__.co_argcount]
+        signature = {kind: PartsType(state) if kind == "s" and state else typeof(values[kind]) for kind in kinds}
+        reason = _reason(name, plain(function), tuple(signature.values()), x, y)
         if reason is not None:
-            shown = function.__name__ if function.__name__.startswith("reference") else name
-            return f"`{shown}` cannot be compiled: {reason}. compiled=False runs it as plain Python"
+            return f"`{shown_name(name, own)}` cannot be compiled: {reason}. compiled=False runs it as plain Python"
     return None
 
 
 def _reason(name: str, function: Any, signature: tuple[Any, ...], x: Any, y: Any) -> str | None:
-    register_twins(reached_helpers(function))
-    dispatcher: Any = njit(_nrt=False)(function)
+    own = own_function(function)
+    register_twins(reached_helpers(own))
+    dispatcher: Any = njit(_nrt=False)(own)
     try:
         dispatcher.compile(signature)
     except Exception as error:
-        file, line = _user_line(error, function)
-        message, line = _advice(function, file, line, x, y) or (_message(error), line)
+        file, line = _user_line(error, own)
+        message, line = _advice(name, function, file, line, x, y) or (_message(error), line)
         return f"{message} ({file}:{line})"
     if name in RETURNS:
-        wanted, words = RETURNS[name]
         result = dispatcher.nopython_signatures[0].return_type
-        if not isinstance(result, wanted) and not isinstance(result, types.Boolean):
-            code = function.__code__
-            kind = "nothing" if result == types.none else "nothing in some cases" if "Option" in str(result) else result
-            return f"it returns {kind}, and must return {words} ({code.co_filename}:{code.co_firstlineno})"
+        if not isinstance(result, RETURNS[name]) and not isinstance(result, types.Boolean):
+            some = "nothing in some cases" if isinstance(result, types.Optional) else result
+            kind = "nothing" if result == types.none else "an array" if isinstance(result, types.Array) else some
+            return f"it {wrong_result(name, function, kind)}"
     return None
 
 
@@ -118,14 +125,17 @@ def _message(error: Exception) -> str:
 # --- the source of a line ---------------------------------------------------------------------------------------------
 
 
-def _advice(function: Any, file: str, line: int, x: Any, y: Any) -> tuple[str, int] | None:
+def _advice(name: str, function: Any, file: str, line: int, x: Any, y: Any) -> tuple[str, int] | None:
     """What to write instead if a line has one of the usual mistakes; and the line of the mistake."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return None
     nodes = list(_nodes_at(tree, line))
-    names = {**vars(builtins), **function.__globals__}
+    part = misused_part(name, function, file, {getattr(node, "lineno", line) for node in nodes})
+    if part is not None:
+        return part
+    names = {**vars(builtins), **own_function(function).__globals__}
     for check in (_check_call, _check_read, _check_display):
         for node in nodes:
             message: str | None = check(node, names, {"x": x, "y": y})
@@ -154,6 +164,8 @@ def _check_call(node: ast.AST, _names: Mapping[str, Any], _records: Mapping[str,
     if not isinstance(node, ast.Call):
         return None
     name = ast.unparse(node.func)
+    if name in ("min", "max", "sorted") and any(given.arg == "key" for given in node.keywords):
+        return f"`{name}` with `key` has no compiled form: write a loop"
     if name == "print":
         return "`print` works with compiled=False only: remove it for compiled runs"
     if name in ("lols.feature", "feature") and len(node.args) > 1 + MOST_VALUES:

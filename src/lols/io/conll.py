@@ -14,12 +14,23 @@ from typing import Any
 import numpy as np
 
 from lols.errors import LolsError
+from lols.io.conll_layout import format_of_name
 from lols.io.conll_scan import last_cut
 from lols.io.conll_tokens import ONE_TOKEN, Reader, Sentences, newlines, parse
 from lols.io.conll_write import add_confidence, as_conllu, replace, replace_columns
 from lols.io.opening import opened, reading
 
-__all__ = ["Sentences", "add_confidence", "as_conllu", "chunks", "parse", "read", "replace", "replace_columns"]
+__all__ = [
+    "Sentences",
+    "add_confidence",
+    "as_conllu",
+    "chunks",
+    "glance",
+    "parse",
+    "read",
+    "replace",
+    "replace_columns",
+]
 
 STDIN = "standard input"
 BLOCK = 1 << 24  # bytes read at a time
@@ -104,6 +115,28 @@ def chunks(
             rest, wanted = rest[cut:], max(size, 1)
         if rest or reader.layout is None:
             yield reader.parse(rest, line)
+
+
+def glance(path: str | os.PathLike[str]) -> None:
+    """Look at the first piece of a file that its name calls CoNLL-U or CoNLL-X, and raise an error if it is none.
+
+    Cheap, so that it can be done before a model is loaded, which may take long. Of other files the model has to say how
+    they are read.
+
+    >>> import tempfile; path = tempfile.mkdtemp() + "/two.conllu"
+    >>> _ = open(path, "w").write("# text = no word\\n\\n")
+    >>> glance(path)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    lols.errors.LolsError: ...two.conllu, line 1: a sentence without any word begins here; remove it, or the blank ...
+    """
+    name = _name(path)
+    if not os.path.isfile(path) or format_of_name(name) not in ("conllu", "conllx"):
+        return
+    with opened(path, name) as stream:
+        data = _fetch(stream, BLOCK, name, b"", 1)
+    cut = len(data) if len(data) < BLOCK else int(last_cut(np.frombuffer(data, np.uint8)))
+    if cut > 0:
+        Reader(name, (), None, None, ()).piece(memoryview(data)[:cut], 1)
 
 
 def _name(path: str | os.PathLike[str]) -> str:

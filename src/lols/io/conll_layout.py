@@ -46,7 +46,7 @@ def find_layout(
     if format is not None and format not in (*FORMATS, WORDS):
         raise LolsError(f"{path}: there is no format {format!r}; use one of {', '.join((*FORMATS, WORDS))}")
     at = len(BOM) if line == 1 and data.startswith(BOM) else 0
-    known = "columns" if format == WORDS else format or _format_of_name(path)
+    known = "columns" if format == WORDS else format or format_of_name(path)
     found = known or _guess(data, at, final)
     if found is None:
         return None
@@ -68,7 +68,8 @@ def find_layout(
     return None
 
 
-def _format_of_name(path: str) -> str | None:
+def format_of_name(path: str) -> str | None:
+    """The format that the end of a file's name says; None if it says nothing."""
     name = without_compression(path)
     return SUFFIXES.get(name.rpartition(".")[2]) if "." in name else None
 

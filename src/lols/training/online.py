@@ -39,7 +39,7 @@ class OnlineModel(Model):
         given = list(objects)
         if not given:
             return self
-        stream.learn(Examples(self.space, given, truth=self.space.truth_for(teacher)))
+        stream.learn(Examples(self.space, given, truth=self.space.truth_for(teacher), decided=True))
         self._stream, self.calibration = stream, None  # which is that of the policy before
         vars(self).pop("policy", None)  # it is made again when it is asked for
         return self

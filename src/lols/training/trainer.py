@@ -358,7 +358,7 @@ class Trainer:
     def encoded(self, data: Iterable[Any] | Examples, *, labelled: bool = True) -> Examples:
         """The data in columns, with their truth if it is needed; if they need not be `labelled`, where it is known."""
         truth = self.space.truth_for(self.reference) if labelled else None
-        return data if isinstance(data, Examples) else Examples(self.space, data, truth=truth)
+        return data if isinstance(data, Examples) else Examples(self.space, data, truth=truth, decided=labelled)
 
     def bar(self, examples: Examples, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""

@@ -49,7 +49,11 @@ def test_loss_and_output_that_raise_are_found():
 
 
 def test_a_start_without_actions_is_found():
-    assert_found(GOOD, "actions", "nothing at the start state", data=[{"words": [], "tags": []}, *DATA])
+    nothing = replace(GOOD, actions=lambda x, s, legal: None)
+    assert_found(nothing, "actions", "nothing at the start state")
+    assert (
+        lols.checks.check_space(GOOD, [{"words": [], "tags": []}, *DATA]) == []
+    )  # where Sizes.steps gives 0, it is meant
 
 
 @pytest.mark.parametrize("name", ["loss", "cost"])

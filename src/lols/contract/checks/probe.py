@@ -25,7 +25,10 @@ from lols.contract.digest import plain
 from lols.contract.examples import Examples
 from lols.contract.features import FeatureBuffer, FeatureError, ItemBuffer
 from lols.contract.hashing import MASK
+from lols.contract.results import ResultError, check_result, with_advice
 from lols.contract.space import Reference, SearchSpace
+from lols.contract.state import own_function
+from lols.contract.user_frames import is_users
 
 # Functions that are not given the truth, and those that may write the state.
 WITHOUT_TRUTH = ("start", "actions", "step", "survey", "features", "items", "action_features", "key")
@@ -34,6 +37,9 @@ SURVEYED = ("features", "items", "action_features")  # what looks at a state aft
 
 # At how many actions of a state `cost` and `action_features` are called, besides the one taken.
 MOST_ACTIONS = 5
+
+# How often a function is asked before its answers count as always the same.
+MOST_ASKED = 20
 
 # A call takes as long as this many reads of a guarded array; one more for every few cells copied.
 WORK_OF_A_CALL = 30
@@ -103,11 +109,14 @@ class Probe:
             arguments.append(a)
         out = self._buffer(name) if name != "survey" else self._legal(s)
         arguments += [] if out is None else [out]
-        result = self.functions[name](*arguments)
+        function = self.functions[name]
+        result = function(*arguments)
+        check_result(name.removeprefix("Reference."), function, result)
         after = np.asarray(state)
         if check and name not in WRITERS and not np.array_equal(after, s):
             cells = np.flatnonzero(after != s).tolist()
-            self.report(name, "modifies", f"changes cell {cells[0]} of the state: only `start` and `step` may write it")
+            what = self._cell(cells[0])
+            self.report(name, "modifies", f"changes {what} of the state: only `start` and `step` may write it")
         if isinstance(out, FeatureBuffer | ItemBuffer):
             return self._emitted(name, out, check)
         if name in WRITERS:
@@ -130,13 +139,10 @@ class Probe:
         except Exception as error:
             self._report_error(name, error)
             raise FailedError from error
-        if twice and "survey" in self.functions and name not in (*WRITERS, *SURVEYED, "loss"):
-            self._compare_surveyed(name, s, a, answer)
         if answer.tobytes() != again.tobytes():
-            of_reference = name == "Reference.action"
-            fix = "draw by lols.uniform(rng), from the `rng` argument only" if of_reference else "use no random numbers"
-            message = "gives another answer when asked again with the same arguments: "
-            self.report(name, "deterministic", f"{message}{fix}, and no global that changes")
+            self._report_chance(name)
+        elif twice and "survey" in self.functions and name not in (*WRITERS, *SURVEYED, "loss"):
+            self._compare_surveyed(name, s, a, answer)
         if name in ("loss", "cost"):
             self._check_number(name, float(answer))
         return answer
@@ -185,6 +191,14 @@ class Probe:
 
     # --- helpers ------------------------------------------------------------------------------------------------------
 
+    def _cell(self, cell: int) -> str:
+        """A cell of the state in words: the part that it belongs to, or its number."""
+        parts = self.space.parts
+        if parts is None:
+            return f"cell {cell}"
+        begins = parts.bounds(self.plain_x)[:-1]
+        return f"`{[name for name, begin in zip(parts.parts, begins, strict=True) if begin <= cell][-1]}`"
+
     def _legal(self, s: np.ndarray) -> np.ndarray:
         legal = np.zeros(self.actions, np.bool_)
         self.functions["actions"](self.x, guard(s.copy(), "the state", self.state_kind), legal)
@@ -199,8 +213,18 @@ class Probe:
     def _compare_surveyed(self, name: str, s: np.ndarray, a: int | None, answer: np.ndarray) -> None:
         """The teacher's roll-outs survey no state, so nothing but features may read what `survey` writes."""
         with suppress(Exception):  # `survey` is asked by itself, too
-            if self.ask(name, self.surveyed(s), a).tobytes() != answer.tobytes():
+            if self.ask(name, self.surveyed(s), a).tobytes() == answer.tobytes():
+                return
+            if any(self.ask(name, s, a).tobytes() != answer.tobytes() for _ in range(MOST_ASKED)):
+                self._report_chance(name)  # which may have answered the same twice
+            else:
                 self.report(name, "survey", "reads what `survey` writes: only features may read these parts of a state")
+
+    def _report_chance(self, name: str) -> None:
+        of_reference = name == "Reference.action"
+        fix = "draw by lols.uniform(rng), from the `rng` argument only" if of_reference else "use no random numbers"
+        message = "gives another answer when asked again with the same arguments: "
+        self.report(name, "deterministic", f"{message}{fix}, and no global that changes")
 
     def _truth(self, name: str) -> Any:
         return HiddenTruth() if name in self.reference_functions and not self.needs_truth else self.y
@@ -252,10 +276,14 @@ class Probe:
 
     def _report_error(self, name: str, error: Exception) -> None:
         """Report an exception of a function, with the line in the user's code."""
-        here = Path(__file__).parent
+        if isinstance(error, ResultError):
+            self.report(name, "returns", str(error))
+            return
+        here, function = Path(__file__).parent, self.functions[name]
         own = (here, here.parent)
         frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).parent not in own]
-        place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+        users = [f for f in frames if is_users(f.filename) or f.filename == own_function(function).__code__.co_filename]
+        place = "".join(f" ({Path(f.filename).name}:{f.lineno})" for f in (users or frames)[-1:])
         if isinstance(error, MistakeError):
             self.report(name, error.kind, f"{error}{place}")
         elif isinstance(error, FeatureError):
@@ -264,8 +292,8 @@ class Probe:
             self.report(name, "modifies", f"writes to x or y, which it may only read: keep results in the state{place}")
         else:
             where = " at an end state" if name == "loss" else ""
-            message = f"fails{where} with {type(error).__name__}: {error}{place}"
-            self.report(name, "fails", f"{message}: it must answer at every state it meets")
+            said = with_advice(error, name.removeprefix("Reference."), function)
+            self.report(name, "fails", f"fails{where} with {said}{place}: it must answer at every state it meets")
 
 
 def some_of(choices: np.ndarray) -> np.ndarray:

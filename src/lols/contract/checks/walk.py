@@ -64,7 +64,7 @@ class SampleWalk:
             closely = t == rolled_out or self.pace.due(t, self.number)
             legal = probe.answer("actions", s, twice=closely)
             choices = np.flatnonzero(legal)
-            if t == 0 and not choices.size:
+            if t == 0 and not choices.size and probe.limit:
                 probe.report("actions", "start", "allows nothing at the start state: leave such examples out")
                 return
             if not choices.size:

@@ -259,6 +259,16 @@ def _chain_of(identity, values):
     return lambda identity, values: _chain(hashing.mix(identity, np.int64(values[0])), values[1:])
 
 
+# --- what Numba has no compiled form of -------------------------------------------------------------------------------
+
+
+@overload(float)
+def _float_of_bool(value):
+    if isinstance(value, types.Boolean):
+        return lambda value: 1.0 if value else 0.0
+    return None
+
+
 # --- states of named parts --------------------------------------------------------------------------------------------
 
 

@@ -10,15 +10,19 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.core import ir as numba_ir
+from numba.core.errors import TypingError
+from numba.core.imputils import lower_setattr_generic
+from numba.core.rewrites import Rewrite, register_rewrite
 from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import intrinsic, lower_getattr_generic, models, register_model
 from numba.np import arrayobj, numpy_support
 
-from lols.contract.state import CELLS, Reals
+from lols.contract.state import State
 from lols.engine.compile.layout import ArrayLayout, Fields, FunctionsLayout, NumberLayout
 
 POINTER = ir.IntType(8).as_pointer()
-I64 = ir.IntType(64)
+I32, I64 = ir.IntType(32), ir.IntType(64)
 
 
 def short_name(kind: str, layout: Fields) -> str:
@@ -199,15 +203,21 @@ def make_row(typing_context, columns, index):
 class PartsType(types.Type):  # type: ignore[misc]
     """A state of named parts: the address of its vector, and where each part begins."""
 
-    def __init__(self, names: tuple[str, ...], real: tuple[bool, ...]):
-        self.names, self.real = names, real
-        self.bounds = types.UniTuple(types.int64, len(names) + 1)
-        kinds = (f"{name}: {'real' if is_real else 'int'}" for name, is_real in zip(names, real, strict=True))
+    def __init__(self, state: State):
+        self.state, self.names = state, tuple(state.parts)
+        self.bounds = types.UniTuple(types.int64, len(self.names) + 1)
+        kinds = (
+            f"{name}: {'real' if part.real else 'int'}{'' if part.number else '[1]' if part.one_cell else '[]'}"
+            for name, part in state.parts.items()
+        )
         super().__init__(name=f"Parts({', '.join(kinds)})")
 
     def part(self, name: str) -> Any:
         """The type of a part."""
-        return types.Array(types.float64 if self.real[self.names.index(name)] else types.int32, 1, "C")
+        part = self.state.parts[name]
+        if part.number:
+            return types.float64 if part.real else types.int64
+        return types.Array(types.float64 if part.real else types.int32, 1, "C")
 
 
 @register_model(PartsType)
@@ -224,21 +234,62 @@ class _PartsAttributes(AttributeTemplate):  # type: ignore[misc]
         return parts.part(name) if name in parts.names else None
 
 
-@lower_getattr_generic(PartsType)
-def _parts_attribute(context, builder, parts, value, name):
-    k = parts.names.index(name)
+def _place(context: Any, builder: Any, parts: Any, value: Any, name: str) -> tuple[Any, Any]:
+    """The address of the first cell of a part, and how many entries it has."""
+    k, part = parts.names.index(name), parts.state.parts[name]
     pair = context.make_helper(builder, parts, value=value)
     low, high = builder.extract_value(pair.bounds, k), builder.extract_value(pair.bounds, k + 1)
-    count = builder.sub(high, low)
-    if parts.real[k]:
-        count = builder.sdiv(count, ir.Constant(I64, CELLS))
-    cells = builder.bitcast(pair.cells, ir.IntType(32).as_pointer())
-    return _array(context, builder, parts.part(name), builder.bitcast(builder.gep(cells, [low]), POINTER), [count])
+    place = builder.gep(builder.bitcast(pair.cells, I32.as_pointer()), [low])
+    place = builder.bitcast(place, (ir.DoubleType() if part.real else I32).as_pointer())
+    return place, builder.sdiv(builder.sub(high, low), ir.Constant(I64, part.cells))
 
 
-def parts_maker(state: Any) -> Any:
+@lower_getattr_generic(PartsType)
+def _parts_attribute(context, builder, parts, value, name):
+    place, count = _place(context, builder, parts, value, name)
+    part = parts.state.parts[name]
+    if part.number:
+        number = builder.load(place)
+        return number if part.real else builder.sext(number, I64)
+    return _array(context, builder, parts.part(name), builder.bitcast(place, POINTER), [count])
+
+
+@lower_setattr_generic(PartsType)
+def _write_part(context, builder, signature, arguments, name):
+    parts = signature.args[0]
+    place, _ = _place(context, builder, parts, arguments[0], name)
+    if parts.state.parts[name].real:
+        builder.store(arguments[1], place)
+        return
+    cell = builder.trunc(arguments[1], I32)
+    lost = builder.icmp_signed("!=", builder.sext(cell, I64), arguments[1])
+    with builder.if_then(lost, likely=False):
+        context.call_conv.return_user_exc(builder, OverflowError, (parts.state.too_large(name),))
+    builder.store(cell, place)
+
+
+@register_rewrite("after-inference")
+class _CheckParts(Rewrite):  # type: ignore[misc]
+    """Refuse what a part cannot keep. Numba itself would cast a half to a whole number in silence."""
+
+    def match(self, func_ir: Any, block: Any, typemap: Any, calltypes: Any) -> bool:
+        """Look at what is written to parts; nothing is ever rewritten."""
+        for written in block.find_insts(numba_ir.SetAttr):
+            parts, value = typemap[written.target.name], typemap[written.value.name]
+            if isinstance(parts, PartsType) and not _is_kept(parts, written.attr, value):
+                raise TypingError(parts.state.not_kept(written.attr, f"a value of type {value}"), loc=written.loc)
+        return False
+
+
+def _is_kept(parts: PartsType, name: str, value: Any) -> bool:
+    part = parts.state.parts[name]
+    whole = isinstance(value, types.Integer | types.Boolean)
+    return part.number and (whole or (part.real and isinstance(value, types.Float)))
+
+
+def parts_maker(state: State) -> Any:
     """What makes, in a kernel, the parts of a state from its vector and where each of them begins."""
-    parts_type = PartsType(tuple(state.parts), tuple(isinstance(part, Reals) for part in state.parts.values()))
+    parts_type = PartsType(state)
 
     @intrinsic
     def make(typing_context, s, at):

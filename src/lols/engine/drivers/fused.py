@@ -13,7 +13,7 @@ from lols.contract.records import record_class
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.threads import AUTO, Threads, chosen_threads
 from lols.engine.algorithm1 import algorithm1, algorithm1_kernel
-from lols.engine.compile.dual import bind
+from lols.engine.compile.dual import bind, loss
 from lols.engine.compile.kernel import Kernel
 from lols.engine.door import admit
 from lols.engine.drivers.mistakes import explain, is_compiler_error
@@ -179,7 +179,7 @@ class FusedDriver:
             raise SpaceError("these examples have no truth `y`, so their loss is unknown: give labelled examples")
         out = np.zeros(len(self.examples))
         work = (self.bound, self.data, self._scratches(policy)[0], predictions.ends, out)
-        self._run(losses_kernel, [work], lambda at: self.space.loss(*self.examples.example(at), predictions.state(at)))
+        self._run(losses_kernel, [work], lambda at: loss(self.bound, *self.examples.example(at), predictions.state(at)))
         return out
 
     def calls(self, policy: FrozenPolicy, plan: Plan) -> KernelCalls:

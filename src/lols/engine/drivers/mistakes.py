@@ -12,6 +12,8 @@ from typing import Any
 
 from lols.contract.arithmetic import as_compiled
 from lols.contract.features import FeatureError
+from lols.contract.results import ResultError, checked_result, shown_name, with_advice
+from lols.contract.state import own_function
 from lols.contract.user_frames import one_line, user_line
 from lols.engine.compile.kernel import CompilerError
 from lols.engine.structures import (
@@ -79,25 +81,56 @@ def _costly(driver: Any) -> str:
 def _failed_function(driver: Any, error: Exception, place: str, again: Any) -> str:
     """A message with the user's function and line behind an error, if necessary from a run as plain Python."""
     if driver.compiled:
-        try:
-            with as_compiled():
-                again()
-        except Exception as plain_error:
-            error = plain_error
-    reference = driver.bound_reference.functions if driver.bound_reference is not None else {}
-    for name, function in [*driver.bound.functions.items(), *reference.items()]:
+        error = _error_of(again) or error
+    functions = _functions(driver)
+    for name, function in functions.items():
+        own = own_function(function)
         for frame, line in traceback.walk_tb(error.__traceback__):
-            if frame.f_code is function.__code__:
-                at = user_line(error, function.__code__)
+            if frame.f_code is own.__code__:
+                at = user_line(error, own.__code__)
                 other = not at.endswith(f":{line})")
                 via = f", called from line {line})" if other else ")"
                 if isinstance(error, FeatureError):
                     return f"{place}: `{name}` {error}{at[:-1]}{via}"
-                return f"{place}: `{name}` failed with {one_line(error)}{at[:-1]}{via}"
+                return (
+                    f"{place}: `{shown_name(name, own)}` failed with {with_advice(error, name, function)}{at[:-1]}{via}"
+                )
     if isinstance(error, FeatureError):
+        return f"{place}: {error}"
+    error = _error_of(lambda: _with_checked_results(driver, again)) or error
+    if isinstance(error, ResultError):
         return f"{place}: {error}"
     fix = "lols.checks.check_space finds out which"
     return f"{place}: a function of the space failed, or returned what it must not: {one_line(error)}; {fix}"
+
+
+def _functions(driver: Any) -> dict[str, Any]:
+    """The functions of a driver's space and reference, by name."""
+    reference = driver.bound_reference.functions if driver.bound_reference is not None else {}
+    return {**driver.bound.functions, **reference}
+
+
+def _error_of(run: Any) -> Exception | None:
+    """The error that plain Python ends with, if it does."""
+    try:
+        with as_compiled():
+            run()
+    except Exception as error:
+        return error
+    return None
+
+
+def _with_checked_results(driver: Any, again: Any) -> None:
+    """Run an example again, with functions that look at what the user's functions return."""
+    bounds = [bound for bound in (driver.bound, driver.bound_reference) if bound is not None]
+    kept = [bound.functions for bound in bounds]
+    try:
+        for bound in bounds:
+            bound.functions = {name: checked_result(name, function) for name, function in bound.functions.items()}
+        again()
+    finally:
+        for bound, functions in zip(bounds, kept, strict=True):
+            bound.functions = functions
 
 
 def is_compiler_error(error: Exception) -> bool:
