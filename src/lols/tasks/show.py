@@ -21,10 +21,10 @@ LONG = 20  # lines of tables after which the headline is out of sight
 
 
 def printable(text: str) -> str:
-    """A text that can be printed: halves of characters, which a forged file may hold, are escaped.
+    r"""A text that can be printed: halves of characters, which a forged file may hold, are escaped.
 
-    >>> printable("gr\u00fcn"), printable("\ud800")
-    ('gr\u00fcn', '\\\\ud800')
+    >>> printable("grün"), printable("\ud800")
+    ('grün', '\\ud800')
     """
     return text.encode("utf-8", "backslashreplace").decode()
 

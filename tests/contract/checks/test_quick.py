@@ -111,7 +111,7 @@ DATA = [[1.5, 2.0], [4.0, 1.0], [2.5, 0.5], [1.0, 3.0]] * 4
 OPTIONS: dict[str, Any] = {"passes": 1, "compiled": False, "progress": False}
 WRONG = {
     Halved: r"^`step`, example 0, step 0: writes 0.75 into the state, whose cells .* \(test_quick.py:",
-    Marked: r"^`features`, example 0, step 0: changes cell \d of the state",
+    Marked: r"^`features`, example 0, step 0: changes `count` of the state",
     Fractional: r"^`Reference.action`, example 0, step 0: gives 0.7, which is cut off: return the number of an action",
     Keyed: r"^`key`, example 0, step 1: gives 0.5, which is cut off: return a whole number",
     Refunding: r"^`cost`, example 0, step 0: is negative",
