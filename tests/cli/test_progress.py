@@ -90,7 +90,7 @@ def test_nothing_is_said_unless_it_is_wanted(monkeypatch: pytest.MonkeyPatch, ca
 def test_training_from_files_says_each_pass(folder: Path, every_pass: None, name: str, file: str) -> None:
     options = ["--tree", "order"] if name == "classifier" else []
     trained = run("train", name, folder / file, "-o", folder / "m.lols", "--passes", 3, *options)
-    said = [line for line in trained.err.splitlines() if "pass" in line]
+    said = [line for line in trained.err.splitlines() if "training, pass" in line]
     assert trained.code == 0
     assert [line.split(":")[1].strip() for line in said] == [f"training, pass {k} of 3" for k in (1, 2, 3)]
     as_json = run("train", name, folder / file, "-o", folder / "m.lols", "--passes", 3, "--json", *options)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,7 +63,9 @@ def test_tables_in_pipes_are_as_wide_as_they_need(model: Path, monkeypatch: pyte
     monkeypatch.delenv("COLUMNS", raising=False)
     asked = [sys.executable, "-c", "from lols.cli import main; main()", "inspect", str(model)]
     wide = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-    narrow = subprocess.run(asked, capture_output=True, text=True, check=True, env={"COLUMNS": "60"}).stdout
+    narrow = subprocess.run(
+        asked, capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "60"}
+    ).stdout
     assert len(narrow.splitlines()) > len(wide.splitlines())
     labels = next(line for line in wide.splitlines() if "L01 L02" in line)
     assert 80 < len(labels.rstrip()) <= 120

@@ -104,7 +104,7 @@ def test_mistakes_in_states(make: Any, says: str) -> None:
 
 
 def test_what_needs_one_number_of_actions_says_so() -> None:
-    with pytest.raises(ConfigurationError, match=r"Sizes\.actions is a function of x"):
+    with pytest.raises(ConfigurationError, match=r"Sizes\.actions depends on x"):
         lols.StructuredBandit(Shop)
 
     class Both(Shop):

@@ -53,10 +53,10 @@ def test_a_batch_is_searched_with_the_weights_from_before_the_last_one(
         threads.add(threading.current_thread())
         learned.append(numbers_of(self.network))
 
-    def watched_begin(self: Any, *arguments: Any) -> None:
+    def watched_begin(self: Any, *arguments: Any) -> Any:
         if self is policy:
             searched.append(numbers_of(self._searching))
-        begin(self, *arguments)
+        return begin(self, *arguments)
 
     monkeypatch.setattr(NetworkLearner, "learn", watched_learn)
     monkeypatch.setattr(TorchPolicy, "begin", watched_begin)

@@ -49,7 +49,7 @@ def test_training_goes_on_with_new_words_and_labels(tmp_path: Path) -> None:
 
 
 def weights(policy: Any) -> list[bytes]:
-    return [tensor.numpy().tobytes() for tensor in policy.network.state_dict().values()]
+    return [tensor.cpu().numpy().tobytes() for tensor in policy.network.state_dict().values()]
 
 
 @pytest.mark.parametrize("option", ["vectors", "encoder"])

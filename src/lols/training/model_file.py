@@ -100,8 +100,6 @@ def parts_of(
         settings = dict(header["space"]["settings"])
         if not known:
             raise KeyError("source")
-        if not isinstance(kind, str | None):
-            raise TypeError(f"the policy is {shown(kind)}")
         if actions != space.fixed_actions:
             numbers = ["any number of" if n is None else n for n in (actions, space.fixed_actions)]
             raise ModelFileError("trained for {} actions; this space has {}".format(*numbers))

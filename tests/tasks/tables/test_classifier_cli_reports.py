@@ -131,7 +131,7 @@ def test_explain_adds_up(folder: Path, tmp_path: Path, options: tuple[str, ...])
     mistake("explain", out, folder / "test.csv", "--row", 0, says="--row is 0: rows are counted from 1")
     mistake("explain", out, folder / "test.csv", "--row", 91, says="test.csv: there is no row 91; it has 90")
     mistake("explain", out, folder / "test.csv", "--sentence", 1, says="--sentence has no effect: the model is a class")
-    mistake("explain", out, says="name a file of sentences or rows after it")
+    mistake("explain", out, says="name a file of rows after it")
 
 
 def test_explain_without_labels(model: Path, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
+from lols.contract.checks.guards import SpentError
+
 MOST_FINDINGS = 20
 
 
@@ -30,11 +32,11 @@ class Finding:
 
 
 class Findings:
-    """Collects findings; the first of each function and kind is kept. With `kinds`, only these."""
+    """Collects findings: the first of each function and kind; with `kinds`, only these. Those of `ends` end a check."""
 
-    def __init__(self, kinds: Container[str] | None = None) -> None:
+    def __init__(self, kinds: Container[str] | None = None, *, ends: Container[str] = ()) -> None:
         self.found: list[Finding] = []
-        self._wanted = kinds
+        self._wanted, self._ends = kinds, ends
         self._kinds: set[tuple[str, str]] = set()
 
     @property
@@ -48,6 +50,8 @@ class Findings:
 
     def add(self, function: str, kind: str, message: str, example: int | None = None, step: int | None = None) -> None:
         """Report a mistake, unless the same kind was reported for the function."""
+        if kind in self._ends:
+            raise SpentError
         wanted = self._wanted is None or kind.partition(":")[0] in self._wanted
         if wanted and not self.full and not self.has(function, kind):
             self._kinds.add((function, kind))

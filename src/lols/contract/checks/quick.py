@@ -22,12 +22,14 @@ USUAL, MOST = 0.1, 1.0  # seconds of work, as planned, and at most
 ERRORS = ("outside", "negative index", "not kept", "whole", "modifies", "deterministic", "truth", "leak", "live")
 # What makes results worse, or only may be a mistake: warnings.
 WARNINGS = ("survey", "merges", "sum", "negative", "rolled out", "not equal", "not free", "copied")
-# All else, such as functions that fail and numbers that are not finite, is an error where a search meets it.
+# All else, such as numbers that are not finite, is an error where a search meets it. So is a function that fails, which
+# ends the check.
+ENDS = ("fails",)
 
 
 def check_quickly(space: SearchSpace, reference: Reference | None, examples: Examples) -> None:
     """Say in short what `check_space` would say of some of these examples: the first error is raised, others warn."""
-    findings, budget = Findings((*ERRORS, *WARNINGS)), Budget(MOST, USUAL * WORK_PER_SECOND)
+    findings, budget = Findings((*ERRORS, *WARNINGS), ends=ENDS), Budget(MOST, USUAL * WORK_PER_SECOND)
     if reference is not None and reference.needs_truth and not examples.has_truth:
         reference = None
     MOST_WORK[0] = WORK[0] + MOST * WORK_PER_SECOND

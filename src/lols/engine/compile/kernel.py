@@ -107,6 +107,7 @@ def kernel(function: Any) -> Any:
     ...     for n in range(numbers.size):
     ...         total += numbers[n]
     ...     return total
+    >>> import numpy as np
     >>> total(np.arange(5))
     10
     """
