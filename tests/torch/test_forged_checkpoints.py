@@ -20,7 +20,7 @@ from lols.torch import TorchPolicy
 from tests.cli.calling import run
 from tests.cli.interrupting import interrupted
 from tests.cli.test_stops import given
-from tests.torch.small_networks import SPACE, SmallTagger, make_policy, train
+from tests.torch.small_networks import SmallTagger, make_policy, train
 
 Arrays = dict[str, np.ndarray]
 NETWORK = ("--policy", "neural", "--width", 8, "--layers", 1)
