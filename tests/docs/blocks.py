@@ -35,9 +35,8 @@ def run_blocks(page: Path, *, alone: bool = False) -> dict[str, object]:
         if alone or not names:
             names = {"__name__": "__main__"}  # as a script, so that compiled code can be cached
         printed = io.StringIO()
-        code = compile(
-            "\n" * (block.line - 1) + block.code, str(page), "exec"
-        )  # so that errors name the line of the page
+        above = "\n" * (block.line - 1)  # so that errors name the line of the page
+        code = compile(above + block.code, str(page), "exec")
         with contextlib.redirect_stdout(printed):
             exec(code, names)
         assert printed.getvalue() == block.prints, f"{page.name}, line {block.line}: prints something else"

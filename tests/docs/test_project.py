@@ -1,4 +1,4 @@
-"""What the project says of itself in several places is the same in all of them: version, licence, Pythons, extras, tools."""
+"""What is said in several places is the same in all of them: version, licence, versions of Python, extras, tools."""
 
 from __future__ import annotations
 
