@@ -18,9 +18,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """What a command prints that runs in a folder, without the settings of Python and of this library."""
+    """What a command prints that runs in a folder, with nothing of the checkout: no settings, no compiled kernels."""
     settings = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LOLS_"))}
-    settings["LOLS_CACHE"] = str(folder / "cache")
+    settings["XDG_CACHE_HOME"] = str(folder / "cache")
     try:
         return subprocess.run(command, cwd=folder, env=settings, stdout=subprocess.PIPE, text=True, check=True).stdout
     except subprocess.CalledProcessError as error:
@@ -43,7 +43,8 @@ def main() -> None:
         programs = folder / "venv" / "bin"
         print(f"==> installing {wheel.name} into a fresh environment, {folder / 'venv'}", flush=True)
         venv.create(folder / "venv", with_pip=True)
-        run(programs / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", wheel, folder=folder)
+        pip = (programs / "python", "-I", "-m", "pip", "--quiet", "--disable-pip-version-check")
+        subprocess.run((*pip, "install", wheel), check=True)
         place = run(programs / "python", "-c", "import lols; print(lols.__file__)", folder=folder).strip()
         print(f"{run(programs / 'lols', '--version', folder=folder).strip()} in {Path(place).parent}")
         print(f"==> running the example of README.md, line {example.line}, in {folder}", flush=True)

@@ -39,5 +39,6 @@ def run_blocks(page: Path, *, alone: bool = False) -> dict[str, object]:
         code = compile(above + block.code, str(page), "exec")
         with contextlib.redirect_stdout(printed):
             exec(code, names)
-        assert printed.getvalue() == block.prints, f"{page.name}, line {block.line}: prints something else"
+        said = printed.getvalue()
+        assert said == block.prints, f"{page.name}, line {block.line}: prints something else:\n{said}"
     return names

@@ -21,7 +21,7 @@ def test_an_example_must_print_what_its_page_says(tmp_path):
 def test_programs_see_nothing_of_this_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     monkeypatch.setenv("LOLS_CHECK", "0")
-    names = "PYTHONPATH", "LOLS_CHECK", "LOLS_CACHE"
+    names = "PYTHONPATH", "LOLS_CHECK", "XDG_CACHE_HOME"
     printed = run(sys.executable, "-c", f"import os; print(*map(os.environ.get, {names}))", folder=tmp_path)
     assert printed.split() == ["None", "None", str(tmp_path / "cache")]
 
