@@ -306,15 +306,6 @@ def test_forged_lessons(what: str, with_replay: Path, tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_policy_that_is_no_name(tmp_path: Path) -> None:
-    train(make_policy(), passes=1).save(tmp_path / "m.lols")
-    header, tensors = read_tensors(tmp_path / "m.lols", "model")
-    plain = {k: v for k, v in header.items() if k not in ("kind", "format")} | {"policy": 7}
-    write_tensors(tmp_path / "m.lols", "model", plain, tensors)
-    with pytest.raises(lols.LolsError, match=r"m\.lols: the header is damaged .TypeError: the policy is 7"):
-        lols.load(tmp_path / "m.lols", SPACE, policy=make_policy(), compiled=False)
-
-
 def test_a_long_schedule_is_not_stepped_for_years(with_replay: Path, tmp_path: Path) -> None:
     stopped(pytest.MonkeyPatch(), make_policy(schedule=cosine), tmp_path / "c")
     header, tensors = read_tensors(tmp_path / "c", "checkpoint")
