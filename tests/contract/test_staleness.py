@@ -85,7 +85,7 @@ TRAIN = (
     + """
 import task
 
-model = lols.train(task.space, [0, 1, 2], task.teacher, passes=2)
+model = lols.train(task.space, [0, 1, 2], task.teacher, passes=2, checks=False)
 report(answer=model.predict([0]), loss=model.evaluate([0]))
 """
 )
