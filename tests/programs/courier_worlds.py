@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,23 +35,40 @@ def nearest(away: dict[Any, int]) -> dict[str, Any]:
     return {"reference": min(away, key=away.__getitem__)}
 
 
-def program(shared: bool = False, teach: Any = nearest, keyed: bool = False, name: Any = lambda c: c) -> lols.Program:
-    """The program; `teach(distances)` gives the arguments of `choose` that the teacher needs, `name` the candidates."""
+def program(
+    shared: bool = False,
+    teach: Any = nearest,
+    keyed: bool = False,
+    name: Any = lambda c: c,
+    lazy: bool = False,
+) -> lols.Program:
+    """The program.
+
+    `teach(distances)` gives the arguments of `choose` that the teacher needs, `name` the candidates; with `lazy`,
+    functions give their features.
+    """
 
     def run(search: Any, x: Any) -> list[int]:
         couriers = [name(c) for c in range(x["couriers"])]
         number = {courier: c for c, courier in enumerate(couriers)}
-        free, at, made = [0] * len(couriers), [0] * len(couriers), []
+        free, at, made = [0] * len(couriers), [0] * len(couriers), list[int]()
+
+        def sees(courier: Any) -> dict[str, Any]:  # of the order that has come in
+            c = number[courier]
+            return {"waits": waits[courier] / 30, "away": away[courier] / 30, "idle": free[c] <= time}
+
+        def beside() -> Any:
+            return {"late": i / 8, "odd": i % 2 == 1} if shared else ()
+
         for i, (time, place, work) in enumerate(zip(x["time"], x["place"], x["work"], strict=True)):
             away = {courier: abs(at[c] - place) for courier, c in number.items()}
             waits = {courier: max(free[c] - time, 0) + away[courier] for courier, c in number.items()}
-            seen = {
-                courier: {"waits": waits[courier] / 30, "away": away[courier] / 30, "idle": free[c] <= time}
-                for courier, c in number.items()
-            }
-            key = (i, *free, *at) if keyed else None
-            beside = {"late": i / 8, "odd": i % 2 == 1} if shared else ()
-            courier = search.choose(seen, **(teach(away) if search.learning else {}), shared=beside, key=key)
+            courier = search.choose(
+                {courier: partial(sees, courier) if lazy else sees(courier) for courier in couriers},
+                **(teach(away) if search.learning else {}),
+                shared=beside if lazy else beside(),
+                key=(i, *free, *at) if keyed else None,
+            )
             search.loss(waits[courier])
             free[number[courier]], at[number[courier]] = time + waits[courier] + work, place
             made.append(number[courier])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,18 @@ def test_teachers_of_all_kinds_teach_what_those_of_a_task_do(tmp_path):
             same(lols.train(program(teach=teach), DATA, **FEW, **options), task, tmp_path)
 
 
+@pytest.mark.parametrize("options", [{}, {"roll_out": "learned"}], ids=["mixture", "learned"])
+def test_features_may_be_functions_that_are_called_only_if_needed(options, tmp_path):
+    plain = lols.train(program(shared=True), DATA, **FEW, **options)
+    for keyed in (False, True):
+        same(lols.train(program(shared=True, lazy=True, keyed=keyed), DATA, **FEW, **options), plain, tmp_path)
+
+
+def test_learners_without_a_form_for_candidates_are_refused():
+    with pytest.raises(ConfigurationError, match="secoc with adagrad has no form for `action_features` and candidates"):
+        lols.train(PLAIN, DATA, learner="secoc", **FEW)
+
+
 def test_candidates_may_be_tuples_and_strings_and_objects_of_one_run(tmp_path):
     plain = lols.train(PLAIN, DATA, **FEW)
     for name in (lambda c: ("courier", c), "abcdefg".__getitem__, Courier, lambda c: frozenset([c])):
@@ -142,7 +155,7 @@ def test_features_are_values_or_categories_or_a_list_or_a_function(tmp_path):
     def run(search: Any, x: int) -> Any:
         seen = {
             "a": {"cost": np.float32(x), "kind": "van", "old": np.True_, "none": None},
-            "b": lambda: {"cost": 1, "kind": ("van", 2)},
+            "b": lambda: {"cost": Decimal(1), "kind": ("van", 2)},
             "c": ["old", ("kind", "van")],
         }
         a = search.choose(seen, "c", shared=lambda: ["evening"])
@@ -181,6 +194,7 @@ BAD_CANDIDATES = [
     (lambda search: search.choose({"a": {}, "b": {}}, costs=[1.0]), "`costs` has 1 numbers for 2 actions"),
     (lambda search: search.choose({"a": {"x": float("nan")}}, "a"), "feature 'x' of 'a' is nan: give a finite number"),
     (lambda search: search.choose({"a": {"x": 10**400}}, "a"), "feature 'x' of 'a' is 1000"),
+    (lambda search: search.choose({"a": {"x": 1j}}, "a"), "feature 'x' of 'a' is 1j: give a finite number"),
     (lambda search: search.choose({"a": {"x": []}}, "a"), "a feature of 'a' cannot be looked up"),
     (lambda search: search.choose({"a": "word"}, "a"), "the features of 'a' are 'word': give a dict"),
     (lambda search: search.choose({"a": 3}, "a"), "the features of 'a' are 3: give a dict"),

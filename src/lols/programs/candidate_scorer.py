@@ -76,7 +76,7 @@ class CandidateScorer(Scorer):
     def kept(self, features: Any) -> Any:
         """A copy, to be encoded later."""
         candidates, shared = features
-        return {n: own if callable(own) else _copy(own) for n, own in enumerate(candidates.values())}, _copy(shared)
+        return {candidate: _copy(own) for candidate, own in candidates.items()}, _copy(shared)
 
     def choose(self, features: Any, legal: Legal, component: int = 0, stream: int = 0) -> int:
         """The legal candidate of least predicted cost."""
@@ -103,4 +103,6 @@ class CandidateScorer(Scorer):
 
 
 def _copy(features: Any) -> Any:
+    if callable(features):  # now: it may read variables of the program, which change
+        features = features()
     return dict(features) if hasattr(features, "items") else tuple(features)

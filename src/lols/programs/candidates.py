@@ -86,7 +86,7 @@ def encode_candidates(ids: Ids, candidates: Mapping[Any, Any], shared: Any) -> E
     found, values, bounds = list[int](), list[float](), [0]
     beside: tuple[list[int], list[float]] = [], []
     if shared:
-        _encode(ids, "`shared`", shared, *beside)
+        _encode(ids, "shared", shared, *beside)
     for candidate, features in candidates.items():
         first = bounds[-1]
         _encode(ids, candidate, features, found, values)
@@ -112,7 +112,10 @@ def _encode(ids: Ids, owner: Any, features: Any, found: list[int], values: list[
             return
         for name, value in features.items():
             kind = value.__class__
-            if kind is float or kind is int or (kind is not bool and isinstance(value, numbers.Real)):
+            if (kind is float or kind is int) and -LARGEST <= value <= LARGEST:
+                found.append(ids[name])
+                values.append(value)
+            elif kind is not bool and isinstance(value, numbers.Number):
                 found.append(ids[name])
                 values.append(_number(owner, name, value))
             else:
@@ -139,6 +142,6 @@ def _number(owner: Any, name: Any, value: Any) -> float:
         number = float(value)
         if abs(number) <= LARGEST:
             return number
-    except OverflowError:
+    except (OverflowError, TypeError):
         pass
     raise SpaceError(f"feature {name!r} of {owner!r} is {value!r}: give a finite number, within 32-bit floats")

@@ -111,15 +111,17 @@ class ProgramSearch:
             None, a tuple) a category. Or an iterable of features as in `predict`, or a function that returns either
             and is called only if needed.
         reference
-            The teacher's candidate; several equally good ones as a list or set; or a function, as in `predict`.
+            The teacher's candidate; several equally good ones as a list or set; or a function that returns either and
+            is called only if needed, with a stream for `lols.uniform` if it has an argument. Needed in training only.
         shared
             Features of the decision itself, given like those of a candidate. Each feature of a candidate is combined
             with each of them: alone, they would say the same for all candidates.
         costs
             The teacher's costs in closed form: a sequence in the order of the candidates, a mapping from candidates,
-            or a function, as in `predict`.
+            or a function. Saves the teacher's roll-outs.
         key
-            As in `predict`.
+            A hashable value. Decisions with equal keys must have equal futures: candidates with the same features, in
+            the same order, and the same references and losses after the same choices.
 
         Examples
         --------
