@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import lols
 from lols.errors import ConfigurationError, ModelFileError, SpaceError
@@ -80,6 +82,59 @@ def test_features_may_be_functions_that_are_called_only_if_needed(options, tmp_p
     plain = lols.train(program(shared=True), DATA, **FEW, **options)
     for keyed in (False, True):
         same(lols.train(program(shared=True, lazy=True, keyed=keyed), DATA, **FEW, **options), plain, tmp_path)
+
+
+def random_program(seed: int, keyed: bool) -> lols.Program:
+    """A program whose decisions are drawn once and for all: candidates, ever others and more or fewer, and losses."""
+
+    def draw(*place: int) -> int:
+        return lols.feature(seed, *place) % 1000
+
+    def run(search: Any, x: int) -> list[str]:
+        made, place = list[str](), 0
+        for step in range(5):
+            some = [c for c in "abcd" if draw(step, place, ord(c), 1) < 600] or ["e"]
+            right = [c for c in some if draw(step, place, ord(c), 2) < 400] or some[:1]
+            seen = {c: {"value": draw(step, place, ord(c), 3) / 500, "name": c} for c in some}
+            c = search.choose(seen, right, shared=[("step", step)], key=(step, place) if keyed else None)
+            search.loss(draw(x, step, place, ord(c), 4) % 3 / 4)
+            made.append(c)
+            place = (place + ord(c)) % 2
+            if draw(step, place, x, 5) < 150:
+                break
+        return made
+
+    return lols.Program(run)
+
+
+def test_one_candidate_after_many_is_the_same_set_as_one_candidate_before(tmp_path):
+    def run(search: Any, x: int) -> None:
+        for step, count in enumerate((1, 3, 1, 2)):
+            c = search.choose({c: {"c": c} for c in range(count)}, 0, key=step if x else None)
+            search.loss(c)
+
+    plain, keyed = (lols.train(lols.Program(run), [x] * 3, tricks=OFF, **FEW) for x in (0, 1))
+    assert weights(plain, tmp_path) == weights(keyed, tmp_path)
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 10**6), st.sampled_from(ALGORITHMS))
+def test_programs_drawn_at_random_learn_the_same_with_and_without_tricks(seed, options):
+    made = []
+    for keyed, tricks in ((True, {}), (True, {"chain": False}), (True, OFF), (False, {})):
+        model = lols.train(random_program(seed, keyed), range(6), tricks=tricks, **(OPTIONS | options))
+        table, stack = model.policy.single, model.policy.single_stack
+        learned = {int(f): stack[:, r].tolist() for f, r in zip(table.keys, table.rows, strict=True) if r >= 0}
+        made.append((learned, model.predict(range(9)), model.losses(range(9)).tolist()))
+    assert all(other == made[0] for other in made[1:])
+
+
+@pytest.mark.parametrize(
+    "learner", ["csoaa", lols.LearnerSettings("hinge", "nag"), lols.LearnerSettings(bits=12)], ids=str
+)
+def test_other_learners_learn_the_weights_of_the_task(learner, tmp_path):
+    task = lols.train(Couriers, DATA, learner=learner, **FEW)
+    same(lols.train(PLAIN, DATA, learner=learner, **FEW), task, tmp_path)
 
 
 def test_learners_without_a_form_for_candidates_are_refused():

@@ -34,7 +34,8 @@ class CandidateChoices(ActionChoices):
     def __init__(self) -> None:
         super().__init__(1)
         self.names, self.labelled = ANY, True  # `most` is the most candidates of a decision so far
-        self._by_count: weakref.WeakValueDictionary[int, Legal] = weakref.WeakValueDictionary()
+        # Equal sets are the same object as long as a roll-in remembers it.
+        self._by_count = weakref.WeakValueDictionary({1: self.all})
 
     def legal(self, given: Any) -> Legal:
         """All candidates of the decision that is made now."""
