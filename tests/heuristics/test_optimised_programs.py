@@ -16,6 +16,7 @@ from lols.heuristics.optimise import Optimised
 from lols.heuristics.report import CLAIRVOYANT
 from lols.heuristics.strategies import ladder
 from tests.heuristics.paying import CRASHING, PAYING, SAME, SLOW, STUMBLING, draw
+from tests.programs.courier_worlds import days, program
 
 AMOUNTS = list(range(1, 100))
 
@@ -156,3 +157,10 @@ def test_an_instance_of_a_list_that_fails_is_named_by_its_place() -> None:
 def test_mistakes(arguments: Any, options: Any, says: str) -> None:
     with pytest.raises(ConfigurationError, match=says):
         lols.optimise(*arguments, **options)
+
+
+def test_a_program_that_chooses_overtakes_its_rule(processor_time: None) -> None:
+    found = lols.optimise(program(), days(150, orders=12), minutes=0.05, best_of=4)
+    heuristic, learned, best = found.report.rows
+    assert learned.mean < heuristic.mean and best.mean <= learned.mean
+    assert found.predict(days(3, seed=5, couriers=6)) == found.model.predict(days(3, seed=5, couriers=6))

@@ -256,7 +256,6 @@ def test_options_that_do_nothing_are_refused():
             train(lambda search, x: teach(search, x), **options)
     for arguments, reason in (
         ((3,), "a program is a function"),
-        ((teach,), "the number of actions is missing"),
         ((teach, 0), "actions is 0; it must be a whole number, at least 1"),
         ((teach, 2.5), "actions is 2.5; it must be a whole number"),
         ((lambda search: 0, 2), r"takes \(search\); it is given \(search, x\)"),

@@ -112,7 +112,7 @@ class ProgramProblem:
 
     def most(self, data: Any) -> tuple[float, float]:
         """How many steps and actions instances have at most; of steps, a program does not say."""
-        return math.inf, self.program.actions
+        return math.inf, ProgramTrainer(self.program, passes=1).untrained().most_actions(data)
 
     def trainer(self, **options: Any) -> Trainer:
         """A trainer that the program's reference teaches."""

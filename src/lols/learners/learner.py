@@ -72,8 +72,8 @@ class Learner:
     ):
         if by_action and (settings.reduction == "secoc" or settings.update == "ridge"):
             raise ConfigurationError(
-                f"{settings.reduction} with {settings.update} has no form for `action_features`: use hinge or csoaa "
-                "with adagrad, nag or gd"
+                f"{settings.reduction} with {settings.update} has no form for `action_features` and candidates: use "
+                "hinge or csoaa with adagrad, nag or gd"
             )
         self.settings, self.actions, self.by_action = settings, actions, by_action
         actions = actions or 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,15 +11,16 @@ from lols.errors import ConfigurationError, SpaceError
 
 MOST = 1 << 16  # the most sets of legal actions to keep
 SETS = (list, tuple, set, frozenset, range, np.ndarray)
+HASHABLE = (tuple, frozenset, range)
 
 
 class Legal:
     """A set of legal actions. Equal sets are the same object."""
 
-    __slots__ = ("actions", "mask", "members", "ones")
+    __slots__ = ("__weakref__", "actions", "count", "mask", "members", "ones")
 
-    def __init__(self, members: frozenset[int], count: int):
-        self.members = members
+    def __init__(self, members: Collection[int], count: int):
+        self.members, self.count = members, count
         self.actions = sorted(members)
         self.mask = np.zeros(count, np.bool_)
         self.mask[self.actions] = True
@@ -45,18 +46,18 @@ class ActionChoices:
     """
 
     def __init__(self, actions: int, labels: Sequence[Any] | None = None):
-        self.count = actions
-        self.names: list[Any] = list(range(actions)) if labels is None else list(labels)
+        self.count = self.most = actions
+        self.names: Sequence[Any] = list(range(actions)) if labels is None else list(labels)
         self.labelled = labels is not None
         try:
-            self.numbers = {name: number for number, name in enumerate(self.names)}
+            self.numbers: dict[Any, int] = {name: number for number, name in enumerate(self.names)}
         except TypeError:
             raise ConfigurationError("labels must be hashable: strings, numbers or tuples of those") from None
         if len(self.numbers) < actions:
             raise ConfigurationError("labels has the same label twice")
         self.all = Legal(frozenset(range(actions)), actions)
         self.named = [Teacher(a, None, None) for a in range(actions)]  # references with one action
-        self._sets: dict[frozenset[int], Legal] = {self.all.members: self.all}
+        self._sets: dict[frozenset[int], Legal] = {frozenset(self.all.members): self.all}
         self._known: dict[Any, Legal] = {None: self.all}
 
     def legal(self, given: Any) -> Legal:
@@ -81,13 +82,15 @@ class ActionChoices:
         if len(self._known) >= MOST:
             self._known.clear()
             self._known[None] = self.all
-            self._sets = {self.all.members: self.all}
-        legal = self._known[given] = self.numbered(members)
+            self._sets = {frozenset(self.all.members): self.all}
+        legal = self._known[given] = self._numbered(members)
         return legal
 
-    def numbered(self, actions: Iterable[int]) -> Legal:
-        """The set of these action numbers."""
-        members = frozenset(actions)
+    def among(self, actions: Iterable[int], legal: Legal) -> Legal:
+        """The set of these action numbers, which are some of the legal ones."""
+        return self._numbered(frozenset(actions))
+
+    def _numbered(self, members: frozenset[int]) -> Legal:
         return self._sets.setdefault(members, Legal(members, self.count))
 
     def number(self, name: Any, where: str) -> int:
@@ -102,7 +105,7 @@ class ActionChoices:
 
     def reference(self, given: Any) -> tuple[int, list[int] | None]:
         """The reference's first action, and all of them in order if there are several equally good ones."""
-        if not isinstance(given, SETS) or (self.labelled and isinstance(given, tuple) and given in self.numbers):
+        if not isinstance(given, SETS) or (self.labelled and isinstance(given, HASHABLE) and given in self.numbers):
             return self.number(given, "the reference is"), None
         free = sorted({self.number(name, "the reference has") for name in given})
         if not free:
@@ -126,8 +129,11 @@ class ActionChoices:
             raise SpaceError(f"`costs` has {len(costs)} numbers for {self.count} actions: give one each, or a dict")
         for a in legal.actions:
             if not -np.inf < costs[a] < np.inf:
-                raise SpaceError(f"`costs` has {costs[a]} for action {self.names[a]!r}, which is legal there")
+                raise SpaceError(f"`costs` has {costs[a]} for action {self._shown(a)}, which is legal there")
         return costs
+
+    def _shown(self, action: int) -> str:
+        return repr(self.names[action])
 
 
 def takes(function: Any) -> int:

@@ -44,7 +44,6 @@ class Evaluator:
         self.roll_in, self.again, self.graph = RollIn(*parts), Rerun(*parts), Graph(*parts)
         self.again.memo, self.graph.chain = tricks["memo"], tricks["chain"]
         self.scorer, self.tricks = parts[2], tricks
-        self.actions = parts[0].actions
 
     def evaluate(
         self, x: Any, number: int, plan: Plan, round_key: int, beta: float, beta_in: float
@@ -61,7 +60,7 @@ class Evaluator:
         self._prepare(chosen, asks)
         states = []
         for (t, weight, comparing), asked in zip(chosen, asks, strict=True):
-            costs = [INFINITE] * self.actions
+            costs = [INFINITE] * trail.legal[t].count
             for a, (who, rolled) in asked.by_action.items():
                 values = [asked.closed[a] if asked.choice.closed else 0.0, 0.0]
                 for by_learner, policy, stream in rolled:
@@ -93,22 +92,22 @@ class Evaluator:
         legal = self.trail.legal[t]
         if not 0 < self.plan.sample_actions < len(legal.actions):
             return legal.actions
-        tried = [a in legal.members for a in range(self.actions)]
+        tried = [a in legal.members for a in range(legal.count)]
         keep_sample(self.plan, self.round_key, t, tried, self._kept(t))
         return [a for a in legal.actions if tried[a]]
 
     def _pruned(self, t: int, legal: list[int]) -> list[int]:
         """Those of these actions with the lowest predicted costs, the one taken, and the teacher's."""
-        tried = [False] * self.actions
+        tried = [False] * self.trail.legal[t].count
         for a in legal:
             tried[a] = True
         keep_best(self.plan, self.trail.predicted[t], tried, self._kept(t))
-        return [a for a in range(self.actions) if tried[a]]
+        return [a for a, kept in enumerate(tried) if kept]
 
     def _kept(self, t: int) -> list[bool]:
         """The action taken, and the teacher's."""
         always = self.trail.actions[t], self._teacher(self.trail.sampled, t).first
-        return [a in always for a in range(self.actions)]
+        return [a in always for a in range(self.trail.legal[t].count)]
 
     def _teacher(self, asked: Mapping[int, Teacher], t: int) -> Teacher:
         answer = asked.get(t, self.trail.teachers[t])
@@ -126,7 +125,7 @@ class Evaluator:
             for a in free:
                 costs[a] = 0.0
             return costs
-        few = [INFINITE] * self.actions
+        few = [INFINITE] * self.trail.legal[t].count
         for a in legal:
             few[a] = 0.0 if a in free else 1.0
         return few

@@ -10,13 +10,12 @@ import numpy as np
 from lols.contract.examples import without_collector
 from lols.contract.hashing import mix
 from lols.engine.drivers.portable import Portable
-from lols.engine.lessons import FeatureRuns, lessons_of, slots_of
+from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.structures import Batch, FrozenPolicy, Plan, Slots
-from lols.programs.choices import ActionChoices
 from lols.programs.costs import Evaluator, StateCosts
+from lols.programs.parts import parts_of
 from lols.programs.program import Program
 from lols.programs.rolling import ProgramTrail
-from lols.programs.scorer import Scorer
 
 # Speed tricks; they do not change the results.
 TRICKS = {
@@ -37,8 +36,7 @@ class ProgramDriver:
         self.program, self.objects = program, objects
         self.tricks = dict.fromkeys(TRICKS, True) | dict(tricks or {})
         self.compiled = compiled
-        self.choices = ActionChoices(program.actions, program.labels)
-        self.scorer = Scorer(compiled)
+        self.choices, self.scorer = parts_of(program, compiled)
         self.evaluator = Evaluator((program, self.choices, self.scorer), self.tricks)
 
     def portable(self) -> Portable:
@@ -68,14 +66,24 @@ class ProgramDriver:
                 shares = float(beta[b]), float(beta_in[b])
                 found.append(self.evaluator.evaluate(self.objects[number], number, plan, round_key, *shares))
         filled = np.array([len(trail.seen) for trail, _, _ in found], np.int64)
-        slots, widest = _slots(found, self.program.actions)
+        if self.program.actions is None:
+            slots, widest, widest_action = _slots_of_candidates(found)
+        else:
+            (slots, widest), widest_action = _slots(found, self.program.actions), 0
         return Batch(
             round=rounds,
             beta=beta,
             beta_in=beta_in,
             order=np.arange(indices.size),
             losses=np.array([[trail.loss, *losses] for trail, _, losses in found], np.float64),
-            lessons=lessons_of(slots, np.cumsum(filled) - filled, filled, example=indices, widest=widest),
+            lessons=lessons_of(
+                slots,
+                np.cumsum(filled) - filled,
+                filled,
+                example=indices,
+                widest=widest,
+                widest_action=widest_action,
+            ),
         )
 
 
@@ -97,3 +105,26 @@ def _slots(found: list[tuple[ProgramTrail, list[StateCosts], list[float]]], acti
     costs -= costs.min(axis=1, keepdims=True)  # infinite for actions that were not evaluated
     seen = FeatureRuns.between(np.array(stops, np.int64), np.array(ids, np.int64), np.array(values, np.float32))
     return slots_of(seen, costs.astype(np.float32), np.array(weights, np.float32)), seen.widest
+
+
+def _slots_of_candidates(found: list[tuple[ProgramTrail, list[StateCosts], list[float]]]) -> tuple[Slots, int, int]:
+    """The same for candidates, who have the features; beyond those of a state, costs are infinite."""
+    ids, values, weights = list[int](), list[float](), list[float]()
+    rows = sum(len(trail.seen) for trail, _, _ in found)
+    most = max(legal.count for trail, _, _ in found for legal in trail.legal)
+    costs, (start, stop) = np.full((rows, most), np.inf), np.zeros((2, rows, most), np.int64)
+    for trail, states, _ in found:
+        by_step = {state.step: state for state in states}
+        for t, seen in enumerate(trail.seen):
+            row, state, count = len(weights), by_step.get(t), trail.legal[t].count
+            weights.append(state.weight if state is not None else 0.0)
+            costs[row, :count] = state.costs if state is not None else 0.0
+            if state is not None:
+                bounds = np.array(seen.bounds, np.int64) + len(ids)
+                start[row, :count], stop[row, :count] = bounds[:-1], bounds[1:]
+                ids += seen.ids
+                values += seen.values
+    costs -= costs.min(axis=1, keepdims=True)
+    own = FeatureRuns(start.ravel(), stop.ravel(), np.array(ids, np.int64), np.array(values, np.float32))
+    none = NO_FEATURES._replace(start=np.zeros(rows, np.int64), stop=np.zeros(rows, np.int64))
+    return slots_of(none, costs.astype(np.float32), np.array(weights, np.float32), own), 0, own.widest

@@ -174,7 +174,7 @@ class Graph(ProgramSearch):
             if self._learner_needed:
                 if callable(features):
                     features = features()
-                features = dict(features) if hasattr(features, "items") else tuple(features)
+                features = self._scorer.kept(features)
             arrived = Node(key, allowed, answer, features, came, action)
             self._created.append(arrived)
             if key is not None:

@@ -15,6 +15,7 @@ from lols.engine.structures import FrozenPolicy, Plan
 from lols.errors import ConfigurationError, ModelFileError, SpaceError
 from lols.io.model_file import PICKLED, from_bytes, read_tensors, to_bytes, write_tensors
 from lols.programs.choices import ActionChoices
+from lols.programs.parts import parts_of
 from lols.programs.program import Program
 from lols.programs.rolling import Following, FollowingTeacher
 from lols.programs.sampling import Sampling, best_sample
@@ -63,7 +64,8 @@ class ProgramModel:
 
     def __repr__(self) -> str:
         decides = ", decides by its reference" if self.kept_reference else ""
-        return f"ProgramModel({self.program.name}, {self.program.actions} actions{decides})"
+        among = "candidates" if self.program.actions is None else f"{self.program.actions} actions"
+        return f"ProgramModel({self.program.name}, {among}{decides})"
 
     def predict(
         self,
@@ -141,6 +143,17 @@ class ProgramModel:
             return True
         return False
 
+    def most_actions(self, objects: Iterable[Any]) -> int:
+        """The number of actions; or the most candidates of a decision if the reference decides."""
+        if self.program.actions is not None:
+            return self.program.actions
+        choices, scorer = parts_of(self.program, self.compiled)
+        scorer.follow(self.policy, bool(self.plan.random_ties))
+        following = FollowingTeacher(self.program, choices, scorer)
+        for n, x in enumerate(objects):
+            following.result(x, n, truth=True, seed=self.plan.seed)
+        return choices.most
+
     def _searched(
         self, objects: Iterable[Any], best_of: int, search: dict[str, Any], *, truth: bool
     ) -> list[tuple[Any, float]]:
@@ -170,9 +183,8 @@ class ProgramModel:
         try:
             parts = self._idle.pop()
         except IndexError:
-            scorer = Scorer(self.compiled)
-            scorer.follow(self.policy, bool(self.plan.random_ties))
-            parts = ActionChoices(self.program.actions, self.program.labels), scorer
+            parts = parts_of(self.program, self.compiled)
+            parts[1].follow(self.policy, bool(self.plan.random_ties))
         yield kind(self.program, *parts)
         self._idle.append(parts)
 

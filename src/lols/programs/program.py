@@ -1,4 +1,4 @@
-"""A program: a decoder as a plain Python function that calls `search.predict` for each of its decisions."""
+"""A program: a decoder as a plain Python function that calls `search.predict` or `search.choose` to decide."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class Program:
     Parameters
     ----------
     run
-        `run(search, x)` decodes one of your objects: it calls `search.predict` for each decision and `search.loss` for
-        the loss, and returns its result. With the same actions it must do the same again: it must not draw random
-        numbers or keep anything from one call to the next.
+        `run(search, x)` decodes one of your objects: it calls `search.predict` or `search.choose` for each decision and
+        `search.loss` for the loss, and returns its result. With the same actions it must do the same again: it must
+        not draw random numbers or keep anything from one call to the next.
     actions
-        The number of actions; they are numbered from 0.
+        The number of actions, numbered from 0, among which `predict` decides. A program that calls `choose` leaves
+        out `actions` and `labels`: it names its candidates, with their features, at each decision.
     labels
         Names of the actions, used instead of numbers by `predict`, `legal` and `reference`.
     steps
@@ -72,12 +73,11 @@ class Program:
             if actions is not None and actions != len(labels):
                 raise ConfigurationError(f"there are {len(labels)} labels for {actions} actions: give only labels")
             actions = len(labels)
-        if actions is None:
-            raise ConfigurationError("the number of actions is missing: give Program(run, actions=...) or labels=[...]")
-        for what, number in (("actions", actions), ("steps", steps)):
+        for what, number in (("actions", 1 if actions is None else actions), ("steps", steps)):
             if not (isinstance(number, int | np.integer) and number >= 1):
                 raise ConfigurationError(f"{what} is {number!r}; it must be a whole number, at least 1")
-        self.run, self.actions, self.labels, self.steps = run, int(actions), labels, int(steps)
+        self.run, self.labels, self.steps = run, labels, int(steps)
+        self.actions = None if actions is None else int(actions)
         qualified = getattr(run, "__qualname__", type(run).__name__).replace(".<locals>", "")
         self.name = name or f"{getattr(run, '__module__', '')}:{qualified}"
 
@@ -97,7 +97,11 @@ class Program:
         """A placeholder for training and model files, which read the actions and the name of a space."""
         nothing: dict[str, Any] = dict.fromkeys(("start", "output"), _two)
         nothing |= dict.fromkeys(("actions", "step", "features", "loss"), _three)
-        sizes = Sizes(state=1, actions=self.actions, features=1, steps=1)
+        if self.actions is None:
+            sizes = Sizes(state=1, actions=_one, features=0, steps=1, action_features=1)
+            nothing["action_features"] = _four
+        else:
+            sizes = Sizes(state=1, actions=self.actions, features=1, steps=1)
         return SearchSpace(**nothing, cost=_four, encode=_one, sizes=sizes, name=self.name)
 
     @functools.cached_property

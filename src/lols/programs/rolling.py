@@ -12,7 +12,6 @@ from lols.engine.roll_out import teacher_rolls_out
 from lols.engine.structures import COMPONENT, DRAWN_POLICY, MIXTURE, ROLL_IN, TEACHER, TEACHER_POLICY, TIE, Plan
 from lols.errors import SpaceError
 from lols.programs.choices import Legal, Teacher
-from lols.programs.scorer import EncodedFeatures
 from lols.programs.search import ProgramSearch, Stop, ask_teacher, is_random
 
 
@@ -66,7 +65,7 @@ class ProgramTrail:
         self.actions: list[int] = []
         self.names: list[Any] = []  # the actions as the program got them
         self.legal: list[Legal] = []
-        self.seen: list[EncodedFeatures] = []
+        self.seen: list[Any] = []  # encoded features
         self.teachers: list[Teacher | None] = []
         self.imitated: dict[int, Teacher] = {}  # the answers of a random teacher for imitation
         self.sampled: dict[int, Teacher] = {}  # and for sampling actions
@@ -125,7 +124,7 @@ class RollIn(ProgramSearch):
         if teaching and answer is not None:
             a = answer.first
             if answer.free is not None:
-                among = self._choices.numbered(answer.free)
+                among = self._choices.among(answer.free, allowed)
                 a = self._scorer.choose(seen, among, component, mix(stream, TIE) if plan.random_ties else 0)
         name = self._names[a]
         trail.actions.append(a)

@@ -58,7 +58,7 @@ class Scorer:
         self.ids = Ids()
         self.compiled = compiled
         self.asked: dict[Any, int] = {}
-        self._packers: dict[int, Callable[..., None]] = {}
+        self._packers: dict[Any, Callable[..., None]] = {}
 
     def follow(self, policy: FrozenPolicy, random_ties: bool) -> None:
         """Use this policy from now on, with its present weights."""
@@ -103,6 +103,10 @@ class Scorer:
             if "unhashable" in str(error):
                 raise SpaceError(f"a feature cannot be looked up ({error}): give strings, numbers or tuples") from None
             raise
+
+    def kept(self, features: Any) -> Any:
+        """A copy of features as the program gives them, to be encoded later."""
+        return dict(features) if hasattr(features, "items") else tuple(features)
 
     def choose(self, features: EncodedFeatures, legal: Legal, component: int = 0, stream: int = 0) -> int:
         """The legal action of least predicted cost."""

@@ -1,7 +1,9 @@
-"""The `search` argument of a program: `predict` makes its decisions, `loss` adds up what they cost."""
+"""The `search` argument of a program: `predict` or `choose` makes its decisions, `loss` adds up what they cost."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,14 @@ from lols.programs.choices import ActionChoices, Legal, Teacher, takes
 from lols.programs.program import Program
 from lols.programs.scorer import Scorer
 
-NEEDED = "the reference is needed here: give `predict` a `reference` or `costs`"
+NEEDED = "the reference is needed here: give a `reference` or `costs`"
+NO_ACTIONS = (
+    "the program has no actions to predict: give lols.Program(run, actions=...) or labels=[...], or choose among "
+    "candidates with `search.choose`"
+)
+HAS_ACTIONS = (
+    "a program chooses among candidates or predicts actions, not both: leave out `actions` and `labels` of lols.Program"
+)
 
 
 class Stop(BaseException):
@@ -38,6 +47,7 @@ class ProgramSearch:
     def __init__(self, program: Program, choices: ActionChoices, scorer: Scorer):
         self._program, self._choices, self._scorer = program, choices, scorer
         self._names = choices.names
+        self._chooses = program.actions is None
         self._most = program.steps
         self._script: list[Any] = []
         self._known = 0  # the number of decisions in the script
@@ -74,7 +84,77 @@ class ProgramSearch:
         self._at = at + 1
         if at < self._known:
             return self._script[at]
+        if self._chooses:
+            raise SpaceError(NO_ACTIONS)
         return self._decide(at, features, legal, reference, costs, key)
+
+    def choose(
+        self,
+        candidates: Mapping[Any, Any],
+        reference: Any = None,
+        *,
+        shared: Any = (),
+        costs: Any = None,
+        key: Any = None,
+    ) -> Any:
+        """Make a decision among candidates, as many as there are this time: the candidate to take.
+
+        For programs without `actions` and `labels`. What is learned are weights of the features, the same for all
+        candidates, so that a policy decides among others, and more, than those it was trained on.
+
+        Parameters
+        ----------
+        candidates
+            A mapping from candidates to their features. Candidates are any hashable objects. Their order must be the
+            same when the program runs again; of candidates that seem equally good, the first is taken. The features
+            of a candidate are a mapping from names to values: a number is a value, anything else (a string, a bool,
+            None, a tuple) a category. Or an iterable of features as in `predict`, or a function that returns either
+            and is called only if needed.
+        reference
+            The teacher's candidate; several equally good ones as a list or set; or a function that returns either and
+            is called only if needed, with a stream for `lols.uniform` if it has an argument. Needed in training only.
+        shared
+            Features of the decision itself, given like those of a candidate. Each feature of a candidate is combined
+            with each of them: alone, they would say the same for all candidates.
+        costs
+            The teacher's costs in closed form: a sequence in the order of the candidates, a mapping from candidates,
+            or a function. Saves the teacher's roll-outs.
+        key
+            A hashable value. Decisions with equal keys must have equal futures: candidates with the same features, in
+            the same order, and the same references and losses after the same choices.
+
+        Examples
+        --------
+        >>> import lols
+        >>> def drive(search, places):
+        ...     at, tour, left = 0, [], set(places)
+        ...     while left:
+        ...         away = {place: {"away": abs(place - at), "ahead": place > at} for place in sorted(left)}
+        ...         place = search.choose(away, reference=min(left))
+        ...         search.loss(abs(place - at))
+        ...         at = place
+        ...         left.remove(place)
+        ...         tour.append(place)
+        ...     return tour
+        >>> model = lols.train(lols.Program(drive), [[2, -1], [1, 7, -3], [4, 5, -8, -9]] * 5, passes=3, seed=1)
+        >>> model.predict([[6, 3, -2]])
+        [[-2, 3, 6]]
+
+        """
+        at = self._at
+        self._at = at + 1
+        if at < self._known:
+            number = self._script[at]
+        else:
+            if not self._chooses:
+                raise SpaceError(HAS_ACTIONS)
+            if not hasattr(candidates, "values"):
+                raise SpaceError(f"the candidates are {candidates!r}: give a dict from each to its features")
+            number = self._decide(at, (candidates, shared), candidates, reference, costs, key)
+        try:
+            return next(islice(candidates, number, None))
+        except StopIteration:
+            raise SpaceError("there are fewer candidates than before, after the same actions: is it random?") from None
 
     def loss(self, value: Any) -> None:
         """Add to the loss: a number, or a function that returns one and is not called in prediction."""
@@ -126,9 +206,11 @@ class ProgramSearch:
 
 def ask_teacher(choices: ActionChoices, legal: Legal, reference: Any, costs: Any, stream: int) -> Teacher:
     """Read `reference` and `costs`. Functions are called, with a stream for `lols.uniform` if they take an argument."""
-    kind = reference.__class__
-    if (kind is int or kind is str) and costs is None:
-        number = choices.numbers.get(reference, -1)
+    if costs is None and reference is not None:
+        try:
+            number = choices.numbers.get(reference, -1)
+        except TypeError:  # a list, or a set
+            number = -1
         if number in legal.members:
             return choices.named[number]
     if callable(reference):

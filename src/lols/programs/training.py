@@ -126,5 +126,10 @@ def check_same_program(program: Program, start: Any) -> None:
         return
     if not isinstance(start, ProgramModel):
         raise ConfigurationError(f"start is of type {type(start).__name__}: give a model of this program")
+    if (start.program.actions is None) != (program.actions is None):
+        was = "candidates: go on with a program that chooses among them"
+        if program.actions is None:
+            was = "actions: go on with a program that predicts them"
+        raise ConfigurationError(f"start was trained for {was}")
     if plain_labels(start.program.labels) != plain_labels(program.labels):
         raise ConfigurationError("start was trained with other labels, or in another order: go on with the same ones")
