@@ -28,7 +28,7 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 FIGURE = re.compile(r"\d[\d,]*\.\d{2,}|\d[\d,]{4,}")
-SOURCES = ("own-task", "tagging", "parsing", "classification", "bandit", "study")  # the pages of the measurements
+SOURCES = ("own-task", "tagging", "parsing", "classification", "results/bandit", "study")  # the pages of the measurements
 NAME = re.compile(r"`(lols(?:\.\w+)+)")
 LOADED = re.compile(r"<(?:script|img|link)[^>]*(?:src|href)=\"([^\"]*)\"")
 
