@@ -31,7 +31,7 @@ class TeacherComparison:
     Attributes
     ----------
     examples, held_out
-        How many examples were compared, and whether training has not seen them. If it has, the comparison is optimistic.
+        How many examples were compared, and whether training has not seen them. If it has, the result is optimistic.
     policy, teacher
         The mean losses.
     difference, error, low, high
