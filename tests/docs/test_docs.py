@@ -144,11 +144,10 @@ def test_figures_that_are_repeated_are_those_of_the_page_of_the_measurement(page
 def test_guides_repeat_figures_of_their_results_in_one_table_at_most(page):
     results = set(FIGURE.findall((DOCS / "results" / page).read_text("utf-8")))
     tables = re.findall(r"(?:^\|.*\n)+", re.sub(r"`[^`\n]*`", "", prose(DOCS / page)), re.MULTILINE)
-    repeated = [
-        figures for figures in map(set, map(FIGURE.findall, tables)) if len(figures & results) > 1
-    ]  # a setting is no figure
+    figures = [set(FIGURE.findall(table)) for table in tables]
+    repeated = [each for each in figures if len(each & results) > 1]  # one may be a setting
     assert len(repeated) <= 1
-    assert all(figures <= results for figures in repeated)
+    assert all(each <= results for each in repeated)
 
 
 @pytest.mark.parametrize("module", ["lols", "lols.bandit", "lols.policies", "lols.torch", "lols.contract.checks"])
