@@ -29,7 +29,7 @@ LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 FIGURE = re.compile(r"\d[\d,]*\.\d{2,}|\d[\d,]{4,}")
 # the pages of the measurements
-SOURCES = ("own-task", "study", "results/bandit", "results/classification", "results/parsing", "results/tagging")
+SOURCES = ("study", *(f"results/{name}" for name in ("bandit", "classification", "own-task", "parsing", "tagging")))
 NAME = re.compile(r"`(lols(?:\.\w+)+)")
 LOADED = re.compile(r"<(?:script|img|link)[^>]*(?:src|href)=\"([^\"]*)\"")
 
