@@ -20,7 +20,7 @@ from lols.torch import TorchPolicy
 from tests.cli.calling import run
 from tests.cli.interrupting import interrupted
 from tests.cli.test_stops import given
-from tests.torch.small_networks import SPACE, SmallTagger, make_policy, train
+from tests.torch.small_networks import SmallTagger, make_policy, train
 
 Arrays = dict[str, np.ndarray]
 NETWORK = ("--policy", "neural", "--width", 8, "--layers", 1)
@@ -304,15 +304,6 @@ def test_forged_lessons(what: str, with_replay: Path, tmp_path: Path) -> None:
     with pytest.raises(lols.LolsError, match=says) as caught:
         train(make_policy(replay=2), checkpoint=tmp_path / "c", resume=True)
     assert "\n" not in str(caught.value)
-
-
-def test_a_policy_that_is_no_name(tmp_path: Path) -> None:
-    train(make_policy(), passes=1).save(tmp_path / "m.lols")
-    header, tensors = read_tensors(tmp_path / "m.lols", "model")
-    plain = {k: v for k, v in header.items() if k not in ("kind", "format")} | {"policy": 7}
-    write_tensors(tmp_path / "m.lols", "model", plain, tensors)
-    with pytest.raises(lols.LolsError, match=r"m\.lols: the header is damaged .TypeError: the policy is 7"):
-        lols.load(tmp_path / "m.lols", SPACE, policy=make_policy(), compiled=False)
 
 
 def test_a_long_schedule_is_not_stepped_for_years(with_replay: Path, tmp_path: Path) -> None:
