@@ -8,8 +8,9 @@ BENCH := $(VENV)/.bench-stamp
 DOCS := $(VENV)/.docs-stamp
 TORCH := $(VENV)/.torch-stamp
 RAY := $(VENV)/.ray-stamp
+DIST := $(VENV)/.dist-stamp
 
-.PHONY: help demo test test-neural test-ray test-slow test-front test-pythons test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve clean
+.PHONY: help demo test test-neural test-ray test-slow test-front test-pythons test-lowest fuzz soak lint format bench bench-tagging bench-parsing bench-classifier bench-tables bench-bandit bench-compiling bench-imperative bench-own-space bench-checks bench-neural bench-regret bench-decisions bench-heuristics bench-ray bench-mixing bench-serving study docs notebooks docs-serve dist clean
 .DEFAULT_GOAL := help
 
 help:  ## list the targets
@@ -63,7 +64,7 @@ test-pythons: $(DEV)  ## make test-front with each other supported Python of thi
 	for version in 3.11 3.12 3.13; do \
 		[ $$version = $$here ] && continue; \
 		for python in python$$version $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$$version.*/bin/python; do \
-			$$python -c 'import venv' 2>/dev/null || continue; \
+			$$python -c 'import ensurepip' 2>/dev/null || continue; \
 			$(MAKE) --no-print-directory test-front PYTHON=$$python VENV=.venv-$$version || exit 1; \
 			continue 2; \
 		done; \
@@ -185,6 +186,15 @@ notebooks: $(DEV)  ## run the notebooks of the documentation and store their out
 docs-serve: $(DOCS)  ## show the documentation while you write it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
+# The wheel is built from the sdist, so that the sdist is known to be complete.
+dist: $(DIST)  ## build wheel and sdist into dist/, check them, and run the README's first example with the wheel
+	@echo "==> building sdist and wheel into dist/"
+	@rm -rf dist
+	@$(BIN)/python -m build --quiet
+	@echo "==> twine check --strict"
+	@$(BIN)/python -m twine check --strict dist/*
+	@$(BIN)/python -m scripts.try_wheel
+
 clean:  ## remove caches and build outputs (not .venv)
 	@rm -rf build dist reports site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	@find . -path ./$(VENV) -prune -o -name __pycache__ -type d -exec rm -rf {} +
@@ -218,6 +228,9 @@ $(TORCH): $(DEV)
 
 $(RAY): $(DEV)
 	$(call install,Ray,ray)
+
+$(DIST): $(DEV)
+	$(call install,what wheels are built and checked with,dist)
 
 $(DOCS): $(DEV)
 	$(call install,what the documentation is built with,docs)

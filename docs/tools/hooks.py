@@ -1,5 +1,7 @@
 """Hooks of mkdocs: links to files of the repository become links to copies in the site, or the text of the file.
 
+CONTRIBUTING.md, CHANGELOG.md and SECURITY.md are pages of the site, too.
+
 Notebooks load nothing from other hosts.
 """
 
@@ -12,10 +14,13 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
+PAGES = {f"{name.lower()}.md": f"{name}.md" for name in ("CONTRIBUTING", "CHANGELOG", "SECURITY")}
 
 
 def on_files(files: Files, *, config: Any) -> Files:
-    """Copy the programs of examples/ into the site."""
+    """Copy the pages of the repository's root and the programs of examples/ into the site."""
+    for page, source in PAGES.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / source)))
     for program in sorted((ROOT / "examples").glob("*.py")):
         files.append(File.generated(config, f"examples/{program.name}", abs_src_path=str(program)))
     return files
@@ -24,14 +29,19 @@ def on_files(files: Files, *, config: Any) -> Files:
 def on_page_markdown(markdown: str, *, page: Any, config: Any, files: Files) -> str:
     """Change links to `../examples/NAME.py`, which are right in the repository, to `examples/NAME.py`.
 
-    A link followed by `<!-- source: FILE -->` is replaced by the text of the file.
+    A link followed by `<!-- source: FILE -->` is replaced by the text of the file. Links between pages of the root and
+    pages of docs/ become links between pages of the site.
     """
+    if page.file.src_uri in PAGES:
+        markdown = markdown.replace("](docs/", "](")
     markdown = re.sub(
         r"\[[^\]]*\]\([^)]*\):\n\n<!-- source: (\S+) -->",
         lambda match: f"```python\n{(ROOT / match[1]).read_text()}```",
         markdown,
     )
     up = "../" * page.file.src_uri.count("/")
+    for name, source in PAGES.items():
+        markdown = re.sub(rf"\]\((?:\.\./)+{source}", f"]({up}{name}", markdown)
     return re.sub(r"\]\((?:\.\./)+examples/(\w+\.py)\)", rf"]({up}examples/\1)", markdown)
 
 
