@@ -1,7 +1,7 @@
 """LOLS or reference roll-outs, if the teacher is a heuristic? Problems of operations research, good and bad rules.
 
 ``python benchmarks/heuristics.py`` trains each strategy for each rule on eight sets of instances and prints the table
-of docs/problems.md; ``--only packing`` one problem. Short runs: twenty minutes on two cores, and some more for
+of docs/results/problems.md; ``--only packing`` one problem. Short runs: twenty minutes on two cores, and some more for
 compiling the first time.
 """
 

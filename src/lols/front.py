@@ -153,7 +153,7 @@ def train(
         `OnlineModel` for learning one object at a time.
     held_out
         Labelled objects that are not learned from. Policy and teacher are compared on up to 256 of them; without them
-        on training examples, which flatter the policy.
+        on training examples, which is optimistic.
     unknown
         Anything else is an error that names the alternatives.
 

@@ -173,7 +173,7 @@ def screen(written: str) -> Iterator[str]:
 def test_the_story_is_one_bar_and_then_a_story() -> None:
     written = on_terminal("reproduce", "story", "--quick")
     assert "━" in written, "there is a bar while it works"
-    assert "flatter" not in written and "training" not in written
+    assert "optimistic" not in written and "training" not in written
     lines = [line for line in screen(written) if line]
     assert lines[0] == "A policy overtakes its teacher" and lines[-1].startswith("Done in"), lines
     assert not any("━" in line or line.startswith("lols:") for line in lines)

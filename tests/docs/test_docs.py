@@ -29,7 +29,8 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)")
 HEADING = re.compile(r"^#+ +(.*?) *$", re.MULTILINE)
 FIGURE = re.compile(r"\d[\d,]*\.\d{2,}|\d[\d,]{4,}")
-SOURCES = ("own-task", "tagging", "parsing", "classification", "bandit", "study")  # the pages of the measurements
+# the pages of the measurements
+SOURCES = ("study", *(f"results/{name}" for name in ("bandit", "classification", "own-task", "parsing", "tagging")))
 NAME = re.compile(r"`(lols(?:\.\w+)+)")
 LOADED = re.compile(r"<(?:script|img|link)[^>]*(?:src|href)=\"([^\"]*)\"")
 
@@ -132,14 +133,24 @@ def test_the_navigation_lists_every_page_once():
     assert sorted(listed) == sorted([*pages, *(page.name.lower() for page in ROOT_PAGES)])
 
 
-@pytest.mark.parametrize("page", ["performance.md", "choose-a-strategy.md"])
+@pytest.mark.parametrize("page", ["results/performance.md", "choose-a-strategy.md"])
 def test_figures_that_are_repeated_are_those_of_the_page_of_the_measurement(page):
-    own = (DOCS / "performance.md").read_text("utf-8")
+    own = (DOCS / "results" / "performance.md").read_text("utf-8")
     here = [own.partition(f"## {name}\n")[2].partition("\n## ")[0] for name in ("The engine", "Threads")]
     measured = [(DOCS / f"{name}.md").read_text("utf-8") for name in SOURCES]
     figures = set(FIGURE.findall("\n".join([*here, *measured])))
     rows = [line for line in (DOCS / page).read_text("utf-8").splitlines() if line.startswith("|")]
     assert {figure for row in rows for figure in FIGURE.findall(row)} - figures == set()
+
+
+@pytest.mark.parametrize("page", [page.name for page in sorted((DOCS / "results").glob("*.md"))])
+def test_guides_repeat_figures_of_their_results_in_one_table_at_most(page):
+    results = set(FIGURE.findall((DOCS / "results" / page).read_text("utf-8")))
+    tables = re.findall(r"(?:^\|.*\n)+", re.sub(r"`[^`\n]*`", "", prose(DOCS / page)), re.MULTILINE)
+    figures = [set(FIGURE.findall(table)) for table in tables]
+    repeated = [each for each in figures if len(each & results) > 1]  # one may be a setting
+    assert len(repeated) <= 1
+    assert all(each <= results for each in repeated)
 
 
 @pytest.mark.parametrize("module", ["lols", "lols.bandit", "lols.policies", "lols.torch", "lols.contract.checks"])

@@ -80,7 +80,7 @@ def test_adding_a_preset_is_one_entry(monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "options", "words"),
     [
         ("lols", {}, ["Chang", "learned policy", "probability β", "0.5", "one per state", "average of the weights"]),
-        ("lols", {"beta": "auto"}, ["that the teacher completes searches better"]),
+        ("lols", {"beta": "auto"}, ["probability that the teacher beats the learner"]),
         ("lols", {"mix": "rollout"}, ["one per roll-out, as Algorithm 1 is printed"]),
         ("lols", {"mix": "expected"}, ["both roll-outs are done"]),
         ("lols", {"mix": "example"}, ["one per example"]),

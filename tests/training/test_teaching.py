@@ -238,7 +238,7 @@ def test_where_progress_is_shown_the_comparison_is(capsys: Any) -> None:
     shown = "lols: policy 1, teacher 2 (difference -1, 95 % interval -1.23 to -0.769) on 9"
     say_comparison(trainer, comparison(-1.0), True)
     said = capsys.readouterr().err
-    assert said == f"{shown} training examples, which flatter it: give held_out=... to compare on others\n"
+    assert said == f"{shown} training examples (so optimistic: pass held_out=... for a fair comparison)\n"
     say_comparison(trainer, comparison(-1.0, held_out=True), True)
     assert capsys.readouterr().err == f"{shown} held-out examples\n"
     say_comparison(trainer, comparison(-1.0), None)

@@ -10,7 +10,7 @@ from lols.errors import ConfigurationError
 Threads = int | str | None
 AUTO = "auto"
 # Measured on 16 cores, for training and prediction of tagger, parser, classifier and two own tasks: more threads than
-# this were slower for all of them (docs/performance.md).
+# this were slower for all of them (docs/results/performance.md).
 FASTEST = 6
 SMALL = 1 << 12  # steps, below which threads take longer to start than they save
 

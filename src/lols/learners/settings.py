@@ -54,8 +54,8 @@ class LearnerSettings:
     thresholds
         Thresholds per subset, for SECOC.
     slack
-        For the hinge: a state whose margins exceed the required one by this much under the policy of its batch is not
-        learned from; None learns from all. Saves much of the time and changes little.
+        For the hinge: skip states that the policy of the batch already classifies with a margin of at least the
+        required one plus this; None learns from all. Saves much of the time and changes little.
     scale
         Costs are divided by it before they are learned from. None is the mean cost in the first examples, or 1 if costs
         count mistakes: regression and margins as wide as costs learn well from costs of about 1.

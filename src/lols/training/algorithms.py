@@ -31,8 +31,8 @@ class Algorithm:
     roll_out
         The policy that completes deviations: `"reference"`, `"mixture"`, `"learned"`, `"none"`: immediate costs only.
     beta
-        Probability of the reference in a mixture roll-out: a number, a schedule, or `"auto"`: how likely it is, by
-        what was measured, that the teacher completes searches better than the learner.
+        Probability of the reference in a mixture roll-out: a number, a schedule, or `"auto"`: the estimated
+        probability that the teacher completes searches better than the learner.
     beta_in
         The same for a mixture roll-in; by default equal to `beta`.
     mix
@@ -179,7 +179,7 @@ def _beta_words(beta: Any, of: Algorithm) -> str:
         rate = "α such that it is one half midway" if of.alpha is None else f"α = {of.alpha:g}"
         return f"(1 - α)^t after t rounds, {rate}"
     if beta == "auto":
-        return "how likely it is, by what was measured, that the teacher completes searches better"
+        return "estimated probability that the teacher beats the learner from here"
     return str(schedule(beta))
 
 
@@ -281,7 +281,7 @@ def explain(name: str | Algorithm = "lols", **options: Any) -> str:
     """A preset with these options, described in words.
 
     >>> print(explain("lols", beta="auto").splitlines()[4])
-      β          how likely it is, by what was measured, that the teacher completes searches better
+      β          estimated probability that the teacher beats the learner from here
     """
     return algorithm(name, **options).explain()
 

@@ -31,7 +31,7 @@ class TeacherComparison:
     Attributes
     ----------
     examples, held_out
-        How many examples were compared, and whether training has not seen them. If it has, they flatter the policy.
+        How many examples were compared, and whether training has not seen them. If it has, the result is optimistic.
     policy, teacher
         The mean losses.
     difference, error, low, high
@@ -158,7 +158,7 @@ def say_comparison(trainer: Trainer, found: TeacherComparison, progress: bool | 
     if found.worse:
         warnings.warn(f"the policy is worse than its teacher: {found}; {_next(trainer, found)}", stacklevel=3)
     elif progress or (progress is None and on_terminal()):
-        honest = "" if found.held_out else ", which flatter it: give held_out=... to compare on others"
+        honest = "" if found.held_out else " (so optimistic: pass held_out=... for a fair comparison)"
         print(f"lols: {found}{honest}", file=sys.stderr)
 
 
