@@ -9,8 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-# A Python block, and the text block after it, if there is one: the expected output. So are its lines "# > ...".
+# A Python block, and the text block after it, if there is one: the expected output. So are its lines "# > ...", and
+# "# ~ ..." if numbers may be others.
 BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+
+
+NUMBER = re.compile(r"[-+]?\d[\d.,]*\d|\d")
 
 
 class Block(NamedTuple):
@@ -19,13 +23,21 @@ class Block(NamedTuple):
     line: int
     code: str
     prints: str
+    roughly: bool = False
+
+    def is_printed_by(self, printed: str) -> bool:
+        """Whether this is what the page says."""
+        if not self.roughly:
+            return printed == self.prints
+        return NUMBER.sub("#", printed) == NUMBER.sub("#", self.prints)
 
 
 def python_blocks(page: Path) -> Iterator[Block]:
     text = page.read_text("utf-8")
     for block in BLOCK.finditer(text):
-        said = "".join(f"{line}\n" for line in re.findall(r"^# > ?(.*)$", block[1], re.MULTILINE))
-        yield Block(text.count("\n", 0, block.start(1)) + 1, block[1], block[2] or said)
+        said = re.findall(r"^# ([>~]) ?(.*)$", block[1], re.MULTILINE)
+        lines, roughly = "".join(f"{line}\n" for _, line in said), any(mark == "~" for mark, _ in said)
+        yield Block(text.count("\n", 0, block.start(1)) + 1, block[1], block[2] or lines, roughly)
 
 
 def run_blocks(page: Path, *, alone: bool = False) -> dict[str, object]:
@@ -40,5 +52,5 @@ def run_blocks(page: Path, *, alone: bool = False) -> dict[str, object]:
         with contextlib.redirect_stdout(printed):
             exec(code, names)
         said = printed.getvalue()
-        assert said == block.prints, f"{page.name}, line {block.line}: prints something else:\n{said}"
+        assert block.is_printed_by(said), f"{page.name}, line {block.line}: prints something else:\n{said}"
     return names

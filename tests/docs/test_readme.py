@@ -31,7 +31,7 @@ def test_package_indexes_show_no_link_that_leads_nowhere():
         shown = tool("pypi_readme").for_index(text, repository)
         targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"^```.*?^```$", "", shown, flags=re.MULTILINE | re.DOTALL))
         assert all(target.startswith("https://") for target in targets)
-        assert (f"]({home}/raw/HEAD/docs/pictures/table4-beta.png)" in shown) == (repository is not None)
+        assert (f"]({home}/raw/HEAD/docs/pictures/overtaking.svg)" in shown) == (repository is not None)
         assert run_of_code(shown) == run_of_code(text)
 
 

@@ -109,14 +109,24 @@ class OptimisationReport(NamedTuple):
             lines.append(text)
         for row in self.rows:
             lines += textwrap.wrap(row.note, WIDTH, initial_indent="  ", subsequent_indent="  ")
+        lines += ["", *textwrap.wrap(self.verdict, WIDTH)]
+        if self.kept_heuristic and len(self.rows) > 2:
+            lines.append("With samples, each is the better one of the heuristic's and the best sample.")
+        return "\n".join(lines)
+
+    @property
+    def verdict(self) -> str:
+        """What came of it, in a sentence or two."""
+        if len(self.rows) < 2:
+            return "No policy was learned: predictions are the heuristic's."
+        heuristic, learned = self.rows[:2]
+        beside = f"mean loss {learned.mean:.4g}, not {heuristic.mean:.4g}, on {self.held_out:,} held-out instances"
         if self.kept_heuristic:
             why = "The learned policy is not better than the heuristic here" if self.chosen else "No policy was learned"
-            lines += ["", f"{why}: predictions are the heuristic's."]
-            if len(self.rows) > 2:
-                lines.append("With samples, each is the better one of the heuristic's and the best sample.")
-        elif len(self.rows) > 1 and self.rows[1].high >= 0.0:
-            lines += [
-                "",
-                "The interval of the learned policy contains 0: more instances would show whether it is better.",
-            ]
-        return "\n".join(lines)
+            return f"{why} ({beside}): predictions are the heuristic's."
+        if learned.high < 0.0:
+            return f"The policy beats the heuristic: {beside} ({learned.change:+.0f} %)."
+        return (
+            f"The policy may be better than the heuristic: {beside} ({learned.change:+.1f} %). The interval contains "
+            "0: more instances would show whether it is."
+        )
