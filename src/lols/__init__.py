@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.2.0"
+from lols._version import __version__
 
 _HOME = {
     "Algorithm": "training.algorithms",

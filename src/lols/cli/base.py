@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from lols import __version__
+from lols._version import __version__
 from lols.cli.streams import prepare_streams
 from lols.errors import ConfigurationError, LolsError, lines_of, short
 

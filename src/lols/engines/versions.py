@@ -7,7 +7,7 @@ import socket
 from collections.abc import Mapping
 from importlib import metadata
 
-import lols
+from lols._version import __version__
 from lols.errors import ConfigurationError
 
 
@@ -18,7 +18,7 @@ def versions() -> dict[str, str]:
     ['NumPy', 'Numba', 'Python', 'host', 'lols']
     """
     return {
-        "lols": lols.__version__,
+        "lols": __version__,
         "Python": platform.python_version(),
         "NumPy": metadata.version("numpy"),
         "Numba": metadata.version("numba"),

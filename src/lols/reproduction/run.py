@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from lols import __version__
+from lols._version import __version__
 from lols.contract.threads import cores
 from lols.engines import Engine, InProcess, Processes
 from lols.errors import ConfigurationError, LolsError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lols import __version__
+from lols._version import __version__
 from lols.contract.digest import source_digest
 from lols.contract.identity import identity_of
 from lols.contract.space import Reference, SearchSpace

@@ -1,0 +1,3 @@
+"""The version: modules import it from here, because the package itself imports them."""
+
+__version__ = "0.2.0"
