@@ -122,6 +122,11 @@ def test_resuming_says_from_which_pass(folder: Path, monkeypatch: pytest.MonkeyP
     assert "pass 2 of 4:" not in resumed.err and "pass 4 of 4:" in resumed.err
 
 
+def test_going_on_after_the_last_pass_says_so(capsys: pytest.CaptureFixture) -> None:
+    Progress(True, 40, "training", passes=4).go_on(40, 4)
+    assert capsys.readouterr().err == "lols: training goes on after its last pass\n"
+
+
 def test_training_ends_with_what_to_type_next(folder: Path) -> None:
     model = folder / "a model.lols"
     trained = fine("train", "tagger", folder / "data.conllu", "-o", model, "--passes", 1)

@@ -102,7 +102,8 @@ class Progress:
     def go_on(self, done: int, passes: int) -> None:
         """Begin where an interrupted run stood: after some steps, in the pass after so many."""
         self.before = self.done = done
-        self.tell(f"{self.title} goes on in pass {passes + 1} of {self.passes}")
+        place = f"in pass {passes + 1} of {self.passes}" if passes < self.passes else "after its last pass"
+        self.tell(f"{self.title} goes on {place}")
 
     def _speed(self, now: float) -> float:
         return (self.done - self.before) / max(now - self.began, 1e-9)
