@@ -107,5 +107,7 @@ def help_all() -> inspect.Parameter:
             typer.echo(context.get_help())
             raise typer.Exit
 
-    more: Any = typer.Option("--help-all", help="Show all options and exit.", is_eager=True, callback=show)
+    more: Any = typer.Option(
+        "--help-all", help="Show all options and exit.", is_eager=True, expose_value=False, callback=show
+    )
     return optional("help_all", Annotated[bool, more], False)

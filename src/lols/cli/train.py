@@ -71,7 +71,6 @@ def train_command(name: str) -> Any:
         replay: list[str] | None,
         resume: bool,
         as_json: bool,
-        help_all: bool,
         **typed: Any,
     ) -> None:
         from lols.cli.verb import settle
