@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 import lols
 from lols.certificates import advice
 from lols.certificates.advice import ByMargin, Regrets, advise
+from lols.certificates.certify import _trained
 from lols.certificates.deviations import collect_deviations
 from lols.certificates.fitting import Fit, fit_policy
 from lols.certificates.intervals import Estimate, estimates
@@ -364,6 +367,17 @@ def test_mistakes_are_named():
     mixture = lols.train(SIGHTED, data, KNOWING, algorithm="searn", passes=2, compiled=False)
     with pytest.raises(ConfigurationError, match="draws one of 2 policies at every state"):
         lols.certify(mixture, data, KNOWING)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("beta", [1e-130, 0.5])
+def test_a_small_beta_keeps_illegal_actions_illegal(beta: float) -> None:
+    """That of `beta="auto"` under a bad teacher is next to 0: times an infinite cost, it must not be NaN."""
+    own, taught = (np.array([[cost, 0.0, np.inf]], np.float32) for cost in (2.0, 4.0))
+    made: Any = SimpleNamespace(costs=own, with_costs=lambda costs: costs)
+    training: Any = SimpleNamespace(beta=beta)
+    costs, _ = _trained(made, SimpleNamespace(costs=taught), None, None, None, training)  # type: ignore[arg-type]
+    np.testing.assert_allclose(costs, [[2.0 + 2.0 * beta, 0.0, np.inf]])
 
 
 def test_the_function_is_not_hidden_by_a_module_of_its_name():

@@ -320,4 +320,6 @@ def _trained(
     if beta in (0.0, 1.0):
         return (own, taken) if beta == 0.0 else (taught, taken)
     assert beta is not None
-    return own.with_costs(beta * taught.costs + (1.0 - beta) * own.costs), taken
+    # As 32-bit floats, a small β is 0, and 0 times the cost of an illegal action is NaN.
+    costs = beta * taught.costs.astype(np.float64) + (1.0 - beta) * own.costs.astype(np.float64)
+    return own.with_costs(costs), taken
