@@ -12,7 +12,7 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.contract.sharing import exclusive, on_snapshot
 from lols.engines import ExampleFiles
-from lols.tasks.search import FOLDS, MANY, PARTS, Judges, SecondTraining
+from lols.tasks.estimator import FOLDS, MANY, PARTS, Judges, SecondTraining
 from lols.tasks.tables.model import StoredClassifier
 from lols.tasks.tables.predicting import drawn_rows
 from lols.tasks.tables.reading import costs_or_labels
@@ -110,7 +110,7 @@ class ProbableClassifier(StoredClassifier):
             self.model_.calibration = fit_calibration(_judged(task, self.model_, *dev), "dev data")
 
     @exclusive
-    def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:
+    def calibrate_with(self, X: Any, y: Any, costs: Any = None) -> Self:  # type: ignore[override]
         """Fit probabilities to labelled rows that training did not see; returns the classifier itself."""
         rows = self._rows(X)
         known = Targets(self.task_.classes, None, self.task_.matrix, None)

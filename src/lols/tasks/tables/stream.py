@@ -52,7 +52,7 @@ def fit_stream(
                 order = None
                 if estimator.shuffle:
                     key = mix(mix(mix(estimator.seed, 0x0DE2), number), done)
-                    order = shuffled(rows.rows, key, estimator.NEIGHBOURS)
+                    order = shuffled(rows.rows, key, task.DEFAULTS.neighbours)
                 stream.learn(task.examples(rows, targets), order)
                 done += rows.rows
                 if number == 0:
