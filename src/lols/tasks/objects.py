@@ -254,6 +254,9 @@ class ObjectEstimator(Estimator):
         found: FileLayout = vars(self).get("columns_") or self.VERBS.files()
         return found
 
+    def _note(self, scan: Any, *, anew: bool, stream: bool = False) -> None:
+        self.columns_ = self.file_columns
+
     def objects_of(self, path: str, layout: Any) -> list[Any]:
         """The objects in a file."""
         found: list[Any] = self._format(layout).objects(path)
