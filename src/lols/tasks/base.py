@@ -278,8 +278,12 @@ class BaseEstimator:
         say: Say = silent,
         **layout: Any,
     ) -> Self:
-        """Train on labelled files; `layout` says where things are in them, as the options of the command do."""
-        how = {"checkpoint": checkpoint, "resume": resume}
+        """Train on labelled files; `layout` says where things are in them, as the options of the command do.
+
+        Further options are those of the dataclass `TRAINING`, if there is one.
+        """
+        further = [] if self.TRAINING is None else [each.name for each in dataclasses.fields(self.TRAINING)]
+        how = {"checkpoint": checkpoint, "resume": resume} | {n: layout.pop(n) for n in further if n in layout}
         return self.fit_read(as_paths(paths), dev, self.VERBS.files(**layout), say, **how)
 
     def fit_read(self, paths: list[str], dev: str | None, layout: Any, say: Say, **fitting: Any) -> Self:

@@ -205,12 +205,12 @@ class Estimator(BaseEstimator):
         """What users give, in columns."""
         raise NotImplementedError
 
-    def _format(self, layout: Any) -> Format:
-        """How files that are laid out so are read and written."""
+    def _format(self, layout: Any, **training: Any) -> Format:
+        """How files that are laid out so are read and written; `training` are further options of `fit_files`."""
         raise NotImplementedError
 
-    def _proposed(self, scan: Any) -> Problem:
-        """The problem that data pose."""
+    def _proposed(self, scan: Any, **fitting: Any) -> Problem:
+        """The problem that data pose; `fitting` says where training is saved."""
         return self.PROBLEM.propose(scan, self)
 
     def _proposed_for(self, data: Any, classes: Sequence[Any] | None) -> Problem:
@@ -324,9 +324,20 @@ class Estimator(BaseEstimator):
         """Labelled data as they are given to `fit`."""
         return self._data(*given)
 
-    def fit_read(self, paths: list[str], dev: str | None, layout: Any, say: Say, **fitting: Any) -> Self:
+    def fit_read(
+        self,
+        paths: list[str],
+        dev: str | None,
+        layout: Any,
+        say: Say,
+        *,
+        checkpoint: Any = None,
+        resume: bool = False,
+        **training: Any,
+    ) -> Self:
         """Read files, train on them, and note what was in them."""
-        form = self._format(layout).settled(paths)
+        fitting: dict[str, Any] = {"checkpoint": checkpoint, "resume": resume}
+        form = self._format(layout, **training).settled(paths)
         if by_workers(self, paths, dev):
             return self._fit_own_files(form, paths, dev, say, **fitting)
         data: Any = form.read(paths)
@@ -358,7 +369,7 @@ class Estimator(BaseEstimator):
         if goes_on:
             problem, places = self.task_.grown(data)
         else:
-            problem = self._proposed(scan)
+            problem = self._proposed(scan, **fitting)
         held = None if dev is None else problem.held_out(dev)
 
         def judge(model: Model, part: Examples, chosen: np.ndarray) -> Judged:
@@ -380,7 +391,7 @@ class Estimator(BaseEstimator):
         dev_data: Any = None if dev is None else form.read([dev])
         reading = clock.working()
         say(scan.summary(len(paths)))
-        problem = self._proposed(scan)
+        problem = self._proposed(scan, **fitting)
         held = None if dev_data is None else problem.held_out(dev_data)
         files = ExampleFiles(paths, ExampleReader(form, problem).examples, len(scan), scan.steps)
         judges = Judges(never, None if held is None else held.judged)

@@ -245,7 +245,7 @@ class ObjectEstimator(Estimator):
     def _certified(self, data: Sequence[Any]) -> ObjectData:
         return self._data(data)
 
-    def _format(self, layout: Any) -> Any:
+    def _format(self, layout: Any, **training: Any) -> Any:
         return ObjectFormat(self.read, self.text, layout, self.VERBS.unit)
 
     @property

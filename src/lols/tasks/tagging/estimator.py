@@ -130,7 +130,7 @@ class Tagger(TokenOptions):
         corpus = with_clusters(corpus, self.clusters)
         return Tagged(corpus) if labels is None else Tagged(corpus, *numbered(labels))
 
-    def _format(self, layout: FileColumns) -> TaggedFormat:
+    def _format(self, layout: FileColumns, **training: Any) -> TaggedFormat:
         return TaggedFormat(layout, self.clusters)
 
     @property
