@@ -79,6 +79,10 @@ class Algorithm:
     sample_actions: int | None = None
     prune: int | None = None
 
+    def described(self) -> dict[str, Any]:
+        """Plain values, for model files."""
+        return {k: v if v is None or isinstance(v, bool | int | float) else str(v) for k, v in vars(self).items()}
+
     def __post_init__(self) -> None:
         for name, allowed in (
             ("roll_in", ROLL_INS),

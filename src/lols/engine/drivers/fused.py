@@ -147,6 +147,9 @@ class FusedDriver:
         self._run(algorithm1_kernel, [(*arguments, *w) for w in work], again, indices)
         return batch
 
+    def adopt(self, batch: Batch, taken: np.ndarray) -> None:
+        """Take over a batch that was searched elsewhere: there is nothing to take over from here on."""
+
     def predict(
         self, policy: FrozenPolicy, plan: Plan, *, scores: bool = False, temperature: float = 0.0, same: bool = False
     ) -> Predictions:
