@@ -110,7 +110,7 @@ def test_a_kept_heuristic_decides_after_files_and_pickles(tmp_path) -> None:
     path, data = tmp_path / "m.lols", shops(20, seed=9)
     found = lols.optimise(ByNothing, shops(40), minutes=0.01, best_of=1, threads=1)
     assert found.report.kept_heuristic
-    rejected = replace(found.model, kept_reference=None)
+    rejected = found.model.replaced(kept_reference=None)
     heuristic, policy = found.model.reference_losses(data), rejected.losses(data)
     assert policy.mean() > heuristic.mean()
     found.save(path)
@@ -142,7 +142,7 @@ def test_a_kept_heuristic_that_is_not_the_tasks_own_is_asked_for(tmp_path) -> No
 def test_earlier_versions_refuse_files_in_which_the_reference_decides(tmp_path) -> None:
     model = lols.train(Shop, shops(2), passes=1, compiled=False, progress=False)
     for kept, number in ((None, 2), (Shop.teacher, 3)):
-        replace(model, kept_reference=kept).save(tmp_path / "m.lols")
+        model.replaced(kept_reference=kept).save(tmp_path / "m.lols")
         assert read_tensors(tmp_path / "m.lols", "model")[0]["format"] == number
 
 

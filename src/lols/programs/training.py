@@ -7,6 +7,7 @@ from typing import Any
 
 from lols.contract.examples import Examples
 from lols.contract.frames import as_objects
+from lols.engine.drivers.fused import KernelCall
 from lols.errors import ConfigurationError
 from lols.policies.own import as_policy
 from lols.policies.policy import Policy
@@ -25,6 +26,10 @@ class ProgramObjects(InMemory):
     def driver(self, policy: Policy, recipe: Any, examples: Any) -> Any:
         """The driver that runs the program."""
         return ProgramDriver(recipe.program, examples, recipe.tricks, recipe.compiled)
+
+    def calls(self, policy: Policy, driver: Any, recipe: Any) -> list[KernelCall]:
+        """A program is not compiled."""
+        return []
 
     def progress(self, learning: Learning) -> int:
         """The progress, in objects: the number of decisions is not known in advance."""

@@ -247,7 +247,7 @@ class SearchEstimator(Estimator):
     def _train(
         self,
         task: Any,
-        make_examples: Callable[[], Examples],
+        make_examples: Callable[[], Any],
         score: Callable[[Model], dict[str, float]] | None,
         judges: Judges,
         *,

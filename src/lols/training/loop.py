@@ -97,7 +97,7 @@ class Searcher:
         self.driver, self._examples = self.source.driver(learning.policy, recipe, examples), examples
         if self._first:
             if recipe.compiled and not DISABLED:
-                compile_ahead(learning.policy.calls(self.driver, recipe.plan))
+                compile_ahead(self.source.calls(learning.policy, self.driver, recipe))
             recipe.look_over(examples, self.driver)
             self._first = False
         if learning.unsettled:

@@ -85,7 +85,7 @@ class Shard:
             self.searcher.turn_to(source.first, np.zeros(0, np.int64))
             self.work = self.searcher.driver.work_of(np.arange(len(data)))
             if self.recipe.compiled and not DISABLED:
-                prepare_all(self.learning.policy.calls(self.searcher.driver, self.recipe.plan))
+                prepare_all(source.calls(self.learning.policy, self.searcher.driver, self.recipe))
 
     def train(self, task: ShardTask, learner: Learner) -> ShardResult:
         """Train for a leg of a pass; then the learner is what it was."""

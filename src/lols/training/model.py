@@ -95,6 +95,10 @@ class Model(Shareable):
         self._settle()
         return self._policy
 
+    @policy.setter
+    def policy(self, policy: Any) -> None:
+        self._policy, self._learned = policy, False
+
     @property
     def decides(self) -> Policy:
         """The policy as training and search know it."""

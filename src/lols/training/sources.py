@@ -13,6 +13,7 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.hashing import mix
 from lols.contract.identity import identity_of
+from lols.engine.drivers.fused import KernelCall
 from lols.engines import Files
 from lols.errors import ConfigurationError, LolsError
 from lols.policies.policy import Policy
@@ -68,6 +69,10 @@ class Source(ABC):
         """What searches examples of this source."""
         how: Any = {"threads": recipe.threads, "together": recipe.together(len(examples))}
         return policy.driver(recipe.space, examples, recipe.reference, **how, compiled=recipe.compiled)
+
+    def calls(self, policy: Policy, driver: Any, recipe: Recipe) -> list[KernelCall]:
+        """The kernels that are needed, to compile them ahead."""
+        return policy.calls(driver, recipe.plan)
 
     def progress(self, learning: Learning) -> int:
         """How far learning is, in the unit of the progress bar."""

@@ -171,7 +171,7 @@ class Trainer(Recipe):
         elif self.compiled and not DISABLED:
             source, policy = source_of(self, data), self.new_policy()
             with source.driver(policy, self, source.first) as driver:
-                prepare_all(policy.calls(driver, self.plan))
+                prepare_all(source.calls(policy, driver, self))
         return self
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
