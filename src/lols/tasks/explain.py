@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import LockStepDriver
 from lols.engine.structures import COMPARE, FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.io.whole_file import write_whole
+from lols.kernels.hashing import mix, unit
 from lols.tasks.inspect import stored_algorithm
 from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
 from lols.training.model import Model

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.engine.structures import MIXES, ROLLS, Lessons, Plan
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.identity import LEARNING, identity_of
 from lols.engine.structures import Batch
 from lols.errors import LolsError, ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
+from lols.kernels.hashing import mix
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import Algorithm, schedules
 from lols.training.learning_state import LearningState

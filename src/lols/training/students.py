@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.engine.compile.ahead import compile_ahead
-from lols.engine.compile.kernel import DISABLED
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.lock_step import ROOM, LockStepDriver
 from lols.engine.structures import Batch, FrozenPolicy
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.ahead import compile_ahead
+from lols.kernels.kernel import DISABLED
 from lols.learners.learner import Learner, frozen
 from lols.policies.files import check_saved, kind_of, state_of
 from lols.policies.protocol import checked

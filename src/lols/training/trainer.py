@@ -19,14 +19,14 @@ from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import Task, as_space, as_teacher
 from lols.contract.threads import Threads, check_threads
 from lols.contract.whole_numbers import MOST, check_seed, check_whole
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.kernel import DISABLED, compile_seconds
 from lols.engine.door import look_over
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import copied
 from lols.engines import Engine, Files, as_engine
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
+from lols.kernels.ahead import prepare_all
+from lols.kernels.kernel import DISABLED, compile_seconds
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import Algorithm, check_names

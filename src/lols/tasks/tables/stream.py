@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix
 from lols.tasks.choice import Choice
 from lols.tasks.tables.importances import NO_ROWS
 from lols.tasks.tables.rows import Rows, joined

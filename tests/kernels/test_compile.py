@@ -10,10 +10,10 @@ import pytest
 
 from lols.contract.examples import Ragged, Scalar, Shared
 from lols.contract.records import record_class
-from lols.engine.compile import layout
-from lols.engine.compile.dual import bind, by_kind, dual, has, needs, row, take
-from lols.engine.compile.kernel import Kernel, kernel
-from lols.engine.compile.layout import Struct, block_of
+from lols.kernels import layout
+from lols.kernels.dual import bind, by_kind, dual, has, needs, take
+from lols.kernels.kernel import Kernel, kernel
+from lols.kernels.layout import Struct, block_of, row
 
 # --- values behind pointers -------------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 import lols
-from lols.contract.digest import digest_functions, source_digest
+from lols.contract.identity import source_digest
+from lols.kernels.digest import digest_functions
 
 # --- a task in files, run by other processes --------------------------------------------------------------------------
 
@@ -78,7 +79,7 @@ def report(**answers):
     print(json.dumps(answers | {"compiling": compile_seconds()}))
 """
 
-HEAD = "import importlib, json, sys\nimport lols\nfrom lols.engine.compile.kernel import compile_seconds\n" + FOLLOW
+HEAD = "import importlib, json, sys\nimport lols\nfrom lols.kernels.kernel import compile_seconds\n" + FOLLOW
 ASK = HEAD + "import task\nreport(loss=follow(task.space, task.teacher))\n"
 TRAIN = (
     HEAD
@@ -339,7 +340,7 @@ def test_a_compiled_helper_counts_as_the_function_it_was_made_from() -> None:
 
 
 def test_a_digest_does_not_depend_on_the_process() -> None:
-    program = "from lols.contract.digest import digest_functions\nA = (1, 2.5)\ndef g(s): return A[0]\n"
+    program = "from lols.kernels.digest import digest_functions\nA = (1, 2.5)\ndef g(s): return A[0]\n"
     program += "def f(s): return g(s) if s[0] in (1, 2) else 0\nprint(digest_functions({'f': f}))"
     outputs = {
         subprocess.run(
