@@ -335,7 +335,7 @@ class SearchEstimator(Estimator):
         if note is not None:
             warn(note)
         trainer = self._trainer(task)
-        return Stream(trainer, start_of(self._as_learned(), trainer, places))
+        return trainer.stream(start_of(self._as_learned(), trainer, places))
 
     def _calibrate(self, task: Any, examples: Examples, judges: Judges) -> None:
         """Fit confidences to dev data, or to data that were held out of a second training."""

@@ -86,13 +86,13 @@ class OnlineModel(Model):
                 "resume=model), or with lols.train(..., start=model)"
             )
         if not isinstance(self.policy, FrozenPolicy):
-            return PolicyStream(self.trainer(reference, policy=learning_copy(self.policy)))
+            return self.trainer(reference, policy=learning_copy(self.policy)).stream()
         trainer = self.trainer(reference)
         self.policy = self.policy
         start = start_of(self, trainer)
         if self.learning is None:
             warn(without_state("this model"))
-        return Stream(trainer, start)
+        return trainer.stream(start)
 
     def trainer(self, reference: Reference | None = None, **changed: Any) -> Trainer:
         """A trainer with the options of this model's training, but for those that are given."""

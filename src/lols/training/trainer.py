@@ -347,6 +347,16 @@ class Trainer:
                 prepare_all(student.calls(driver))
         return self
 
+    def stream(self, start: LearningState | None = None) -> Any:
+        """A stream, whose examples are learned from as they arrive."""
+        if self.policy is not None:
+            from lols.training.policy_stream import PolicyStream
+
+            return PolicyStream(self)
+        from lols.training.stream import Stream
+
+        return Stream(self, start)
+
     def new_run(self, data: Iterable[Any] | Examples) -> TrainingRun:
         """A new run over a data set."""
         if isinstance(data, Files) and self.engine.sync == "pass":

@@ -208,7 +208,7 @@ class CostSensitiveClassifier(ProbableClassifier):
             self.settle(targets, None)
             encoder = self._encoder(table)
             task = self.make_task(encoder, self._encode(encoder, table), targets)
-            stream = Stream(self._trainer(task))
+            stream = self._trainer(task).stream()
         else:
             task = self.task_.with_classes(() if classes is None else list(classes))
             same = self._stream if task is self.task_ else None

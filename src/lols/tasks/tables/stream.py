@@ -100,6 +100,6 @@ def scorer(task: ClassificationTask, held_out: tuple[Rows, Targets] | None) -> A
 
 def _new_stream(estimator: Any, task: ClassificationTask) -> Stream:
     try:
-        return Stream(estimator._trainer(task))
+        return estimator._trainer(task).stream()
     except ConfigurationError as error:
         raise ConfigurationError(f"{error}; or hold the table in memory, by more --memory") from None

@@ -31,7 +31,6 @@ from lols.tasks.verbs import Say
 from lols.training.calibration import Judged, check_enough
 from lols.training.clock import Clock
 from lols.training.model import Model
-from lols.training.stream import Stream
 
 RARE = 0.5  # of the words are in no span: from there on spans are rare
 
@@ -200,7 +199,7 @@ class Tagger(TaggerPrediction):
                 raise ConfigurationError("the first call of partial_fit needs classes: all tags that there can be")
             scheme = detect_scheme(classes) if self.scheme == "auto" else self.scheme
             task = self._new_task(corpus, classes, scheme)
-            stream = Stream(self._trainer(task)) if self.policy == "linear" else None
+            stream = self._trainer(task).stream() if self.policy == "linear" else None
             self.outside_cost_ = 0.0
         elif self.policy == "neural":
             task = task.with_labels([] if classes is None else list(classes))

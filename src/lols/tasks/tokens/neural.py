@@ -9,7 +9,6 @@ from typing import Any
 from lols.contract.whole_numbers import check_number, check_whole
 from lols.errors import ConfigurationError
 from lols.training.algorithms import algorithm
-from lols.training.policy_stream import PolicyStream
 from lols.training.trainer import Trainer
 
 RATE = 2e-3
@@ -93,7 +92,7 @@ def learn_on(estimator: Any, task: Any) -> Any:
         return stream
     if hasattr(estimator, "model_"):
         policy.begin_with(estimator.model_.policy)
-    return PolicyStream(_trainer(estimator, task, policy, policy.together))
+    return _trainer(estimator, task, policy, policy.together).stream()
 
 
 def check_file(estimator: Any, task: Any, tensors: Mapping[str, Any]) -> None:
