@@ -138,11 +138,18 @@ def call_of(name: str, absent: Any = None) -> Any:
 
 
 def shortened_call_of(name: str, absent: Any = None) -> Any:
-    """The same, for a function that may have one argument less: it is not given the last one then."""
+    """The same, for a function that may take one argument less: it is given the last one only if it names that many.
+
+    >>> area = shortened_call_of("area")
+    >>> area(bind("Shape", {"area": lambda a: a * a}), 2, 3), area(bind("Shape", {"area": lambda *sides: sides}), 2, 3)
+    (4, (2,))
+    """
 
     def call(bound: Any, *arguments: Any) -> Any:
         function = bound.functions.get(name)
-        return function(*arguments[: function.__code__.co_argcount]) if function is not None else absent
+        if function is None:
+            return absent
+        return function(*arguments) if function.__code__.co_argcount == len(arguments) else function(*arguments[:-1])
 
     call.__name__ = call.__qualname__ = name
     CALLS[call] = (name, absent)
