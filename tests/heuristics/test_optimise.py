@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import pickle
 import re
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -165,7 +164,7 @@ def test_a_drawn_instance_that_fails_can_be_drawn_again() -> None:
 def test_samples_of_a_policy_that_is_not_better_do_not_replace_better_plans_of_the_heuristic() -> None:
     report = OptimisationReport((), "x", 2, (), 1.0, kept_heuristic=True)
     learned = lols.train(Shop, shops(2), passes=1, compiled=False, progress=False)
-    found = Optimised(replace(learned, kept_reference=Shop.teacher), Shop.teacher, report)
+    found = Optimised(learned.replaced(kept_reference=Shop.teacher), Shop.teacher, report)
     data = shops(30, seed=4)
     sampled, heuristic = learned.predict(data, best_of=2), learned.reference_outputs(data)
     assert np.any(np.array(sampled) < heuristic) and np.any(np.array(sampled) > heuristic)

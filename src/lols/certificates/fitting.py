@@ -17,10 +17,10 @@ import numpy as np
 
 from lols.certificates.deviations import Deviations, OwnDeviations
 from lols.certificates.training import Training
-from lols.contract.hashing import mix
 from lols.engine.drivers.adapted import adapted
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, is_fixed
+from lols.kernels.hashing import mix
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 from lols.training.order import shuffled

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.user_frames import one_line
-from lols.errors import LolsError, short
+from lols.errors import LolsError, one_line, short
 from lols.learners.settings import LearnerSettings
 from lols.training.algorithms import LOLS, Algorithm, schedules
 from lols.training.model import Model

@@ -14,10 +14,7 @@ from typing import Any
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
-from lols.engine.compile.dual import dual, step, take
-from lols.engine.compile.kernel import Kernel
-from lols.engine.compile.layout import Struct
+from lols.engine.calls import step
 from lols.engine.deciding import Deciding
 from lols.engine.drivers.fused import FusedDriver
 from lols.engine.drivers.predictions import Predictions
@@ -26,6 +23,10 @@ from lols.engine.predict import Ends
 from lols.engine.search import Search, begin, final_loss, goes_on, turn_to
 from lols.engine.structures import CODE, COMPONENT, TIE, FrozenPolicy, Plan
 from lols.errors import ConfigurationError, SpaceError
+from lols.kernels.dual import dual, take
+from lols.kernels.hashing import mix, unit
+from lols.kernels.kernel import Kernel
+from lols.kernels.layout import Struct
 
 COOLEST, HOTTEST = 0.05, 0.5  # temperatures of the samples, relative to what the policy thinks is at stake in a step
 

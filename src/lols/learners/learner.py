@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from lols.engine.compile.kernel import Kernel
 from lols.engine.structures import FrozenPolicy, Lessons
 from lols.engine.table import (
     copied,
@@ -21,6 +20,7 @@ from lols.engine.table import (
     rehash_kernel,
 )
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.kernel import Kernel
 from lols.learners.reductions import average_kernel, learn_costs_kernel, learn_margins_kernel
 from lols.learners.settings import LearnerSettings
 from lols.learners.structures import (

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from lols.engine.compile.dual import dual
-from lols.engine.compile.kernel import Kernel
 from lols.engine.margins import worst_violation
 from lols.engine.table import insert, lookup
+from lols.kernels.dual import dual
+from lols.kernels.kernel import Kernel
 from lols.learners.structures import BAD, CSOAA, DROPPED, NAG, PERCEPTRON, ROUNDS, STATES, WEIGHT, Learning, Part
 from lols.learners.updates import invariant_step, move, multiplier, regress_rows, sensitize
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.engine.compile.layout import Struct
 from lols.engine.structures import Table
+from lols.kernels.layout import Struct
 
 CSOAA, HINGE, SECOC = 0, 1, 2
 REDUCTIONS = {"csoaa": CSOAA, "hinge": HINGE, "secoc": SECOC}

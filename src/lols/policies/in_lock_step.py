@@ -9,10 +9,6 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import SearchSpace
 from lols.contract.task import Task, as_space
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.dual import bind
-from lols.engine.compile.kernel import DISABLED, Kernel
-from lols.engine.compile.layout import Struct
 from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.memory import make_scratch
 from lols.engine.policy import draw_component, gather, new_policy, score
@@ -20,6 +16,10 @@ from lols.engine.search import Search, instance
 from lols.engine.states import StateRows, States
 from lols.engine.structures import CODE, Data, FrozenPolicy, Scratch, following
 from lols.errors import ConfigurationError
+from lols.kernels.ahead import prepare_all
+from lols.kernels.dual import bind
+from lols.kernels.kernel import DISABLED, Kernel
+from lols.kernels.layout import Struct
 from lols.learners.learner import Learner, frozen
 from lols.learners.settings import LearnerSettings
 

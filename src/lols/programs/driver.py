@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from lols.contract.examples import without_collector
-from lols.contract.hashing import mix
 from lols.engine.drivers.portable import Portable
 from lols.engine.lessons import NO_FEATURES, FeatureRuns, lessons_of, slots_of
 from lols.engine.structures import Batch, FrozenPolicy, Plan, Slots
+from lols.kernels.collector import without_collector
+from lols.kernels.hashing import mix
 from lols.programs.costs import Evaluator, StateCosts
 from lols.programs.parts import parts_of
 from lols.programs.program import Program

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
 from lols.contract.space import Reference
 from lols.engine.structures import COMPARE
 from lols.errors import ConfigurationError
 from lols.io.whole_file import write_whole
+from lols.kernels.hashing import mix, unit
 from lols.tasks.inspect import stored_algorithm
 from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
 from lols.training.model import Model

@@ -11,10 +11,10 @@ import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.user_frames import warn
-from lols.engine.compile.kernel import compile_seconds
 from lols.errors import ConfigurationError
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import compile_seconds
 from lols.learners.settings import LearnerSettings
 from lols.tasks.base import Estimator, not_fitted
 from lols.tasks.choice import Choice

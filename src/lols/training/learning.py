@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.engine.structures import Batch
+from lols.kernels.hashing import mix
 from lols.policies.policy import Policy
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.algorithms import schedules

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.engine.compile.ahead import compile_ahead
-from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import Batch
 from lols.engines import Workers
 from lols.engines.searcher import BatchSearcher
+from lols.kernels.ahead import compile_ahead
+from lols.kernels.kernel import DISABLED
 from lols.training.learning import Learning
 from lols.training.plans import check_scale
 from lols.training.sources import Arriving, Source

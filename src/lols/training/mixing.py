@@ -17,14 +17,14 @@ import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.threads import AUTO
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.kernel import DISABLED
 from lols.engine.structures import LOSSES, Batch
 from lols.engines import Engine, Files, InProcess, SharedValue, Workers
 from lols.engines.history import History, Version
 from lols.engines.stage_one import one_compiles, writable
+from lols.kernels.ahead import prepare_all
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import DISABLED
 from lols.learners.changes import Detour, LearnerChanges, apply_changes
 from lols.learners.learner import Learner
 from lols.learners.mixing import mixed

@@ -9,8 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from lols._version import __version__
-from lols.contract.digest import source_digest
-from lols.contract.identity import identity_of
+from lols.contract.identity import identity_of, source_digest
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.task import as_teacher
 from lols.engine.drivers.adapted import adapted

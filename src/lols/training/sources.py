@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.identity import identity_of
 from lols.engine.drivers.fused import KernelCall
 from lols.engines import Files
 from lols.errors import ConfigurationError, LolsError
+from lols.kernels.hashing import mix
 from lols.policies.policy import Policy
 from lols.training.learning import Learning
 from lols.training.order import shuffled

@@ -13,10 +13,10 @@ from typing import Any, Self
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.engine.compile.ahead import prepare_all
-from lols.engine.compile.kernel import DISABLED, compile_seconds
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_writable
+from lols.kernels.ahead import prepare_all
+from lols.kernels.kernel import DISABLED, compile_seconds
 from lols.training.checkpoint import read_checkpoint, write_checkpoint
 from lols.training.interruption import Interruption
 from lols.training.learning import Learning

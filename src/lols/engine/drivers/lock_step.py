@@ -11,7 +11,6 @@ import numpy as np
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
 from lols.contract.threads import Threads
-from lols.engine.compile.kernel import Kernel
 from lols.engine.drivers.adapted import ROOM, Adapted, adapted
 from lols.engine.drivers.frontier import (
     Group,
@@ -36,6 +35,7 @@ from lols.engine.memory import make_batch, make_scratch, state_type
 from lols.engine.states import GatheredFeatures, Replayed, States, look_at_kernel, replay_kernel
 from lols.engine.structures import EXPECTED, NONE, Batch, Lessons, PendingRollouts, Plan, Scratch, Slots, Trail
 from lols.errors import LolsError
+from lols.kernels.kernel import Kernel
 
 MOST_WALKS = 1 << 17
 MOST_PENDING = 1 << 20

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lols.contract.choosing import runs
-from lols.contract.hashing import mix
-from lols.engine.compile.kernel import kernel
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import kernel
 from lols.tasks.parsing.space import (
     DEPTH,
     FIELDS,

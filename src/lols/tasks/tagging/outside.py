@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lols.contract.hashing import mix
 from lols.engine.structures import FrozenPolicy
 from lols.engine.table import features_by_row, fill, growing_table
+from lols.kernels.hashing import mix
 from lols.tasks.tagging.held_out import HeldOut
 from lols.tasks.tagging.task import TaggingTask
 from lols.tasks.tokens.encoding import key
