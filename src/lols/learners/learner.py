@@ -35,7 +35,7 @@ from lols.learners.structures import (
     STATES,
     UPDATES,
     Bank,
-    Recipe,
+    KernelSettings,
     Workspace,
 )
 
@@ -81,7 +81,7 @@ class Learner:
         self.compiled = compiled
         self.code = hadamard_code(actions) if settings.reduction == "secoc" else np.zeros((0, actions), np.float32)
         self.columns = self.code.shape[0] * settings.thresholds if settings.reduction == "secoc" else actions
-        self.recipe = Recipe(
+        self.recipe = KernelSettings(
             REDUCTIONS[settings.reduction],
             UPDATES[settings.update],
             float(settings.step),

@@ -14,11 +14,11 @@ from lols.io.model_file import read_tensors, write_tensors
 from lols.training.adaptive import AdaptiveBeta
 from lols.training.learning import Learning
 from lols.training.mixing import shards_and_legs
-from lols.training.sources import Source
+from lols.training.sources import DataSource
 
 
 def write_checkpoint(
-    path: str | os.PathLike[str], learning: Learning, source: Source, history: Sequence[Any] = ()
+    path: str | os.PathLike[str], learning: Learning, source: DataSource, history: Sequence[Any] = ()
 ) -> None:
     """Write a checkpoint, with what was found after the passes so far."""
     header = {
@@ -31,7 +31,7 @@ def write_checkpoint(
     write_tensors(path, "checkpoint", header, learning.policy.state() | {"sums": learning.sums})
 
 
-def read_checkpoint(path: str | os.PathLike[str], learning: Learning, source: Source) -> None:
+def read_checkpoint(path: str | os.PathLike[str], learning: Learning, source: DataSource) -> None:
     """Continue from a checkpoint."""
     header, tensors = read_tensors(path, "checkpoint")
     identity = header.get("identity")
@@ -54,7 +54,7 @@ def read_checkpoint(path: str | os.PathLike[str], learning: Learning, source: So
         raise ModelFileError(f"{path}: the checkpoint is damaged ({type(error).__name__}: {error})") from error
 
 
-def _identity(learning: Learning, source: Source) -> dict[str, Any]:
+def _identity(learning: Learning, source: DataSource) -> dict[str, Any]:
     """What must be equal for a checkpoint to belong to a training."""
     recipe = learning.recipe
     return {

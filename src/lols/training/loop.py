@@ -15,10 +15,10 @@ from lols.kernels.ahead import compile_ahead
 from lols.kernels.kernel import DISABLED
 from lols.training.learning import Learning
 from lols.training.plans import check_scale
-from lols.training.sources import Arriving, Source
+from lols.training.sources import Arriving, DataSource
 
 
-def learn(learning: Learning, source: Source, searcher: Searcher) -> Iterator[None]:
+def learn(learning: Learning, source: DataSource, searcher: Searcher) -> Iterator[None]:
     """Learn from a source; gives way after each batch.
 
     The examples of a batch are searched with the policy as it is, and then it learns from what was found: lines 2 to 14
@@ -64,7 +64,7 @@ class Searcher:
     def __init__(
         self,
         learning: Learning,
-        source: Source,
+        source: DataSource,
         *,
         first: bool = False,
         found: Callable[[Batch], None] | None = None,

@@ -25,7 +25,7 @@ from lols.policies.policy import Policy, Terms
 from lols.training.algorithms import Algorithm, check_names, schedules, searn_alpha
 from lols.training.algorithms import algorithm as resolve
 from lols.training.plans import TRICKS, by_margin, costs_above, plan_of
-from lols.training.schedules import Linear as LinearSchedule
+from lols.training.schedules import LinearSchedule
 
 LARGEST_BATCH = 64  # by default
 MOST_PASSES = 1_000_000

@@ -32,7 +32,7 @@ class Part(NamedTuple):
     order: np.ndarray
 
 
-class Source(ABC):
+class DataSource(ABC):
     """What is learned from."""
 
     count: int | None  # the examples of a pass; None if there is no end
@@ -85,7 +85,7 @@ class Source(ABC):
     def check_resumable(self) -> None:
         """Raise an error if it could not be told later whether these are the same data."""
         if self.digest() is None:
-            raise ConfigurationError("a checkpoint needs the name of the data: give Pieces(..., name=...)")
+            raise ConfigurationError("a checkpoint needs the name of the data: give InPieces(..., name=...)")
 
     def identity(self, recipe: Recipe) -> dict[str, Any]:
         """What must be equal for a checkpoint to fit."""
@@ -96,7 +96,7 @@ class Source(ABC):
         }
 
 
-class InMemory(Source):
+class InMemory(DataSource):
     """Examples in memory, which every pass visits in another order."""
 
     def __init__(self, examples: Any):
@@ -134,7 +134,7 @@ class InMemory(Source):
         return digest.hexdigest()
 
 
-class Pieces(Source):
+class InPieces(DataSource):
     """More examples than memory holds: they are read again in every pass, and shuffled piece by piece.
 
     A batch goes on from one piece to the next, if the policy can wait for the rest: see `Learning`.
@@ -172,7 +172,7 @@ class Pieces(Source):
         return int(self.count or 0)
 
     @property
-    def measure(self) -> Pieces:
+    def measure(self) -> InPieces:
         return self
 
     def progress(self, learning: Learning) -> int:
@@ -207,7 +207,7 @@ class Pieces(Source):
             del examples  # before the next ones are read
 
 
-class Arriving(Source):
+class Arriving(DataSource):
     """The next examples of a stream, in their own order or in the given one."""
 
     count = None
@@ -223,7 +223,7 @@ class Arriving(Source):
         yield Part(self.examples, np.arange(len(self.examples)))
 
 
-class Leg(Source):
+class Leg(DataSource):
     """A part of a pass: from where learning is to `last`, in an order that is made of that of the whole pass."""
 
     def __init__(self, whole: InMemory, rearranged: Callable[[np.ndarray], np.ndarray], last: int):
@@ -257,9 +257,9 @@ class FilesOfShards(InMemory):
         return hashlib.sha256("\0".join(known).encode()).hexdigest()
 
 
-def source_of(recipe: Recipe, data: Any) -> Source:
+def source_of(recipe: Recipe, data: Any) -> DataSource:
     """What is learned from, as training reads it."""
-    if isinstance(data, Pieces):
+    if isinstance(data, InPieces):
         recipe.check_streamable(pieces=True)
         return data
     if isinstance(data, Files) and recipe.engine.sync == "pass":

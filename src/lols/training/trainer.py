@@ -27,7 +27,7 @@ from lols.training.model import Model, model_of
 from lols.training.plans import TRICKS
 from lols.training.progress import Progress
 from lols.training.recipe import OPTIONS, Recipe
-from lols.training.sources import Pieces, Source, source_of
+from lols.training.sources import DataSource, InPieces, source_of
 from lols.training.stream import Stream
 
 __all__ = ["OPTIONS", "TRICKS", "Trainer"]
@@ -40,7 +40,7 @@ class Trainer(Recipe):
 
     def fit(
         self,
-        data: Iterable[Any] | Examples | Pieces,
+        data: Iterable[Any] | Examples | InPieces,
         *,
         start: LearningState | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -54,7 +54,7 @@ class Trainer(Recipe):
         Parameters
         ----------
         data
-            The user's objects, or `Examples` in columns, or `Pieces` of more than memory holds.
+            The user's objects, or `Examples` in columns, or `InPieces` of more than memory holds.
         start
             What learning goes on from, which changes. On the same data, rounds and passes are counted on: the result is
             that of one training with more passes. On other data, a new average begins, with the present one.
@@ -127,7 +127,7 @@ class Trainer(Recipe):
         return model
 
     def _steps(
-        self, learning: Learning, source: Source, searcher: Searcher, bar: Progress
+        self, learning: Learning, source: DataSource, searcher: Searcher, bar: Progress
     ) -> Generator[None, None, None]:
         """Learn: go on by a batch each time, or with `sync="pass"` by a part of a pass."""
         engine = self.engine
@@ -176,6 +176,6 @@ class Trainer(Recipe):
 
     def bar(self, examples: Any, wanted: bool | None = None, title: str = "training", unit: str = "steps") -> Any:
         """A progress bar for training on these examples."""
-        if isinstance(examples, Pieces) and not examples.by_steps:
+        if isinstance(examples, InPieces) and not examples.by_steps:
             unit = examples.unit
         return Progress(wanted, self.passes * int(examples.steps.sum()), title, unit, self.passes)

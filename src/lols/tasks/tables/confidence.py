@@ -24,7 +24,7 @@ from lols.training.algorithms import algorithm
 from lols.training.calibration import Judged, check_enough, most_judged, not_calibrated
 from lols.training.confidence import StepScores
 from lols.training.model import Model
-from lols.training.sources import Pieces
+from lols.training.sources import InPieces
 
 SHARE = 0.15  # of the work of `fit` that a calibration by default may add
 TOGETHER = 1 << 15  # rows whose costs are computed at a time
@@ -85,7 +85,7 @@ class ProbableClassifier(StoredClassifier):
         average of a short training lags behind.
         """
         count, passes = len(examples), int(self.chosen_["passes"])
-        if count < 2 or isinstance(examples, ExampleFiles | Pieces):
+        if count < 2 or isinstance(examples, ExampleFiles | InPieces):
             return None
         parts, most = (min(FOLDS, count), FOLDS) if count < MANY else (PARTS, 1)
         learned, trials = count - count // parts, passes_in(self._trials, count)

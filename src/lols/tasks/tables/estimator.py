@@ -34,7 +34,7 @@ from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.tasks.tables.tree_of_labels import centres_of, make_tree
 from lols.tasks.tokens.own_files import by_workers, never
 from lols.tasks.verbs import Say, silent
-from lols.training.sources import Pieces
+from lols.training.sources import InPieces
 from lols.training.trainer import Trainer
 
 TOGETHER = 1 << 15  # rows whose costs are computed at a time
@@ -280,7 +280,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         source = open_files(as_paths(paths), layout)
         return evaluate_files(self, source, costs_or_labels(source, layout), threads=threads)
 
-    def fit_pieces(self, task: ClassificationTask, pieces: Pieces, dev: tuple[Rows, Targets] | None) -> None:
+    def fit_pieces(self, task: ClassificationTask, pieces: InPieces, dev: tuple[Rows, Targets] | None) -> None:
         """Train on rows that are too many to be held."""
         judges = Judges(never, None if dev is None else judges_of(task, dev[1], dev).dev)
         try:

@@ -15,7 +15,7 @@ from lols.tasks.tables.rows import Rows, joined
 from lols.tasks.tables.targets import Targets, together
 from lols.tasks.tables.task import ClassificationTask, Encoder
 from lols.tasks.tables.tree_of_labels import centres_of, make_tree
-from lols.training.sources import Pieces
+from lols.training.sources import InPieces
 
 Piece = tuple[Rows, Targets]
 
@@ -51,11 +51,11 @@ def fit_stream(
             yield task.examples(rows, targets)
             del rows, targets  # before the next ones are read
 
-    estimator.fit_pieces(task, Pieces(read, total, unit="rows"), held_out)
+    estimator.fit_pieces(task, InPieces(read, total, unit="rows"), held_out)
 
 
 def mixed(pieces: Iterator[Piece], room: int) -> Iterator[Piece]:
-    """Pieces put together until they take `room` bytes."""
+    """InPieces put together until they take `room` bytes."""
     held: list[Piece] = []
     size = 0
     for piece in pieces:
