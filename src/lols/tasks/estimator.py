@@ -22,15 +22,14 @@ import numpy as np
 
 from lols.contract.choosing import some
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix
 from lols.contract.sharing import exclusive, on_snapshot
 from lols.contract.threads import Threads, chosen_threads
 from lols.contract.user_frames import warn
-from lols.engine.compile.kernel import compile_seconds
-from lols.engine.structures import FrozenPolicy
 from lols.engines import ExampleFiles
 from lols.errors import ConfigurationError, LolsError, ModelFileError
 from lols.io.room import Room
+from lols.kernels.hashing import mix
+from lols.kernels.kernel import compile_seconds
 from lols.learners.settings import LearnerSettings
 from lols.tasks.base import BaseEstimator
 from lols.tasks.case import Case, draw_examples, pair_of
@@ -419,8 +418,8 @@ class Estimator(BaseEstimator):
         began, compiling = time.perf_counter(), compile_seconds()
         examples = make_examples()
         trainer = self._trainer(problem, len(examples))
-        if goes_on and trainer.policy is not None:
-            trainer.policy.begin_with(self._fitted.policy)
+        if goes_on and not trainer.policy.has_weights:
+            trainer.policy.asked.begin_with(self._fitted.policy)
         elif goes_on:
             fitting["start"] = start_of(self._as_learned(), trainer, places)
             self._fitted.learning = None  # it is stale from here on, whatever happens
@@ -440,7 +439,7 @@ class Estimator(BaseEstimator):
             self._calibrate(problem, examples, judges)
         spent, compiled = time.perf_counter() - began, compile_seconds() - compiling
         self.model_.report |= {"seconds_total": spent, "seconds_compiling": compiled, "dev": choice.history}
-        keeps = trainer.policy is None and (problem.DEFAULTS.keeps or self.keep_state or self.warm_start)
+        keeps = trainer.policy.has_weights and (problem.DEFAULTS.keeps or self.keep_state or self.warm_start)
         self.model_.learning = trainer.state if keeps else None
         self.path_ = self._stream = self._model = None
 
@@ -478,7 +477,7 @@ class Estimator(BaseEstimator):
         """What is to be said where learning goes on without the learner's state; None if it has it."""
         if self._fitted.learning is not None or self._stream is not None:
             return None
-        if not isinstance(self._fitted.policy, FrozenPolicy):
+        if not self._fitted.decides.has_weights:
             return f"{self.named} goes on from its weights, with a new optimiser: a network keeps no state of learning"
         return without_state(self.named)
 

@@ -12,8 +12,8 @@ import numpy as np
 from lols.contract.choosing import runs, some
 from lols.contract.examples import Examples
 from lols.contract.space import Reference, SearchSpace
-from lols.engine.compile.kernel import kernel
 from lols.errors import ConfigurationError, LolsError, shown
+from lols.kernels.kernel import kernel
 from lols.tasks.problem import Defaults, HeldOut
 from lols.tasks.tagging.data import Tagged, TagScan
 from lols.tasks.tagging.space import LAST, POSITION, make_examples, make_space, references
