@@ -280,6 +280,7 @@ class CostSensitiveClassifier(ProbableClassifier):
         source = open_files(as_paths(paths), layout)
         return evaluate_files(self, source, costs_or_labels(source, layout), threads=threads)
 
+    @exclusive
     def fit_pieces(self, task: ClassificationTask, pieces: InPieces, dev: tuple[Rows, Targets] | None) -> None:
         """Train on rows that are too many to be held."""
         judges = Judges(never, None if dev is None else judges_of(task, dev[1], dev).dev)
