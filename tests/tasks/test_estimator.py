@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lols
-from lols.tasks.own import OwnTask
+from lols.tasks.own import OwnProgram, OwnTask
 from lols.tasks.verbs import FromWeights
 from tests.tasks.fourth_task import LINES, Spacer
 
@@ -21,7 +21,7 @@ def weights(made: Any) -> bytes:
     return b"".join(np.ascontiguousarray(array).tobytes() for _, array in sorted(made.contents()[1].items()))
 
 
-@pytest.mark.parametrize("kind", [lols.Tagger, Spacer, OwnTask, lols.Tagger.PROBLEM])
+@pytest.mark.parametrize("kind", [lols.Tagger, lols.Pipeline, Spacer, OwnTask, OwnProgram, lols.Tagger.PROBLEM])
 def test_few_classes_are_above_an_estimator(kind: type) -> None:
     assert len([each for each in kind.__mro__ if each.__module__.startswith(("lols", "tests"))]) <= MOST_CLASSES
 

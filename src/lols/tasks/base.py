@@ -13,11 +13,12 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, NoReturn, Self
 
-from lols.contract.sharing import OwnLock, exclusive, snapshot, without_lock
+from lols.contract.sharing import OwnLock, exclusive, on_snapshot, snapshot, without_lock
 from lols.contract.threads import Threads
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.options import values_of
-from lols.tasks.verbs import Evaluation, Recalibration, Say, VerbReport, Verbs, silent
+from lols.tasks.verbs import Evaluation, Recalibration, Say, Scores, VerbReport, Verbs, silent
+from lols.training.clock import Clock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -294,18 +295,40 @@ class BaseEstimator:
         """Let `fit` go on with what was learned, with some other options."""
         self.set_params(warm_start=True, **options)
 
+    def searching(self, asked: Any) -> Self:
+        """The estimator as the options of a verb want it to search."""
+        return self
+
+    @on_snapshot
     def predict_file(
         self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
     ) -> dict[str, Any]:
-        """Write a file with predictions to `out`, and return facts about it.
+        """Write a file with predictions, piece by piece, and return facts about it."""
+        layout, asked = self.asked("predict", options)
+        clock, count, unit = Clock(), 0, self.VERBS.counted
+        if asked.confidence:
+            self.check_calibrated()
+        for data, size in self.searching(asked).predict_pieces(path, layout, asked, threads=threads):
+            out.write(data)
+            count += size
+        return {unit.name: count, unit.speed: count / clock.working()}
 
-        `output` is what `out` is called, and `say` is given remarks for the user.
-        """
+    def predict_pieces(
+        self, path: Any, layout: Any, asked: Any, *, threads: Threads = None
+    ) -> Iterator[tuple[bytes, int]]:
+        """The file with predictions, piece by piece, and how much there is in each."""
         raise NotImplementedError
 
+    @on_snapshot
     def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
         """Compare predictions with a labelled file."""
-        raise NotImplementedError
+        layout, asked = self.asked("evaluate", options)
+        data = self._read(path, layout, asked)
+        for model in self.models():
+            model.threads = threads
+        self.check_plot(asked.plot)
+        scores: Any = self.searching(asked)._evaluated(data, asked)
+        return Evaluation(scores, data.size, data.seconds).drawn(asked.plot, scores.reliability)
 
     @exclusive
     def calibrate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Recalibration:
@@ -322,8 +345,22 @@ class BaseEstimator:
         except UnfitSample as error:
             raise UnfitSample(f"{path}: {error}") from None
 
+    @on_snapshot
     def judged_file(self, path: str, **options: Any) -> Mapping[str, Judged]:
-        """Which decisions on a labelled file are right: for each of `models`, by what it decides on."""
+        """Which decisions on a labelled file are right."""
+        layout, asked = self.asked("calibrate", options)
+        return self._judged(self._read(path, layout, asked))
+
+    def _read(self, path: str, layout: Any, asked: Any) -> Any:
+        """The labelled data in a file like those of training: they have a `size`, and the `seconds` that it took."""
+        raise NotImplementedError
+
+    def _evaluated(self, data: Any, asked: Any) -> Scores:
+        """Scores on labelled data, as the options of the verb want them; with `reliability`, None if it is unknown."""
+        raise NotImplementedError
+
+    def _judged(self, data: Any) -> Mapping[str, Judged]:
+        """Which decisions on labelled data are right: for each of `models`, by what it decides on."""
         raise NotImplementedError
 
     def explain_file(self, path: str, number: int = 1, **options: Any) -> VerbReport:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import Any, BinaryIO, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from lols.tasks.format import ExampleReader, Format, by_workers, never, scanned
 from lols.tasks.options import LEARNING, SEARCH, estimator, is_plain, option
 from lols.tasks.pieces import in_order, one_thread
 from lols.tasks.problem import Problem, TaskData
-from lols.tasks.verbs import Evaluation, FromWeights, NoOptions, Say, Scores, silent
+from lols.tasks.verbs import FromWeights, NoOptions, Say, Scores
 from lols.training.algorithms import Algorithm, algorithm
 from lols.training.calibration import (
     Calibration,
@@ -550,12 +550,6 @@ class Estimator(BaseEstimator):
         self._recalibrate(self._judged(self._data(X, y)))
         return self
 
-    @on_snapshot
-    def judged_file(self, path: str, **options: Any) -> Mapping[str, Judged]:
-        """Which decisions on a labelled file are right."""
-        layout, asked = self.asked("calibrate", options)
-        return self._judged(self._read(path, layout, asked))
-
     def _judged(self, data: Any) -> dict[str, Judged]:
         """Which decisions on labelled data are right."""
         if not data.size:
@@ -667,10 +661,6 @@ class Estimator(BaseEstimator):
         other.reference = reference
         return other
 
-    def searching(self, asked: Any) -> Self:
-        """The estimator as the options of a verb want it to search."""
-        return self
-
     def threads_for(self, threads: Threads) -> int:
         """How many threads may share the policy."""
         return chosen_threads(threads)
@@ -678,20 +668,6 @@ class Estimator(BaseEstimator):
     def _read(self, path: str, layout: Any, asked: Any) -> Any:
         """The labelled data in a file like those of training."""
         return self._format(layout).settled([path]).read([path])
-
-    @on_snapshot
-    def predict_file(
-        self, path: str, out: BinaryIO, *, output: str = "-", threads: Threads = None, say: Say = silent, **options: Any
-    ) -> dict[str, Any]:
-        """Write a file with predictions, piece by piece, and return facts about it."""
-        layout, asked = self.asked("predict", options)
-        clock, count, unit = Clock(), 0, self.VERBS.counted
-        if asked.confidence:
-            self.check_calibrated()
-        for data, size in self.searching(asked).predict_pieces(path, layout, asked, threads=threads):
-            out.write(data)
-            count += size
-        return {unit.name: count, unit.speed: count / clock.working()}
 
     @on_snapshot
     def predict_pieces(
@@ -711,17 +687,6 @@ class Estimator(BaseEstimator):
 
         with one_thread(*self.models()):
             yield from in_order(work, form.pieces(path), self.threads_for(threads))
-
-    @on_snapshot
-    def evaluate_file(self, path: str, *, threads: Threads = None, **options: Any) -> Evaluation:
-        """Compare predictions with a labelled file."""
-        layout, asked = self.asked("evaluate", options)
-        data = self._read(path, layout, asked)
-        for model in self.models():
-            model.threads = threads
-        self.check_plot(asked.plot)
-        scores: Any = self.searching(asked)._evaluated(data, asked)
-        return Evaluation(scores, data.size, data.seconds).drawn(asked.plot, scores.reliability)
 
     # --- certificates -------------------------------------------------------------------------------------------------
 

@@ -274,7 +274,8 @@ def test_five_columns_are_replaced_and_all_else_stays(folder: Path, tmp_path: Pa
     assert made == with_columns(text, tags | flat(trees)) == gold.replace("\n", ending)
     assert fine("predict", folder / "m.lols", "-", "--beam", 3, stdin=text.encode()).code == 0
     pieces = lols.load(folder / "m.lols")
-    found = list(pieces.predict_pieces(tmp_path / "in.conllu", pieces.file_columns, threads=2, size=300))
+    asked = pieces.asked("predict", {})
+    found = list(pieces.predict_pieces(tmp_path / "in.conllu", *asked, threads=2, size=300))
     assert len(found) > 2 and b"".join(data for data, _ in found).decode() == made
     assert sum(tokens for _, tokens in found) == count
 

@@ -10,7 +10,9 @@ import pytest
 
 import lols
 from lols import Parser, Pipeline, Tagger
-from lols.tasks.pipeline.progress import PipelineProgress
+from lols.errors import LolsError
+from lols.tasks.pipeline.training import PipelineProgress
+from lols.tasks.verbs import FromWeights
 from lols.training import trainer
 from lols.training.learning import Learning
 from tests.cli.calling import fine, mistake, run
@@ -95,3 +97,44 @@ def test_a_pipeline_goes_on_with_new_sentences_and_tags(folder: Path, tmp_path: 
     assert lols.load(tmp_path / "n.lols").predict(WORDS) == loaded.predict(WORDS)
     with pytest.warns(UserWarning, match="fit begins anew and forgets"):
         lols.load(tmp_path / "m.lols").fit(tagged(WORDS), GOLD)
+
+
+def test_a_pipeline_lets_go_of_what_only_learning_needs(tmp_path: Path) -> None:
+    quiet: Any = {"tagger": Tagger(passes=1), "parser": Parser(passes=1), "folds": 1, "progress": False}
+    with pytest.raises(AttributeError, match="this Pipeline is not trained yet"):
+        Pipeline(**quiet).stop_learning()
+    made = Pipeline(keep_state=True, **quiet).fit(tagged(WORDS), GOLD)
+    assert all(model.learning is not None for model in made.models()) and made.starts_from_weights() is None
+    before = made.predict(WORDS)
+    assert made.stop_learning() is made and made.predict(WORDS) == before
+    assert [model.learning for model in made.models()] == [None, None]
+    with pytest.warns(FromWeights, match="this parser has no learner's state"):
+        made.learn_one(tagged(WORDS)[0], GOLD[0])
+    assert all(model.learning is not None for model in made.models())
+
+
+def test_a_mistake_in_the_stream_leaves_all_parts_as_they_were() -> None:
+    quiet: Any = {"tagger": Tagger(passes=1), "parser": Parser(passes=1), "folds": 1, "progress": False}
+    made = Pipeline(keep_state=True, **quiet).fit(tagged(WORDS), GOLD)
+    before = [array.tobytes() for array in made.contents()[1].values()]
+    for words, tree, says in [
+        ([{"word": "oh", "upos": "NEW"}], [1], "its head is 1"),
+        (["oh"], [0], "there is no column upos: give words as dictionaries with it"),
+    ]:
+        with pytest.raises(LolsError, match=says):
+            made.learn_one(words, tree)
+    assert [array.tobytes() for array in made.partial_fit([], []).contents()[1].values()] == before
+
+
+def test_a_training_that_fails_leaves_the_pipeline_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet: Any = {"tagger": Tagger(passes=1), "parser": Parser(passes=1), "folds": 1, "progress": False}
+    made = Pipeline(**quiet).fit(tagged(WORDS), GOLD)
+    taggers, parser = made.taggers_, made.parser_
+
+    def interrupted(self: Parser, *given: Any, **options: Any) -> Parser:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Parser, "fit_columns", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        made.fit(tagged(WORDS[:9]), GOLD[:9])
+    assert made.taggers_ is taggers and made.parser_ is parser

@@ -27,8 +27,7 @@ from lols.tasks.parsing.task import NETWORK
 from lols.tasks.parsing.treebank import Trees, taught
 from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
-from lols.tasks.tokens.input import checked_sentences
-from lols.tasks.tokens.verbs import one_sentence
+from lols.tasks.tokens.input import checked_sentences, one_sentence
 
 EMPTY = ("", "_")
 

@@ -70,7 +70,7 @@ class ParserVerbs(TokenOptions):
         self.check_plot(asked.plot)
         scores = self.searching(asked).evaluate_columns(data.corpus, *data.trees, punctuation=asked.punctuation)
         report = ParserScores(scores, self.task_.labelling != "none", asked.punctuation)
-        return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.confidence)
+        return Evaluation(report, data.corpus.tokens, seconds).drawn(asked.plot, report.reliability)
 
     @on_snapshot
     def judged_file(self, path: str, **options: Any) -> dict[str, Judged]:

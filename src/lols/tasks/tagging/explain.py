@@ -20,7 +20,7 @@ from lols.tasks.tagging.clusters import with_clusters
 from lols.tasks.tagging.files import NO_LABEL, settle, tagged
 from lols.tasks.tagging.options import FileColumns
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
-from lols.tasks.tokens.verbs import one_sentence
+from lols.tasks.tokens.input import one_sentence
 
 
 @dataclass(frozen=True)

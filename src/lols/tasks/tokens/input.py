@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lols.errors import LolsError, short, shown
+from lols.io.conll import Sentences
 from lols.io.strings import Texts, intern, texts_of
 from lols.tasks.options import is_plain
 
@@ -102,3 +103,11 @@ def strings_of(name: str, tensors: Mapping[str, np.ndarray]) -> list[str]:
         return Texts.from_ends(tensors[name], tensors[f"{name}_end"]).strings()
     except ValueError as error:
         raise ValueError(f"the strings of '{name}' are damaged ({error})") from None
+
+
+def one_sentence(sentences: Sentences, number: int, path: Any) -> tuple[Sentences, int]:
+    """A sentence of a file, by its number from 1, and how many there are."""
+    count = sentences.offsets.size - 1
+    if not 1 <= number <= count:
+        raise LolsError(f"{path}: there is no sentence {number}; it has {count:,}, and they are counted from 1")
+    return sentences.select(np.array([number - 1])), count
