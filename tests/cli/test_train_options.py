@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lols.cli.train import train_command
+from lols.cli.workers import EngineOptions
 from lols.errors import LolsError
 from lols.io.model_file import read_tensors
-from lols.tasks.engine_options import EngineOptions
 from lols.tasks.options import options_of, types_of
 from lols.tasks.registry import ESTIMATORS, estimator
 from tests.cli.command_line import run

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lols
-from lols.tasks.engine_options import engine_of
+from lols.cli.workers import engine_of
 from tests.cli.command_line import run
 from tests.cli.option_files import write_files
 

@@ -12,7 +12,7 @@ import pytest
 import lols
 from lols.errors import ConfigurationError, LolsError
 from lols.tasks.tokens.corpus import corpus_of
-from lols.tasks.tokens.pieces import Pieces
+from lols.tasks.tokens.word_pieces import Pieces
 from tests.cli.command_line import run
 from tests.torch.small_encoder import write_encoder
 

@@ -11,8 +11,8 @@ from lols.cli.base import MAKERS, Json, report
 from lols.cli.generate import built_command, optional, parameters_of, required
 from lols.cli.task_file import TaskOption, check_alone, loaded
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, told_pieces
+from lols.cli.workers import EngineOptions, engine_of
 from lols.errors import ConfigurationError
-from lols.tasks.engine_options import EngineOptions, engine_of
 
 HELP = """Compare predictions with a labelled file.
 

@@ -15,10 +15,10 @@ from lols.cli.base import MAKERS, Json, discard_output, print_json
 from lols.cli.generate import built_command, optional, parameters_of, required
 from lols.cli.task_file import TaskOption, check_alone, loaded
 from lols.cli.verb import ModelArgument, Threads, VerbOptions, file_argument, settle, told_pieces
+from lols.cli.workers import EngineOptions, engine_of
 from lols.errors import ConfigurationError, LolsError
 from lols.io.opening import compressing
 from lols.io.whole_file import whole_file
-from lols.tasks.engine_options import EngineOptions, engine_of
 from lols.tasks.verbs import silent
 
 HELP = """Tag, parse or classify a file: the output is the input with the predicted columns replaced.

@@ -13,7 +13,7 @@ import typer
 
 from lols.cli.base import app, option
 from lols.cli.console import say
-from lols.tasks.engine_options import engine_of
+from lols.cli.workers import engine_of
 
 
 @app.command()

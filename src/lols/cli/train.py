@@ -14,10 +14,10 @@ import typer
 from lols.cli.base import Commands, Json, app, print_json
 from lols.cli.console import say
 from lols.cli.generate import ShortHelp, built_command, help_all, optional, parameters_of, required
+from lols.cli.workers import EngineOptions, engine_of
 from lols.contract.threads import chosen_threads
 from lols.errors import ConfigurationError
 from lols.io.whole_file import check_output
-from lols.tasks.engine_options import EngineOptions, engine_of
 from lols.tasks.options import INPUT, values_of
 from lols.tasks.registry import ESTIMATORS, estimator
 from lols.tasks.show import plain_table
@@ -180,7 +180,7 @@ def train_command(name: str) -> Any:
         **typed: Any,
     ) -> None:
         from lols.cli.verb import settle
-        from lols.tasks.choice import check_patience, forget
+        from lols.tasks.best_pass import check_patience, forget
         from lols.tasks.many_files import expanded
         from lols.training.clock import Clock
 

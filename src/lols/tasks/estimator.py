@@ -32,8 +32,8 @@ from lols.kernels.hashing import mix
 from lols.kernels.kernel import compile_seconds
 from lols.learners.settings import LearnerSettings
 from lols.tasks.base import BaseEstimator
+from lols.tasks.best_pass import Choice
 from lols.tasks.case import Case, draw_examples, pair_of
-from lols.tasks.choice import Choice
 from lols.tasks.format import ExampleReader, Format, by_workers, never, scanned
 from lols.tasks.options import LEARNING, SEARCH, estimator, is_plain, option
 from lols.tasks.pieces import in_order, one_thread

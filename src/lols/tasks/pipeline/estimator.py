@@ -21,7 +21,7 @@ from lols.io.conll import Sentences
 from lols.io.room import Room
 from lols.io.strings import Column, texts_of
 from lols.tasks.base import BaseEstimator, Variants, unfitted
-from lols.tasks.choice import check_patience
+from lols.tasks.best_pass import check_patience
 from lols.tasks.inspect import Inspection
 from lols.tasks.options import LEARNING, estimator, option, shared, values_of
 from lols.tasks.parsing.estimator import Parser, Sentence, Tree

@@ -12,7 +12,7 @@ import numpy as np
 
 from lols.errors import ModelFileError
 from lols.io.model_file import read_tensors, write_tensors
-from lols.tasks.choice import trials_beside
+from lols.tasks.best_pass import trials_beside
 from lols.tasks.tables.rows import Rows
 from lols.tasks.tables.targets import Targets
 

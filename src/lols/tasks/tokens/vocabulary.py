@@ -14,8 +14,8 @@ from lols.io.strings import Column, Texts
 from lols.tasks.tokens.attributes import PREFIX, attribute, attribute_text
 from lols.tasks.tokens.corpus import WORD, Corpus
 from lols.tasks.tokens.input import string_tensors, strings_of
-from lols.tasks.tokens.pieces import Pieces
 from lols.tasks.tokens.vectors import read_vectors
+from lols.tasks.tokens.word_pieces import Pieces
 
 NOTHING, UNKNOWN, FIRST = 0, 1, 2  # numbers; those of the vocabulary begin with FIRST
 MARKS = ("", " ")  # of characters: where a word begins and ends

@@ -1,4 +1,4 @@
-"""Choosing a model on held-out sentences: the best pass, early stopping, and what survives an interruption."""
+"""Choosing a model on held-out data: the best pass, early stopping, and what survives an interruption."""
 
 from __future__ import annotations
 
