@@ -169,7 +169,7 @@ def train(
     from lols.training.trainer import FITTING, OPTIONS, Trainer
 
     options = unknown | {name: given[name] for name in given if name in OPTIONS}
-    fitting: dict[str, Any] = {name: given[name] for name in FITTING}
+    fitting: dict[str, Any] = {name: given[name] for name in FITTING} | {"start": None}
     trainer: Trainer
     if isinstance(space, Program):
         from lols.programs.training import check_same_program, program_trainer
