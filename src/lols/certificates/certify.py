@@ -22,7 +22,6 @@ from lols.contract.space import Reference
 from lols.contract.task import as_teacher
 from lols.contract.threads import Threads
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.lock_step import ROOM, LockStepDriver
 from lols.engine.structures import FrozenPolicy, following
 from lols.errors import ConfigurationError, LolsError
 from lols.learners.settings import LearnerSettings
@@ -156,23 +155,21 @@ def certify_case(
     follow = following(model.plan.seed, False)
     separate = _separate(training)
     with (
-        _driver(case, threads) as driver,
+        model.driver(examples, case.reference, threads=threads) as driver,
         Progress(progress, (2 + (separate is not None)) * int(examples.steps.sum()), "certifying", "steps") as bar,
     ):
         teacher_loss = driver.losses(driver.follow_teacher(follow, model.policy), model.policy)
         each: dict[str, Any] = {"seed": seed, "bar": bar}
-        own = collect_deviations(model, driver, case.reference, training.deviating("learned", "learned"), **each)
+        own = collect_deviations(model, driver, training.deviating("learned", "learned"), **each)
         taken, loss = _followed(model, driver, own)
         whole = int(examples.steps.sum())
-        taught = collect_deviations(
-            model, driver, case.reference, training.deviating("learned", "reference"), **each, done=whole
-        )
+        taught = collect_deviations(model, driver, training.deviating("learned", "reference"), **each, done=whole)
         _check_same(own, taught)
         shown = None
         if separate is not None:
             chosen = training.deviating(*separate)
             shares: dict[str, Any] = {"beta": training.beta or 0.0, "beta_in": training.beta_in}
-            shown = collect_deviations(model, driver, case.reference, chosen, **each, **shares, done=2 * whole)
+            shown = collect_deviations(model, driver, chosen, **each, **shares, done=2 * whole)
         bar.say("fitting")
         hindsight, by_teacher = own.regrets(taken), taught.regrets(taken)
         better = own.choices(model.policy, best=True)
@@ -233,14 +230,6 @@ def certify_case(
         fitted=fit.fits,
         notes=(*case.all_notes, *training.notes, *_notes(model)),
     )
-
-
-def _driver(case: Case, threads: Threads) -> FusedDriver:
-    """A driver for the examples of a case."""
-    model, how = case.model, dict[str, Any](threads=threads, compiled=case.model.compiled)
-    if isinstance(model.policy, FrozenPolicy):
-        return FusedDriver(model.space, case.examples, case.reference, **how)
-    return LockStepDriver(model.space, case.examples, case.reference, **how, room=getattr(model.policy, "room", ROOM))
 
 
 def _followed(model: Model, driver: FusedDriver, own: Deviations) -> tuple[np.ndarray, np.ndarray]:

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from lols.contract.user_frames import one_line
 from lols.engine.structures import FrozenPolicy
 from lols.errors import LolsError, short
 from lols.learners.settings import LearnerSettings
-from lols.training.algorithms import LOLS, Algorithm, schedules
+from lols.training.algorithms import LOLS, Algorithm
+from lols.training.deviation_costs import BETA, last_shares
 from lols.training.model import Model
 
-BETA = 0.5  # if β was adaptive and its last value is not recorded
 UNKNOWN = (
     "What the model records of its training cannot be used ({}): regret in class, Theorem 3 and advice are as if it "
     "had been trained by lols with the default learner."
@@ -74,10 +72,7 @@ def training_of(model: Model) -> Training:
     except (KeyError, TypeError, ValueError, AttributeError, LolsError) as error:
         notes = (UNKNOWN.format(short(one_line(error))),)
         chosen = LOLS
-    rounds = max(int(about.get("passes") or 1) * int(about.get("examples") or 1), 1)
-    adapted = about.get("beta")
-    adapted = BETA if adapted is None else float(adapted)
-    last = [adapted if s is None else float(s(np.array([rounds - 1]), rounds)[0]) for s in schedules(chosen)]
+    last = last_shares(chosen, about)
     out = {"reference": 1.0, "learned": 0.0, "none": None}.get(chosen.roll_out, last[0])
     into = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_in, last[1])
     passes = min(max(int(about.get("passes") or 1), FEWEST_PASSES), MOST_PASSES if linear else FEWEST_PASSES)

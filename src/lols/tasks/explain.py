@@ -14,23 +14,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 
 from lols.contract.examples import Examples
-from lols.contract.hashing import mix, unit
-from lols.contract.space import Reference
-from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.lock_step import LockStepDriver
-from lols.engine.structures import COMPARE, FrozenPolicy
+from lols.engine.structures import FrozenPolicy
 from lols.errors import ConfigurationError
 from lols.io.whole_file import write_whole
 from lols.tasks.inspect import stored_algorithm
-from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm, schedules
+from lols.training.algorithms import LOLS, ROLL_OUTS, Algorithm
+from lols.training.deviation_costs import costs_along, last_shares
 from lols.training.model import Model
-from lols.training.trainer import Trainer
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 DRAWN = "Searn draws a policy at every decision, so that no deviation has a cost of its own."
-BETA = 0.5  # where training adapted β, and the file does not say to what
 
 
 # --- reports ----------------------------------------------------------------------------------------------------------
@@ -116,10 +111,8 @@ def explained_roll_out(model: Model, roll_out: str | None, beta: Any) -> tuple[A
         raise ConfigurationError(f"roll_out is '{chosen}': choose one of {', '.join(ROLL_OUTS)}")
     if beta is not None and chosen != "mixture":
         raise ConfigurationError(f"beta has no effect: roll_out is '{chosen}', not 'mixture'")
-    made = (stored if beta is None else replace(stored, beta=beta)).exactly("learned", chosen)
-    total = max(int(model.about.get("passes") or 1) * int(model.about.get("examples") or 1), 1)
-    timed = schedules(made)[0]
-    return made, BETA if timed is None else float(timed(np.array([total - 1]), total)[0])
+    algorithm = (stored if beta is None else replace(stored, beta=beta)).exactly("learned", chosen)
+    return algorithm, last_shares(algorithm, model.about)[0]
 
 
 def draws_policies(model: Model) -> bool:
@@ -166,65 +159,6 @@ def follow(
         return path
     chosen, share = explained_roll_out(model, roll_out, beta)
     teacher, seed = estimator.task_.reference(estimator.reference), estimator.seed
-    found = deviation_costs(model, teacher, labelled, path.taken, chosen, share, seed=seed, compiled=compiled)
+    found = costs_along(model, teacher, labelled, path.taken, chosen, share, seed=seed, compiled=compiled)
     mixed = share if chosen.roll_out == "mixture" else None
     return FollowedPath(path.taken, path.predicted, *found, chosen.roll_out, mixed)
-
-
-def deviation_costs(
-    model: Model,
-    reference: Reference,
-    examples: Examples,
-    taken: np.ndarray,
-    chosen: Algorithm,
-    beta: float,
-    *,
-    seed: int = 0,
-    compiled: bool = True,
-) -> tuple[np.ndarray, np.ndarray | None, float]:
-    """Evaluate all deviations from the path that the model takes through one example: costs, losses, its own loss.
-
-    The engine keeps costs relative to the best action. It does measure the whole loss at one step of an example, to
-    compare teacher and learner; rounds are chosen such that each step is measured in one of them.
-    """
-    space, tricks = model.space, {"closed_form": False}  # so that every deviation is rolled out
-    trainer = Trainer(space, reference, algorithm=chosen, seed=seed, compiled=compiled, tricks=tricks)
-    plan = trainer.plan._replace(compare=chosen.roll_out != "none", slack=np.inf, bound=False)
-    steps = taken.size
-    share = np.full(steps, beta)
-    kind = FusedDriver if isinstance(model.policy, FrozenPolicy) else LockStepDriver
-    with kind(space, examples, reference, compiled=compiled) as driver:
-        rounds = _measuring_rounds(plan.seed, steps)
-        batch = driver.make_lessons(np.zeros(steps, np.int64), rounds, model.policy, plan, share, share)
-    at = np.arange(steps)
-    costs = batch.lessons.slots.costs[batch.lessons.first + at].astype(np.float64)
-    final = float(batch.losses[0, 0])
-    if chosen.roll_out == "none":
-        return costs, None, final
-    by_teacher, by_learner = batch.losses[:, 1], batch.losses[:, 2]
-    weight = {"reference": 1.0, "learned": 0.0}.get(chosen.roll_out, beta)
-    anchor = _spent(space, examples, taken) + weight * by_teacher + (1.0 - weight) * by_learner
-    return costs, (anchor - costs[at, taken])[:, np.newaxis] + costs, final
-
-
-def _measuring_rounds(seed: int, steps: int) -> np.ndarray:
-    """For each step a round in which the engine compares teacher and learner there."""
-    found: dict[int, int] = {}
-    number = 0
-    while len(found) < steps:
-        found.setdefault(int(unit(mix(mix(seed, number), COMPARE)) * steps), number)
-        number += 1
-    return np.array([found[k] for k in range(steps)], np.int64)
-
-
-def _spent(space: Any, examples: Examples, taken: np.ndarray) -> np.ndarray:
-    """What has been added to the loss before each step; nothing where the loss is known at the end only."""
-    spent = np.zeros(taken.size)
-    if space.cost is not None:
-        x, y = examples.example(0)
-        state = np.zeros(int(examples.states[0]), np.int64)
-        space.start(x, state)
-        for k, action in enumerate(taken[:-1]):
-            spent[k + 1] = spent[k] + space.cost(x, y, state, action)
-            space.step(x, state, action)
-    return spent

@@ -17,7 +17,7 @@ from lols.contract.task import as_space, as_teacher
 from lols.contract.threads import Threads
 from lols.engine.beam import best_paths
 from lols.engine.drivers.fused import FusedDriver
-from lols.engine.drivers.lock_step import LockStepDriver
+from lols.engine.drivers.lock_step import ROOM, LockStepDriver
 from lols.engine.drivers.predictions import Predictions
 from lols.engine.sampling import best_samples
 from lols.engine.structures import FrozenPolicy, Plan
@@ -223,10 +223,13 @@ class Model(Shareable):
         with self.driver(examples) as driver:
             return driver.predict(self.policy, self.plan, scores=scores, temperature=temperature)
 
-    def driver(self, examples: Examples, reference: Reference | None = None) -> FusedDriver:
-        """A driver for examples: fused for linear policies, lock-step for others."""
-        kind = FusedDriver if isinstance(self.policy, FrozenPolicy) else LockStepDriver
-        return kind(self.space, examples, reference, threads=self.threads, compiled=self.compiled)
+    def driver(self, examples: Examples, reference: Reference | None = None, **options: Any) -> FusedDriver:
+        """A driver for examples: fused for linear policies, lock-step for others; options are those of the driver."""
+        options = {"threads": self.threads, "compiled": self.compiled} | options
+        if isinstance(self.policy, FrozenPolicy):
+            return FusedDriver(self.space, examples, reference, **options)
+        room = getattr(self.policy, "room", ROOM)
+        return LockStepDriver(self.space, examples, reference, **options, room=room)
 
     def follower(self) -> Follower:
         """An object that follows the policy on one part of a data set after the other."""

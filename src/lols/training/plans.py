@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lols.contract.hashing import mix
+from lols.contract.space import Reference, SearchSpace
 from lols.engine.structures import MIXES, ROLLS, Lessons, Plan
 from lols.errors import ConfigurationError
 from lols.learners.settings import LearnerSettings
@@ -20,12 +22,14 @@ FAR = 4.0  # the mean cost from which on a task was seen to be learned badly wit
 TRICKS = ("merge", "reuse", "closed_form", "cache_items", "live", "bound")
 
 
-def plan_of(trainer: Trainer) -> Plan:
-    """How the engine searches for a trainer."""
-    chosen, on, space, reference = trainer.algorithm, trainer.tricks, trainer.space, trainer.reference
+def plan_of(
+    space: SearchSpace, reference: Reference, chosen: Algorithm, seed: int, tricks: Mapping[str, bool] | None = None
+) -> Plan:
+    """How the engine searches with an algorithm; without the margins of a learner, no state is passed over."""
+    on = dict.fromkeys(TRICKS, True) | dict(tricks or {})
     auto = (chosen.beta == "auto" and "mixture" in (chosen.roll_out, chosen.roll_in)) or chosen.beta_in == "auto"
     return Plan(
-        seed=mix(trainer.seed, 0x1015),
+        seed=mix(seed, 0x1015),
         roll_in=ROLLS[chosen.roll_in],
         roll_out=ROLLS[chosen.roll_out],
         mix=MIXES[chosen.mix],
@@ -43,7 +47,6 @@ def plan_of(trainer: Trainer) -> Plan:
         closed_form=on["closed_form"] and reference.costs is not None,
         cache_items=on["cache_items"],
         live=(space.sizes.live or 0) if on["live"] and space.cost is not None else 0,
-        **by_margin(trainer),
     )
 
 

@@ -14,6 +14,7 @@ from lols.contract.choosing import some
 from lols.contract.examples import Examples
 from lols.engine.structures import LEARNED, NONE, REFERENCE
 from lols.errors import ConfigurationError
+from lols.training.deviation_costs import DeviationCosts
 from lols.training.progress import Progress, on_terminal
 from lols.training.students_t import t_quantile
 from lols.training.trainer import Trainer
@@ -129,18 +130,13 @@ def improvable(trainer: Trainer, data: Examples | Sequence[Any]) -> bool:
     """
     run = trainer.new_run(_spread(data, DEVIATED))
     plan = trainer.plan._replace(roll_in=REFERENCE, compare=False, bound=False, exact=True, slack=np.inf)
-    policy = run.student.rolling_policy()
+    ways = {"roll_out": NONE, "imitate": True}, {"roll_out": REFERENCE, "imitate": False}
     with run.driver() as driver:
-        for number in range(run.count):
-            one = np.array([number])
-            found = []
-            for choices in ({"roll_out": NONE, "imitate": True}, {"roll_out": REFERENCE, "imitate": False}):
-                batch = driver.make_lessons(one, one, policy, plan._replace(**choices), np.ones(1), np.ones(1))
-                slots = slice(int(batch.lessons.first[0]), int(batch.lessons.first[0] + batch.lessons.filled[0]))
-                found.append((batch.lessons.slots.costs[slots].copy(), batch.lessons.slots.weight[slots] > 0.0))
-            (marks, _), (costs, weighed) = found
-            taken = np.where(marks == 0.0, costs, np.inf).min(axis=1)  # of the teacher's action, or the best of several
-            if (weighed & np.isfinite(taken) & (taken > 0.0)).any():
+        measured = (DeviationCosts(driver, run.student.rolling_policy(), plan._replace(**way)) for way in ways)
+        for marks, part in zip(*(each.parts(np.arange(run.count), together=1) for each in measured), strict=True):
+            # The cost of the reference's action, or of the best of several.
+            taken = np.where(marks.costs == 0.0, part.costs, np.inf).min(axis=1)
+            if ((part.weight > 0.0) & np.isfinite(taken) & (taken > 0.0)).any():
                 return True
     return False
 

@@ -151,7 +151,8 @@ class Trainer:
         self.engine = as_engine(engine)
         if self.engine.sync == "pass":
             check_mixable(self)
-        self.plan = plan_of(self)
+        plan = plan_of(space, self.reference, self.algorithm, seed, self.tricks)
+        self.plan = plan._replace(**by_margin(self))
 
     def together(self, examples: int) -> int:
         """How many examples are searched with the same policy, of this many in all."""

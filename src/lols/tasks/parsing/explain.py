@@ -29,6 +29,7 @@ from lols.tasks.parsing.trees import read_heads, require_trees
 from lols.tasks.tokens.corpus import WORD, Corpus, corpus_of
 from lols.tasks.tokens.input import checked_sentences
 from lols.tasks.tokens.verbs import one_sentence
+from lols.training.deviation_costs import states_along
 
 EMPTY = ("", "_")
 
@@ -213,7 +214,7 @@ def _gold(task: Any, heads: np.ndarray, numbers: np.ndarray, names: Sequence[str
 def _preferred(space: Any, reference: Any, examples: Examples, taken: np.ndarray) -> list[list[int]]:
     """For each step of the path the actions that the teacher finds best; roll-outs take the first."""
     x, y = examples.example(0)
-    states, best = list(_states(space, examples, taken))[:-1], []
+    states, best = list(states_along(space, examples, taken))[:-1], []
     if reference.action is not None:
         return [[int(reference.action(x, y, state))] for state in states]
     for state in states:
@@ -224,17 +225,6 @@ def _preferred(space: Any, reference: Any, examples: Examples, taken: np.ndarray
     return best
 
 
-def _states(space: Any, examples: Examples, taken: np.ndarray) -> Any:
-    """Every state of the path, the start and the end included."""
-    x = examples.example(0)[0]
-    state = np.zeros(int(examples.states[0]), np.int64)
-    space.start(x, state)
-    yield state.copy()
-    for action in taken:
-        space.step(x, state, action)
-        yield state.copy()
-
-
 # --- numbers to names -------------------------------------------------------------------------------------------------
 
 
@@ -242,7 +232,7 @@ def _steps(
     task: Any, examples: Examples, path: FollowedPath, liked: Sequence[Sequence[int]] | None
 ) -> tuple[Step, ...]:
     names, made = [action_name(task, a) for a in range(len(task.actions))], []
-    states = _states(task.space, examples, path.taken)
+    states = states_along(task.space, examples, path.taken)
     for k, (state, action) in enumerate(zip(states, path.taken.tolist(), strict=False)):
         good = () if liked is None else liked[k]
         moves = tuple(Move(names[a], *numbers, a in good) for a, numbers in path.actions(k))
